@@ -71,7 +71,7 @@ class Past:
 
 def wants(line: str, chars: Chars = DEFAULT_CHARS) -> bool:
     """Whether there can be anything to expand in a line."""
-    return chars.event in line or chars.quick in line
+    return bool(chars.event) and (chars.event in line or chars.quick in line)
 
 
 def expand(

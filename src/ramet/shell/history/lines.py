@@ -28,7 +28,9 @@ _OPERATOR: Final = re.compile(
     r";;&|;;|;&|;|&&|&>>|&>|&|\|\||\|&|\||<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\()|\(|\)"
 ).match
 _PLAIN: Final = re.compile(r"[^ \t\n\"'`$\\|&;()<>#?*+@!]+").match
-_DOCUMENT_WORD: Final = re.compile(r"[ \t]*((?:[^ \t\n\"'\\|&;()<>]|\\.|'[^'\n]*'|\"[^\"\n]*\")+)").match
+_WORD: Final = r"[ \t]*((?:[^ \t\n\"'\\|&;()<>]|\\.|'[^'\n]*'|\"[^\"\n]*\")+)"
+_DOCUMENT_WORD: Final = re.compile(_WORD).match
+_DOCUMENT: Final = re.compile(r"<<(?!<)(-?)" + _WORD).match
 _UNQUOTED: Final = re.compile(r"\\(.)|['\"]")
 
 
@@ -199,9 +201,15 @@ class _Reader:
 
     def _inside(self, close: str, quote: str, start: int, depth: int = 1) -> None:
         """Past a substitution or an expression in brackets."""
-        text, n = self.text, self.n
         opening = "(" if close == ")" else "{"
+        commands = close == ")" and depth == 1
+        outer, self.documents = self.documents, []
         self.i = start
+        self._through(close, opening, quote, depth, commands)
+        self.documents = outer
+
+    def _through(self, close: str, opening: str, quote: str, depth: int, commands: bool) -> None:
+        text, n = self.text, self.n
         while self.i < n:
             char = text[self.i]
             if char == close:
@@ -211,7 +219,13 @@ class _Reader:
                     return
             elif char == "\n":
                 self.i += 1
-                self._begin(quote)
+                if self.documents:
+                    self._bodies()
+                if self.i < n:
+                    self._begin(quote)
+            elif commands and (found := _DOCUMENT(text, self.i)) is not None:
+                self.documents.append((_UNQUOTED.sub(r"\1", found[2]), found[1] == "-"))
+                self.i = found.end()
             elif char in "'\"`" and not (char == "'" and close == "}" and quote == '"'):
                 self._quoted(char, char if quote != '"' else quote)
             elif char == "\\":
@@ -282,5 +296,6 @@ def separate(lines: list[Line]) -> list[str]:
     return [
         line.text + ("\n" if line.document else "")
         for place, line in enumerate(lines)
-        if not place or ((line.text or line.document) and (line.comment != 1 or line.document))
+        if not place
+        or ((line.text or line.document or _between(line).startswith(";")) and (line.comment != 1 or line.document))
     ]

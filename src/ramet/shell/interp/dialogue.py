@@ -42,13 +42,15 @@ def prepare(sh: Session) -> None:
 
 
 class Dialogue:
-    """One shell and what it reads; `shown` when it prompts, which a shell that runs a file does not."""
+    """One shell and what it reads; it prompts for what it reads from its input, and for nothing else."""
 
     def __init__(self, shell: Shell, sh: Session, text: str, source: ScriptInput | None) -> None:
         self._shell, self._sh, self._source = shell, sh, source
         self._shown = source is not None
         self._parser = Parser(text, sh.aliases, sh.syntax_options())
-        self._recorder = Recorder(sh)
+        self._recorder = Recorder(sh, prompting=True)
+        self._within = False
+        """Whether the input ended within a command."""
 
     async def run(self) -> int:
         sh = self._sh
@@ -95,7 +97,7 @@ class Dialogue:
                 if result > 255:
                     return result
                 sh.status = status
-        sh.err(sh.prompt(sh.store.get("PS1") or ""))
+        sh.err(sh.prompt(sh.store.get("PS2" if self._within else "PS1") or ""))
         return 0
 
     async def _ended(self) -> int:
@@ -119,6 +121,7 @@ class Dialogue:
         bare = first.lstrip(" \t")
         if not bare or bare.startswith("#"):
             parser.pos = min(start + len(first) + 1, len(text))
+            self._offer()
             self._show(first)
             self._recorder.record(first)
             return 0
@@ -129,6 +132,7 @@ class Dialogue:
         except SyntaxFailure as found:
             failure, script = found, None
             parser.pos = len(parser.text) - self._recorder.left
+        self._offer()
         self._show(text[start : len(text) - (len(parser.text) - parser.pos)].removesuffix("\n"))
         self._recorder.say()
         for _, message in parser.warnings:
@@ -139,11 +143,14 @@ class Dialogue:
         if script is None:
             return 0
         sh.history.commands += 1
-        if self._source is not None:
-            self._source.offer(len(parser.text) - parser.pos - (not self._source.text.endswith("\n")))
         if self._shown and (before := sh.store.get("PS0")):
             sh.err(sh.prompt(before))
         return await self._run(self._recorder.read, line)
+
+    def _offer(self) -> None:
+        """What was not read is the input of commands."""
+        if self._source is not None:
+            self._source.offer(len(self._parser.text) - self._parser.pos - (not self._source.text.endswith("\n")))
 
     def _show(self, text: str) -> None:
         if self._shown:
@@ -152,10 +159,17 @@ class Dialogue:
 
     def _failed(self, failure: SyntaxFailure) -> int:
         sh = self._sh
+        sh.status = failure.status or 2
+        if self._source is None and sh.origin != "environment":
+            for message in failure.lines(f"{sh.error_name}: {sh.name}: "):
+                sh.err(message + "\n")
+            return self._shell.leave(sh, sh.status)
+        if self._shown and "unexpected EOF" in failure.message:
+            self._within = True
+            sh.err(sh.prompt(sh.store.get("PS2") or ""))
         if failure.message:
             sh.err(f"{sh.error_name}: {failure.message}\n")
-        sh.status = failure.status or 2
-        return 0
+        return 0 if self._shown else self._shell.leave(sh, sh.status)
 
     async def _run(self, text: str, line: int) -> int:
         """Run a text; what would end another shell ends only this text."""

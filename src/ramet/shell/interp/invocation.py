@@ -301,7 +301,7 @@ async def _started(shell: Shell, own: Session, call: _Call, how: Startup, text: 
     if call.strings or (call.pretty and not call.given):
         written = own.out(encode(_dumped(own, call, text)), "bash")
         return written if isinstance(written, int) else await written
-    if call.interactive and not call.given:
+    if call.interactive:
         return await Dialogue(shell, own, text, source).run()
     return await shell.run_text(own, text, top=True, source=source)
 

@@ -44,9 +44,9 @@ def limit(sh: Session) -> int | None:
 def chars(sh: Session) -> Chars:
     """The characters that `histchars` names."""
     text = sh.store.get("histchars")
-    if not text:
+    if text is None:
         return expansion.DEFAULT_CHARS
-    return Chars(text[0], text[1:2] or "^", text[2:3] or "#")
+    return Chars(text[:1], text[1:2] or "^", text[2:3] or "#")
 
 
 # ------------------------------------------------------------------------------------------------------- keeping
@@ -162,8 +162,11 @@ def commands_of(text: str, sh: Session) -> list[str]:
 class Recorder:
     """Reads the commands of a script that is kept: its lines are expanded first, and are entries then."""
 
-    def __init__(self, sh: Session) -> None:
+    def __init__(self, sh: Session, prompting: bool = False) -> None:
         self._sh = sh
+        self._prompting = prompting
+        """Whether a line that is not to be run is a turn of its own."""
+        self._gone = False
         self._left: int | None = None
         """Characters at the end of the text that have not been expanded."""
         self.read = ""
@@ -184,7 +187,7 @@ class Recorder:
     def next(self, parser: Parser) -> Script | None:
         """The next command of a text."""
         sh = self._sh
-        expanding = "histexpand" in sh.options and "history" in sh.options
+        expanding = {"histexpand", "history"} <= sh.options and sh.origin != "environment"
         while True:
             text, start = parser.text, parser.pos
             failure: SyntaxFailure | None = None
@@ -202,6 +205,9 @@ class Recorder:
                 changed = self._expanded(parser, text, start, end)
                 if changed is not None:
                     parser.read_again(changed, start)
+                    if self._gone and self._prompting:
+                        self.read, self.left = "", len(changed) - start
+                        return None
                     continue
             self.read, self.left = text[start:end], len(text) - end
             self.record(self.read)
@@ -211,7 +217,7 @@ class Recorder:
 
     def record(self, text: str) -> None:
         """Keep what was read, if this shell does."""
-        if "history" in self._sh.options:
+        if "history" in self._sh.options and self._sh.origin != "environment":
             _record(self._sh, text)
 
     def _end(self, parser: Parser, failure: SyntaxFailure | None) -> int:
@@ -240,6 +246,7 @@ class Recorder:
                 if changed is not None:
                     # A line of which nothing is left is not counted either.
                     after = stop if changed else min(stop + 1, len(text))
+                    self._gone = not changed and begin == start
                     self._left = len(text) - min(stop + 1, len(text))
                     return text[:begin] + changed + text[after:]
             begin = min(stop + 1, len(text))
@@ -267,7 +274,7 @@ class Recorder:
         if not expanded.changed:
             return None
         if not expanded.shown_only and "histverify" in sh.shopts:
-            return expanded.text
+            return ""  # it waits for somebody to look at it
         self.said.append(f"{expanded.text}\n")
         if expanded.shown_only:
             keep(sh, expanded.text)

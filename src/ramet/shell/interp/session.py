@@ -339,6 +339,8 @@ class Session:
     # ------------------------------------------------------------------------------------------------- options
 
     def set_option(self, name: str, on: bool) -> None:
+        if name == "noexec" and self.interactive:
+            return  # or nobody could turn it off again
         if on:
             self.options.add(name)
         else:
@@ -537,7 +539,13 @@ class Session:
     def complain(self, message: str) -> None:
         """`bash: line N: message` on stderr."""
         line = f"line {self.line_now()}: " if self.line and not self.interactive else ""
-        self.err(f"{self.error_name}: {line}{message}\n")
+        if len(message) < LARGE:
+            self.err(f"{self.error_name}: {line}{message}\n")
+            return
+        self.err(f"{self.error_name}: {line}")
+        for start in range(0, len(message), LARGE):  # in parts: one more copy of all of it would take its time
+            self.err(message[start : start + LARGE])
+        self.err("\n")
 
     def complain_once(self, error: Exception) -> None:
         """Report an error where it happened, while its redirections hold; whoever catches it stays silent."""

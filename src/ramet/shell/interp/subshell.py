@@ -41,7 +41,7 @@ def report(sh: Session, error: Exception) -> int:
     sh.complain_once(error)
     if isinstance(error, Fatal | Unbound):
         # What ends a shell ends `bash -c` with 127, any other shell with 1.
-        return 127 if sh.origin == "environment" and not sh.sub_level else 1
+        return 127 if sh.origin == "environment" and not (sh.sub_level or sh.interactive) else 1
     return error.status if isinstance(error, ShellError) else 1
 
 

@@ -144,7 +144,8 @@ _SOME: Final = 5
 
 
 def bind(sh: Session, argv: list[str]) -> Result:
-    sh.complain("bind: warning: line editing not enabled")
+    if not sh.interactive:
+        sh.complain("bind: warning: line editing not enabled")
     flags: list[tuple[str, str]] = []
     words = [str(word) for word in argv[1:]]
     while words and words[0].startswith("-") and len(words[0]) > 1:

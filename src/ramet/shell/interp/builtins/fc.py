@@ -139,7 +139,7 @@ async def _again(sh: Session, words: list[str]) -> int:
         return sh.error("fc: no command found")
     text = sh.history.entries[place].text
     for old, new in changes:
-        text = text.replace(old, new) if old else text
+        text = text.replace(old, new) if old else new * len(text)
     sh.err(f"{text}\n")
     entry = text.removesuffix("\n")
     kept = sh.history
@@ -147,7 +147,7 @@ async def _again(sh: Session, words: list[str]) -> int:
         kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
     if entry:
         recording.keep(sh, entry)
-    return await sh.shell.run_text(sh, text, keep_line=True)
+    return await sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1))
 
 
 async def _edited(sh: Session, editor: str, first: int, last: int, backwards: bool) -> int:
@@ -163,7 +163,7 @@ async def _edited(sh: Session, editor: str, first: int, last: int, backwards: bo
         return sh.error(f"fc: {name}: cannot open temp file: {reason(error)}")
     try:
         command = editor or ("${FCEDIT:-ed}" if sh.posix else "${FCEDIT:-${EDITOR:-vi}}")
-        status = await sh.shell.run_text(sh, f"{command} {name}", keep_line=True)
+        status = await sh.shell.run_text(sh, f"{command} {name}", keep_line=True, line=max(sh.line, 1))
         if status:
             return status if status > 255 else 1
         text = paths.decode(await sh.shell.read_file(path))
@@ -175,7 +175,7 @@ async def _edited(sh: Session, editor: str, first: int, last: int, backwards: bo
     sh.err(text)
     for entry in recording.commands_of(text, sh):
         recording.keep(sh, entry)
-    return await sh.shell.run_text(sh, text, keep_line=True)
+    return await sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1))
 
 
 TABLE: Final[dict[str, Builtin]] = {"fc": commands}

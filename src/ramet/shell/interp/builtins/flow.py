@@ -74,6 +74,9 @@ def return_(sh: Session, argv: list[str]) -> Result:
 def exit_(sh: Session, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     status = sh.status if sh.exiting is None else sh.exiting
+    login = "login_shell" in sh.shopts and not sh.sub_level and sh.exiting is None
+    if sh.interactive and not sh.sub_level and not sh.source and sh.exiting is None:
+        sh.err("logout\n" if login else "exit\n")
     if words:
         found = number_of(words[0])
         if found is None:
@@ -84,18 +87,11 @@ def exit_(sh: Session, argv: list[str]) -> Result:
         else:
             status = found & 255
     sh.flow_status = status
-    if sh.sub_level or not (sh.interactive or "login_shell" in sh.shopts):
-        return EXIT
-    return drive(_left(sh))
+    return drive(_logged_out(sh)) if login else EXIT
 
 
-async def _left(sh: Session) -> int:
-    """The end of a shell that somebody talks to, or of a login."""
-    login = "login_shell" in sh.shopts
-    if sh.interactive and not sh.source and sh.exiting is None:
-        sh.err("logout\n" if login else "exit\n")
-    if login and sh.exiting is None:
-        await startup.logout(sh)
+async def _logged_out(sh: Session) -> int:
+    await startup.logout(sh)
     return EXIT
 
 

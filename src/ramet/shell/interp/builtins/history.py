@@ -65,7 +65,7 @@ def _push(sh: Session, text: str) -> None:
     kept = sh.history
     if "history" in sh.options and not kept.pushed and (kept.added or kept.compound) and kept.entries:
         kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
-    recording.keep(sh, text)
+    kept.added = recording.keep(sh, text)
     kept.pushed = True
 
 

@@ -241,7 +241,7 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
     if "/" not in target and await search(sh, target) is None:
         sh.complain(f"exec: {target}: not found")
         sh.flow_status = 127
-        return EXIT if sh.sub_level or not (sh.interactive or "execfail" in sh.shopts) else 127
+        return EXIT if sh.sub_level or not ((sh.interactive and not sh.source) or "execfail" in sh.shopts) else 127
     if clean:
         for some in rows(list(sh.store.exported())):
             for variable in some:
