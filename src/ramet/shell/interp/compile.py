@@ -499,22 +499,29 @@ async def _inside(child: Session, plans: list[Plan], body: Run) -> int:
 
 
 def _function(node: nodes.Function) -> Run:
-    body: Run | None = None
+    body: Run | None = None  # made by the first call: most functions of a library are never called
 
-    def define(sh: Session) -> Result:
+    def first_call(sh: Session) -> Result:
         nonlocal body
         if body is None:
             if node.size > LONG_SOURCE:
-                return drive(define_large(sh))
+                return drive(large_call(sh))
             body = compile_function_body(node)
-        return defined(sh, body)
+        return called(sh, body)
 
-    async def define_large(sh: Session) -> int:
+    async def large_call(sh: Session) -> int:
         nonlocal body
         body = await aside(sh, partial(compile_function_body, node))
-        return defined(sh, body)
+        result = called(sh, body)
+        return result if isinstance(result, int) else await result
 
-    def defined(sh: Session, body: Run) -> int:
+    def called(sh: Session, body: Run) -> Result:
+        known = sh.functions.get(node.name)
+        if known is not None and known.body is first_call:
+            sh.functions[node.name] = known._replace(body=body)
+        return body(sh)
+
+    def define(sh: Session) -> Result:
         if any(char in node.name for char in "$`'\"\\"):
             sh.line = node.line
             sh.complain(f"`{node.name}': not a valid identifier")
@@ -530,7 +537,8 @@ def _function(node: nodes.Function) -> Run:
             sh.complain(f"{node.name}: readonly function")
             sh.status = 1
             return 1
-        sh.functions[node.name] = FunctionDef(node, body, sh.frames[-1].source if sh.frames else sh.source or sh.origin)
+        source = sh.frames[-1].source if sh.frames else sh.source or sh.origin
+        sh.functions[node.name] = FunctionDef(node, body or first_call, source)
         sh.status = 0
         return 0
 

@@ -22,6 +22,7 @@ MARK: Final = "\1"
 _LETTERS: Final = (("r", READONLY), ("t", TRACE), ("x", EXPORT))
 _PREFIX: Final = "BASH_FUNC_"
 _SUFFIX: Final = "%%"
+_KEPT: Final = 256
 _ANY: Final = Options(extglob=True)
 """What reads every definition that some options allowed."""
 
@@ -59,7 +60,22 @@ def add_exported(sh: Session, env: dict[str, str]) -> None:
         if found & EXPORT and key[0] == MARK:
             function = sh.functions.get(key[1:])
             if function is not None:
-                env[f"{_PREFIX}{key[1:]}{_SUFFIX}"] = function_value(function.node)
+                env[f"{_PREFIX}{key[1:]}{_SUFFIX}"] = _value(function.node)
+
+
+_values: dict[int, tuple[Function, str]] = {}
+"""What exported functions are in the environment: every program that is started wants it."""
+
+
+def _value(node: Function) -> str:
+    found = _values.get(id(node))
+    if found is not None and found[0] is node:
+        return found[1]
+    if len(_values) >= _KEPT:
+        _values.clear()
+    text = function_value(node)
+    _values[id(node)] = (node, text)
+    return text
 
 
 def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
