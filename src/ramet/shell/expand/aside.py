@@ -77,6 +77,8 @@ async def aside(host: Any, work: Callable[[], T]) -> T:
         if not doing.done():
             stop.set()
             doing.add_done_callback(_forget)
+            # What it changes of the session, it changes before the next command begins.
+            await asyncio.wait((doing,), timeout=_LOOK)
 
 
 def _forget(doing: asyncio.Future[Any]) -> None:

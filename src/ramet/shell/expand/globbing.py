@@ -11,7 +11,7 @@ from typing import Final
 from ramet.core import ops
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
-from ramet.core.paths import Path
+from ramet.core.paths import PATH_MAX, Path
 from ramet.core.stat import Kind, Stat
 from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import Discard
@@ -36,6 +36,9 @@ async def expand(
         if not isinstance(field, GlobWord):
             out.append(field)
             continue
+        if len(field.pattern) > LONG and _NOTHING.isdisjoint(shopts) and _beyond(field.pattern):
+            out.append(str(field))
+            continue
         if not ACTIVE(field.pattern) or ("extglob" not in shopts and not _PLAIN_ACTIVE(field.pattern)):
             out.append(str(field))
             continue
@@ -52,6 +55,17 @@ async def expand(
         if len(out) > budget.limits.expansion_words:
             raise budget.exceeded("expansion_words", "glob")
     return out
+
+
+_NOTHING: Final = frozenset(("failglob", "nullglob"))
+"""Options under which it matters whether what matches nothing is a pattern at all."""
+
+
+def _beyond(pattern: str) -> bool:
+    """Whether a pattern stands for more characters than any name has, which is told without reading it."""
+    if "[" in pattern or "(" in pattern:
+        return False
+    return len(pattern) - pattern.count("*") - pattern.count("\\") > PATH_MAX
 
 
 async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], budget: Budget) -> list[str]:

@@ -308,11 +308,12 @@ def times_text(sh: Session, form: str, elapsed: float, used: float) -> str:
     values = {"R": elapsed, "U": used, "S": 0.0}
     i = 0
     while i < len(wanted):
-        char = wanted[i]
-        i += 1
-        if char != "%" or i >= len(wanted):
-            out.append(char)
-            continue
+        at = wanted.find("%", i, len(wanted) - 1)
+        if at < 0:
+            out.append(wanted[i:])
+            break
+        out.append(wanted[i:at])
+        i = at + 1
         digits = 3
         if wanted[i].isdigit():
             digits = min(int(wanted[i]), 6)

@@ -14,6 +14,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Readonly, ShellError
 from ramet.shell.expand.values import EXPORT, Assoc, Indexed, NameRef
+from ramet.shell.freeing import let_go
 from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, compile_before_command, put, set_item
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -414,8 +415,14 @@ async def _general(
             await sh.shell.end_substitutions(sh, mark, cancelled=True)
         raise
     finally:
+        if argv is not None and len(argv) > _VERY_MANY:
+            let_go(argv)
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark)
+
+
+_VERY_MANY: Final = 50_000
+"""Words of a command that are not let go of all at once."""
 
 
 async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:

@@ -31,7 +31,7 @@ _MANY: Final = 10_000
 def set_(sh: Session, argv: list[str]) -> Result:
     if len(argv) == 1:
         return drive(write_settings(sh, "set", functions=not sh.posix))
-    wrong = _wrong_letter(argv)
+    wrong = _wrong_letter(sh, argv)
     if wrong:
         sh.complain(f"set: {wrong}: invalid option")
         sh.err("set: usage: set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]\n")
@@ -72,7 +72,7 @@ def set_(sh: Session, argv: list[str]) -> Result:
     return _set_params(sh, argv, i) if i < len(argv) else 0
 
 
-def _wrong_letter(argv: list[str]) -> str:
+def _wrong_letter(sh: Session, argv: list[str]) -> str:
     """The first option that there is none of, looked for before any is set."""
     i = 1
     while i < len(argv):
@@ -80,6 +80,8 @@ def _wrong_letter(argv: list[str]) -> str:
         i += 1
         if word in ("--", "-") or (word != "+" and (len(word) < 2 or word[0] not in "-+")):
             break
+        if len(word) > sh.budget.limits.expression_chars:
+            raise sh.budget.exceeded("expression_chars", "set")
         for letter in word[1:]:
             if letter == "o":
                 i += 1
