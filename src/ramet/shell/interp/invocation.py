@@ -98,6 +98,9 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         text = found
         child.name = child.arg0 = child.source = name
     child.params = rest
+    if "monitor" in child.options:
+        sh.err(GREETING.format(argv[0]))
+        child.set_option("monitor", False)
     child.rewatch()
     if call.login:
         child.shopts.add("login_shell")
@@ -161,6 +164,10 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
             child.traps[name] = ""
     if as_sh:
         child.set_option("posix", True)
+    elif "POSIXLY_CORRECT" in env:
+        del child.vars["POSIXLY_CORRECT"]
+        child.set_option("posix", True)
+    child.vars["BASH"] = child.last_arg
     return child
 
 

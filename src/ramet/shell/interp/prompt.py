@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ramet.shell.expand import texts
 from ramet.shell.syntax.nodes import DoubleQuoted, Simple, Word
@@ -24,23 +25,23 @@ def decode_prompt(sh: Session, text: str) -> str:
         out.append(text[i:end])
         code = text[end + 1]
         i = end + 2
-        if code in "01234567":
-            digits = text[i - 1 : i + 2]
-            value = ""
-            for digit in digits:
-                if digit not in "01234567":
-                    break
-                value += digit
-            i += len(value) - 1
-            out.append(chr(int(value, 8)))
+        digits = text[i - 1 : i + 2]
+        if code in "01234567" and all(digit in "01234567" for digit in digits):
+            i += len(digits) - 1
+            out.append(chr(int(digits, 8) & 255))
         elif code == "D" and text[i : i + 1] == "{":
             end = text.find("}", i)
+            end = len(text) if end < 0 else end
             form = text[i + 1 : end]
             out.append(time.strftime(form or "%X", time.gmtime(sh.shell.now())))
             i = end + 1
         else:
             out.append(_escape(sh, code))
-    return expand_text(sh, "".join(out)) if "promptvars" in sh.shopts else "".join(out)
+    return _expanded(sh, "".join(out)) if _expands(sh) else "".join(out)
+
+
+def _expands(sh: Session) -> bool:
+    return "promptvars" in sh.shopts or sh.posix
 
 
 def _escape(sh: Session, code: str) -> str:
@@ -48,9 +49,12 @@ def _escape(sh: Session, code: str) -> str:
     home = sh.store.get("HOME") or ""
     if code in ("w", "W"):
         pwd = sh.pwd
-        if home and (pwd == home or pwd.startswith(home + "/")):
+        if len(home) > 1 and (pwd == home or pwd.startswith(home + "/")):
             pwd = "~" + pwd[len(home) :]
-        return pwd if code == "w" else pwd.rsplit("/", 1)[-1] or "/"
+        shown = _trimmed(sh, pwd) if code == "w" else pwd.rsplit("/", 1)[-1] or "/"
+        return _SPECIAL.sub(r"\\\g<0>", shown) if _expands(sh) else shown
+    if code == "$":
+        return "#" if user.uid == 0 else "\\$" if _expands(sh) else "$"
     now = time.gmtime(sh.shell.now())
     table = {
         "a": "\a",
@@ -64,7 +68,6 @@ def _escape(sh: Session, code: str) -> str:
         "h": user.host.split(".")[0],
         "H": user.host,
         "s": sh.name.rsplit("/", 1)[-1],
-        "$": "#" if user.uid == 0 else "$",
         "v": "5.2",
         "V": "5.2.15",
         "j": str(len(sh.jobs.jobs)),
@@ -78,6 +81,34 @@ def _escape(sh: Session, code: str) -> str:
         "A": time.strftime("%H:%M", now),
     }
     return table.get(code, "\\" + code)
+
+
+def _trimmed(sh: Session, path: str) -> str:
+    """A path with no more names at its end than PROMPT_DIRTRIM allows."""
+    most = sh.store.get("PROMPT_DIRTRIM") or ""
+    count = int(most) if most.isdigit() and most.isascii() and len(most) < 9 else 0
+    start = "~/" if path.startswith("~/") else "/"
+    names = path.removeprefix(start).split("/")
+    if not count or path == "~" or len(names) <= count:
+        return path
+    return f"{'~/' if start == '~/' else ''}.../{'/'.join(names[-count:])}"
+
+
+_SPECIAL: Final = re.compile(r'[\\$`"]')
+_LOOSE: Final = re.compile(r'\\(?:[\\$`"]|\Z)?|"')
+"""Backslashes and quotes of a text that is to stand in double quotes."""
+
+
+def _expanded(sh: Session, text: str) -> str:
+    """Expansion of a prompt: a backslash quotes what it quotes in double quotes."""
+    if not any(char in text for char in "$`\\"):
+        return text
+    quoted = _LOOSE.sub(lambda found: '\\"' if found[0] == '"' else found[0] if len(found[0]) > 1 else "\\\\", text)
+    word = _inside_quotes(quoted)
+    if word is None:
+        return text
+    result = sh.text_now(texts.text(word, quoted=True))
+    return text if result is None else result
 
 
 def expand_text(sh: Session, text: str) -> str:
@@ -106,12 +137,16 @@ def parse_subscript(text: str) -> Word | None:
 
 
 def parse_quoted(text: str) -> Word | None:
-    """A text as the inside of double quotes; None when it does not parse."""
+    """A text as the inside of double quotes, where a backslash is one; None when it does not parse."""
+    return _inside_quotes(text.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _inside_quotes(text: str) -> Word | None:
     from ramet.shell.syntax.errors import SyntaxFailure
     from ramet.shell.syntax.parser import Parser
 
     try:
-        script = Parser(': "' + text.replace("\\", "\\\\").replace('"', '\\"') + '"').next()
+        script = Parser(f': "{text}"').next()
     except SyntaxFailure:
         return None
     if script is None:
