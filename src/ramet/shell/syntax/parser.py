@@ -209,8 +209,6 @@ class Parser(CompoundReader):
         prefixed = False
         line = 0
         while self.kind == WORD and (self.raw == "!" or self.raw == "time"):
-            if self.raw == "time" and timed:
-                break
             if not prefixed:
                 line = self.line_at(self.start)
             prefixed = True
@@ -218,7 +216,7 @@ class Parser(CompoundReader):
                 negated = not negated
                 self.skip()
             else:
-                timed = "time"
+                timed = timed or "time"  # said again, it is still said once
                 self.skip()
                 if self.kind == WORD and self.raw == "-p":
                     timed = "time -p"

@@ -193,7 +193,13 @@ def command(sh: Session, argv: list[str]) -> Result:
         return 1
     if standard and words[0] not in builtin_table():
         return drive(_standard(sh, words))
-    return drive(sh.shell.invoke(sh, words, functions=False))
+    first = 0
+    while words[first] == "command" and first + 1 < len(words) and not words[first + 1].startswith("-"):
+        first += 1
+    if first and "command" not in sh.disabled:
+        words = words[first:]
+    # `command builtin command builtin ...` nests as deep as it is long.
+    return drive(sh.shell.below(sh, lambda: sh.shell.invoke(sh, words, functions=False)))
 
 
 async def _standard(sh: Session, words: list[str]) -> int:
@@ -243,6 +249,11 @@ def builtin(sh: Session, argv: list[str]) -> Result:
     if options is None:
         return 2
     words = options[1]
+    while words[:1] == ["builtin"] and "builtin" not in sh.disabled and words[1:2] != ["--help"]:
+        options = flags_of(sh, words, "")
+        if options is None:
+            return 2
+        words = options[1]
     if not words:
         return 0
     found = builtin_table().get(words[0])
