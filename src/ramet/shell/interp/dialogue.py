@@ -135,9 +135,7 @@ class Dialogue:
         self._offer()
         self._show(text[start : len(text) - (len(parser.text) - parser.pos)].removesuffix("\n"))
         self._recorder.say()
-        for _, message in parser.warnings:
-            sh.complain(message)
-        parser.warnings.clear()
+        parser.warnings.clear()  # they are said when the command runs
         if failure is not None:
             return self._failed(failure)
         if script is None:
@@ -159,7 +157,8 @@ class Dialogue:
 
     def _failed(self, failure: SyntaxFailure) -> int:
         sh = self._sh
-        sh.status = failure.status or 2
+        if failure.status is not None:
+            sh.status = failure.status
         if self._source is None and sh.origin != "environment":
             for message in failure.lines(f"{sh.error_name}: {sh.name}: "):
                 sh.err(message + "\n")
