@@ -21,6 +21,10 @@ class Jobs(Protocol):
         """pid, parent's pid, command line and start time (seconds since the epoch)."""
         ...
 
+    def own_pid(self) -> int:
+        """The pid of the shell that runs the command that asks."""
+        ...
+
     def next_pid(self) -> int:
         """The pid of the command that asks."""
         ...
@@ -41,7 +45,7 @@ def running(proc: Proc) -> list[tuple[int, int, str, float]]:
     if jobs is None:
         return [(1, 0, " ".join(proc.argv), proc.now())]
     rows = list(jobs.processes())
-    return [*rows, (jobs.next_pid(), rows[0][0], " ".join(proc.argv), proc.now())]
+    return [*rows, (jobs.next_pid(), jobs.own_pid(), " ".join(proc.argv), proc.now())]
 
 
 def send(proc: Proc, pid: int, number: int) -> bool:

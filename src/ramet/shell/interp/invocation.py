@@ -67,6 +67,10 @@ class _Call:
     rest: list[str] = field(default_factory=list)
 
 
+_SHOWN: Final = 1000
+"""Words of a command line that `ps` shows."""
+
+
 async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
     child = await _made(shell, sh, argv)
@@ -143,6 +147,9 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
     child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
+    child.command_line = " ".join(argv[:_SHOWN])
+    starter = sh.parent if sh.lone and sh.parent is not None else sh  # a shell of one command becomes it
+    child.vars["PPID"] = str(starter.own_pid())
     env = sh.environment() if len(sh.store.attrs) <= MANY else await aside(sh, sh.environment)
     for given in rows(env.items()):
         adopt_variables(child, given)

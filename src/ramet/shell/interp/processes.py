@@ -24,10 +24,15 @@ class ProcessTable:
     def processes(self) -> Iterator[tuple[int, int, str, float]]:
         """pid, parent's pid, command line and start (seconds since the epoch): the shell, then all that runs apart."""
         shell = self._sh.shell
-        yield self._sh.top_pid, 0, "bash", self._sh.shell.started
+        for sh in reversed(list(_shells(self._sh))):
+            yield sh.top_pid, int(str(sh.vars["PPID"])), sh.command_line, shell.started
         for process in sorted(shell.processes.values(), key=lambda process: process.pid):
             parent = process.session.parent
             yield process.pid, parent.own_pid() if parent is not None else 0, _text(process), process.started
+
+    def own_pid(self) -> int:
+        """The shell that runs the command."""
+        return self._sh.top_pid
 
     def next_pid(self) -> int:
         return self._sh.shell.next_pid()
@@ -35,6 +40,14 @@ class ProcessTable:
     def signal(self, pid: int, number: int) -> bool:
         """Deliver a signal; False when there is no such process."""
         return deliver(self._sh, pid, number)
+
+
+def _shells(sh: Session | None) -> Iterator[Session]:
+    """A shell and those that it was started by; the subshells between them are left out."""
+    while sh is not None:
+        if not sh.sub_level:
+            yield sh
+        sh = sh.parent
 
 
 def _text(process: Process) -> str:

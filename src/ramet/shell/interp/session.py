@@ -84,6 +84,7 @@ class Session:
         "budget",
         "by_program",
         "called",
+        "command_line",
         "command_text_now",
         "completions",
         "coprocs",
@@ -178,6 +179,8 @@ class Session:
         self.params: list[str] = []
         self.arg0 = shell.name
         self.name = shell.name
+        self.command_line = shell.name
+        """What `ps` shows of this shell."""
         self.options: set[str] = set()
         self.shopts: set[str] = set(SHOPTS_ON)
         for option in ("allexport", "errexit", "errtrace", "functrace", "noclobber", "noexec", "noglob", "nounset"):
@@ -280,7 +283,7 @@ class Session:
         twin.functions = dict(self.functions)
         twin.aliases = dict(self.aliases)
         twin.params = self.params
-        twin.arg0, twin.name = self.arg0, self.name
+        twin.arg0, twin.name, twin.command_line = self.arg0, self.name, self.command_line
         twin.options, twin.shopts = set(self.options), set(self.shopts)
         twin.allexport, twin.errexit, twin.errtrace = self.allexport, self.errexit, self.errtrace
         twin.functrace, twin.noclobber, twin.noexec = self.functrace, self.noclobber, self.noexec
