@@ -7,6 +7,7 @@ import re
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, quote, typographic
 from ramet.commands.modes import mode_of
+from ramet.core.depth import DEEPEST, room
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
@@ -27,7 +28,8 @@ async def expr(proc: Proc, o: None, words: list[str]) -> int:
         raise UsageError("missing operand", status=2)
     try:
         parser = _Expr(words)
-        result = parser.alternative(True)
+        with room:
+            result = parser.alternative(True)
         if parser.at < len(words):
             raise _Bad(f"syntax error: unexpected argument {quote(words[parser.at])}")
     except _Bad as bad:
@@ -60,7 +62,7 @@ class _Expr:
     """Precedence: `|`, `&`, comparisons, `+ -`, `* / %`, `:`, primaries. Both sides are always parsed, used or not."""
 
     def __init__(self, words: list[str]) -> None:
-        self.words, self.at = words, 0
+        self.words, self.at, self.depth = words, 0, 0
 
     def peek(self) -> str | None:
         return self.words[self.at] if self.at < len(self.words) else None
@@ -142,7 +144,11 @@ class _Expr:
     def primary(self, live: bool) -> Value:
         word = self.next()
         if word == "(":
+            self.depth += 1
+            if self.depth > DEEPEST:
+                raise _Bad(f"syntax error: maximum nesting level exceeded ({DEEPEST})")
             value = self.alternative(live)
+            self.depth -= 1
             closing = self.peek()
             if closing is None:
                 raise _Bad(f"syntax error: expecting ')' after {quote(self.words[-1])}")

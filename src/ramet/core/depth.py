@@ -6,14 +6,23 @@ is bounded by who made its input. So a small stack is as good as a large one, an
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 DEEPEST: Final = 20_000
 """Levels that a text may nest; what nests deeper is refused where it is read."""
 _FRAMES: Final = 1_000_000
 """Calls within calls that there is room for: the levels, and what each of them takes."""
+
+
+HOP: Final = 16
+"""Levels of coroutines that wait for each other before the next one is put `apart`."""
 
 
 class _Room:
@@ -42,3 +51,26 @@ class _Room:
 
 room: Final = _Room()
 """``with room:`` around deep work. It may be entered again within."""
+
+
+def roomy(run: Callable[[A], T]) -> Callable[[A], T]:
+    """A function that goes on with room."""
+
+    def called(host: A) -> T:
+        with room:
+            return run(host)
+
+    return called
+
+
+def apart(run: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
+    """A coroutine function that goes on in a task, and with it on a stack, of its own: coroutines that wait for each
+    other take of the thread's stack, all of them, whenever the last one goes on."""
+
+    async def inside(host: A) -> T:
+        return await run(host)
+
+    async def waiting(host: A) -> T:
+        return await asyncio.create_task(inside(host))
+
+    return waiting

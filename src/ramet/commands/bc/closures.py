@@ -27,6 +27,7 @@ from ramet.commands.bc.numbers import (
     sine,
     sub,
 )
+from ramet.core.depth import DEEPEST, HOP, apart
 
 
 def sequence(runs: list[Run]) -> Run:
@@ -207,9 +208,9 @@ def user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
         if len(arguments) != len(function.params):
             raise Trouble("Parameter number mismatch")
         machine.depth += 1
-        if machine.depth > 500:
+        if machine.depth > DEEPEST:
             machine.depth = 0
-            raise Trouble("function calls nested too deeply")
+            raise Trouble(f"maximum function nesting level exceeded ({DEEPEST})")
         values: list[Num | dict[int, Num]] = [
             dict(machine.arrays.get(argument, {})) if isinstance(argument, str) else await argument(machine)
             for argument in arguments
@@ -228,7 +229,7 @@ def user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
             else:
                 machine.names[auto] = ZERO
         try:
-            await function.body(machine)
+            await (function.body if machine.depth % HOP else apart(function.body))(machine)
             result = ZERO
         except Return as returned:
             result = returned.value

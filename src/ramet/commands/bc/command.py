@@ -13,6 +13,7 @@ from ramet.commands.bc.numbers import (
 from ramet.commands.bc.parser import Parser, SyntaxTrouble, Token, tokens
 from ramet.commands.declare import Command, flag, shown
 from ramet.commands.inputs import PART
+from ramet.core.depth import room
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
@@ -95,7 +96,8 @@ def _troubles(line: list[Token], machine: Machine) -> list[str]:
     try:
         if not found:
             raise SyntaxTrouble
-        Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line()
+        with room:
+            Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line()
     except SyntaxTrouble:
         found.append("syntax error")
     return found
@@ -107,7 +109,8 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
     while True:
         start = parser.at
         try:
-            run = parser.line()
+            with room:
+                run = parser.line()
         except SyntaxTrouble:
             await machine.flush()
             line = first + sum(1 for t in items[: parser.at + 1] if t.kind == "newline")

@@ -21,6 +21,7 @@ from ramet.commands.bc.closures import (
 )
 from ramet.commands.bc.machine import Break, Continue, Evaluate, Function, Machine, Quit, Return, Run
 from ramet.commands.bc.numbers import ONE, ZERO, Num, parse_number
+from ramet.core.depth import DEEPEST, HOP, apart
 
 
 class SyntaxTrouble(Exception):
@@ -78,6 +79,14 @@ def tokens(text: str) -> list[Token]:
 class Parser:
     def __init__(self, items: list[Token], machine: Machine) -> None:
         self.items, self.at, self.machine = items, 0, machine
+        self.depth = 0
+
+    def deeper(self) -> None:
+        """One more level; the caller takes it back."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.depth = 0
+            raise SyntaxTrouble
 
     def peek(self) -> Token:
         return self.items[self.at]
@@ -179,7 +188,10 @@ class Parser:
         token = self.peek()
         if token.text == "{" and token.kind == "op":
             self.at += 1
-            return self.block_rest()
+            self.deeper()
+            block = self.block_rest()
+            self.depth -= 1
+            return block if self.depth % HOP else apart(block)
         if token.kind == "string":
             self.at += 1
             text = token.text[1:-1]
@@ -346,14 +358,17 @@ class Parser:
         return left
 
     def negation(self) -> Evaluate:
-        if self.take("!"):
-            inner = self.negation()
+        signs = 0
+        while self.take("!"):
+            signs += 1
+        inner = self.relation()
+        if not signs:
+            return inner
 
-            async def run(machine: Machine) -> Num:
-                return ZERO if (await inner(machine)).truth else ONE
+        async def run(machine: Machine) -> Num:
+            return ONE if (await inner(machine)).truth is (signs % 2 == 0) else ZERO
 
-            return run
-        return self.relation()
+        return run
 
     def relation(self) -> Evaluate:
         left = self.assignment()
@@ -381,18 +396,26 @@ class Parser:
 
     def sum(self) -> Evaluate:
         left = self.product()
+        length = 0
         while self.peek().kind == "op" and self.peek().text in ("+", "-"):
             op = self.peek().text
             self.at += 1
             left = binary(left, op, self.product())
+            length += 1
+            if not length % HOP:
+                left = apart(left)
         return left
 
     def product(self) -> Evaluate:
         left = self.unary()
+        length = 0
         while self.peek().kind == "op" and self.peek().text in ("*", "/", "%"):
             op = self.peek().text
             self.at += 1
             left = binary(left, op, self.unary())
+            length += 1
+            if not length % HOP:
+                left = apart(left)
         return left
 
     def power(self) -> Evaluate:
@@ -402,9 +425,16 @@ class Parser:
         return left
 
     def unary_power(self) -> Evaluate:
-        if self.take("-"):
-            return negative(self.unary_power())
-        return self.power()
+        odd = self.signs()
+        power = self.power()
+        return negative(power) if odd else power
+
+    def signs(self) -> bool:
+        """Whether an odd number of minus signs follows."""
+        odd = False
+        while self.take("-"):
+            odd = not odd
+        return odd
 
     def unary(self) -> Evaluate:
         if self.take("-"):
@@ -416,9 +446,9 @@ class Parser:
         return self.power()
 
     def signed(self) -> Evaluate:
-        if self.take("-"):
-            return negative(self.signed())
-        return self.primary()
+        odd = self.signs()
+        primary = self.primary()
+        return negative(primary) if odd else primary
 
     def place(self) -> Place | None:
         token = self.peek()
@@ -456,13 +486,15 @@ class Parser:
             self.at += 1
             return Place("last", None).get
         if self.take("("):
+            self.deeper()
             inner = self.expression()
+            self.depth -= 1
             self.need(")")
 
             async def grouped(machine: Machine) -> Num:
                 return await inner(machine)
 
-            return grouped
+            return grouped if self.depth % HOP else apart(grouped)
         if token.kind != "name":
             raise SyntaxTrouble
         if self.items[self.at + 1].text == "(" and token.text not in ("if", "while", "for"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from ramet.core.depth import apart, roomy
 from ramet.core.paths import Path
 from ramet.core.stat import Stat
 
@@ -77,16 +78,51 @@ def both(a: Node, b: Node) -> Node:
     return Node(None, later, acts)
 
 
-def either(a: Node, b: Node) -> Node:
-    acts = a.acts or b.acts
-    if a.now is not None and b.now is not None:
-        first, second = a.now, b.now
-        return Node(lambda f: first(f) or second(f), acts=acts)
+def all_of(nodes: list[Node]) -> Node:
+    """Any number of nodes, one after the other until one is false."""
+    return _row(nodes, False)
 
-    async def later(found: Found) -> bool:
-        return await a.run(found) or await b.run(found)
 
-    return Node(None, later, acts)
+def any_of(nodes: list[Node]) -> Node:
+    """Any number of nodes, one after the other until one is true."""
+    return _row(nodes, True)
+
+
+def _row(nodes: list[Node], settles: bool) -> Node:
+    if len(nodes) == 1:
+        return nodes[0]
+    acts = any(node.acts for node in nodes)
+    tests = [node.now for node in nodes if node.now is not None]
+    if len(tests) < len(nodes):
+
+        async def later(found: Found) -> bool:
+            for node in nodes:
+                if bool(await node.run(found)) is settles:
+                    return settles
+            return not settles
+
+        return Node(None, later, acts)
+    if len(tests) == 2:
+        first, second = tests
+        if settles:
+            return Node(lambda f: first(f) or second(f), acts=acts)
+        return Node(lambda f: first(f) and second(f), acts=acts)
+
+    def now(found: Found) -> bool:
+        for test in tests:
+            if bool(test(found)) is settles:
+                return settles
+        return not settles
+
+    return Node(now, acts=acts)
+
+
+def on_own_stack(node: Node) -> Node:
+    """The same for a node that is nested so deep that stacks matter."""
+    if node.now is not None:
+        return Node(roomy(node.now), acts=node.acts)
+    assert node.later is not None
+    return Node(None, apart(node.later), node.acts)
 
 
 def listed(a: Node, b: Node) -> Node:

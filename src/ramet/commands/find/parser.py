@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from dataclasses import dataclass
 from ramet.commands.declare import UsageError
 from ramet.commands.find.actions import Actions, Batch
 from ramet.commands.find.conditions import TIMES, Conditions
-from ramet.commands.find.nodes import Found, Node, Now, Settings, both, either, listed, negated
+from ramet.commands.find.nodes import Found, Node, Now, Settings, all_of, any_of, both, listed, negated, on_own_stack
 from ramet.commands.find.options import Options
+from ramet.core.depth import HOP
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
 
@@ -66,6 +68,9 @@ async def parse_expression(proc: Proc, words: list[str], settings: Settings) -> 
 class Parser(Conditions, Options, Actions):
     """Recursive descent over the words of the expression."""
 
+    nested = 0
+    """Parentheses that we are in."""
+
     async def comma(self) -> Node:
         node = await self.either()
         while self.peek() == ",":
@@ -74,21 +79,21 @@ class Parser(Conditions, Options, Actions):
         return node
 
     async def either(self) -> Node:
-        node = await self.both()
+        nodes = [await self.both()]
         while self.peek() in ("-o", "-or"):
             self.at += 1
             self._operand("-o")
-            node = either(node, await self.both())
-        return node
+            nodes.append(await self.both())
+        return any_of(nodes)
 
     async def both(self) -> Node:
-        node = await self.negation()
+        nodes = [await self.negation()]
         while (word := self.peek()) is not None and word not in ("-o", "-or", ",", ")"):
             if word in ("-a", "-and"):
                 self.at += 1
                 self._operand(word)
-            node = both(node, await self.negation())
-        return node
+            nodes.append(await self.negation())
+        return all_of(nodes)
 
     def _operand(self, operator: str) -> None:
         if self.peek() in (None, ")", "-o", "-or", "-a", "-and", ","):
@@ -96,11 +101,17 @@ class Parser(Conditions, Options, Actions):
 
     async def negation(self) -> Node:
         word = self.peek()
-        if word in ("!", "-not"):
+        signs = 0
+        while word in ("!", "-not"):
             self.at += 1
             if self.peek() is None:
                 raise UsageError(f"expected an expression after '{word}'")
-            return negated(await self.negation())
+            signs += 1
+            word = self.peek()
+        node = await self.operand(word)
+        return negated(node) if signs % 2 else node
+
+    async def operand(self, word: str | None) -> Node:
         if word == "(":
             self.at += 1
             if self.peek() == ")":
@@ -110,7 +121,12 @@ class Parser(Conditions, Options, Actions):
                     "invalid expression; expected to find a ')' but didn't see one. "
                     "Perhaps you need an extra predicate after '('"
                 )
-            node = await self.comma()
+            self.nested += 1
+            if self.nested % HOP:
+                node = await self.comma()
+            else:
+                node = on_own_stack(await asyncio.create_task(self.comma()))
+            self.nested -= 1
             if self.peek() != ")":
                 raise UsageError("invalid expression; I was expecting to find a ')' somewhere but did not see one.")
             self.at += 1

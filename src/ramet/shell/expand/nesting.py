@@ -7,14 +7,10 @@ nests thousands of levels deep meets a limit of the host.
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from ramet.core.depth import room
-
-T = TypeVar("T")
 
 STATION: Final = 8
 """Levels between two stations."""
@@ -46,25 +42,3 @@ class _Level:
 
 level: Final = _Level()
 """``with level as station:`` around the compiling of what is one level further in; true where there is a station."""
-
-
-def roomy(run: Callable[[Any], T]) -> Callable[[Any], T]:
-    """A function that goes on with room."""
-
-    def called(host: Any) -> T:
-        with room:
-            return run(host)
-
-    return called
-
-
-def apart(run: Callable[[Any], Awaitable[T]]) -> Callable[[Any], Awaitable[T]]:
-    """A coroutine function that goes on in a task of its own."""
-
-    async def inside(host: Any) -> T:
-        return await run(host)
-
-    async def waiting(host: Any) -> T:
-        return await asyncio.create_task(inside(host))
-
-    return waiting

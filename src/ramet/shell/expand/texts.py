@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
+from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
@@ -19,7 +20,7 @@ from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_escape
-from ramet.shell.expand.nesting import apart, level, roomy
+from ramet.shell.expand.nesting import level
 from ramet.shell.expand.params import (
     Apply,
     Base,

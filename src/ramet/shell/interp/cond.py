@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ramet.core import paths
+from ramet.core.depth import apart, roomy
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand import texts
@@ -17,7 +18,7 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.marks import regex_text
-from ramet.shell.expand.nesting import apart, level, roomy
+from ramet.shell.expand.nesting import level
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.interp.drive import Run, drive

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Any, Final
 
+from ramet.core.depth import HOP
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
 from ramet.shell.interp.drive import Result, drive
@@ -105,6 +107,7 @@ class _Parser:
 
     def __init__(self, sh: Session, args: list[str], end: str) -> None:
         self.sh, self.args, self.pos, self.end = sh, args, 0, end
+        self.depth = 0
 
     def peek(self, offset: int = 0) -> str | None:
         place = self.pos + offset
@@ -136,10 +139,11 @@ class _Parser:
         return found
 
     async def negation(self) -> bool:
-        if self.peek() == "!" and self.pos + 1 < len(self.args):
+        wanted = True
+        while self.peek() == "!" and self.pos + 1 < len(self.args):
             self.pos += 1
-            return not await self.negation()
-        return await self.primary()
+            wanted = not wanted
+        return await self.primary() is wanted
 
     async def primary(self) -> bool:
         word = self.peek()
@@ -151,7 +155,9 @@ class _Parser:
             return following != ""
         if word == "(":
             self.pos += 1
-            found = await self.either()
+            self.depth += 1
+            found = await (self.either() if self.depth % HOP else asyncio.create_task(self.either()))
+            self.depth -= 1
             if self.peek() != ")":
                 there = self.peek() or self.end
                 raise Usage(f"`)' expected, found {there}" if there else "`)' expected")
