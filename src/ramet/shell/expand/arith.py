@@ -117,6 +117,10 @@ EVERY = ("@", "*")
 
 def element(vars: Any, name: str, key: int | str) -> int:
     """The number in an array's element."""
+    if key == "":
+        vars.warn(f"{name}[]: bad array subscript")
+        vars.warn(f"{name}[]: bad array subscript")  # bash looks twice
+        return 0
     value = vars.item(name, key)
     if value is None:
         if key in EVERY:
@@ -199,6 +203,8 @@ class _Walk:
 
     def key(self, node: Node) -> int | str:
         _, name, source, index = node
+        if not source:
+            return ""
         if self.vars.is_assoc(name):
             return str(self.vars.key_of(source))
         if isinstance(index, ArithFailure):
@@ -484,6 +490,8 @@ class _Generate:
     def key(self, node: Node) -> str:
         """Emits the key of an array's element: text for an associative array, else a number."""
         _, name, source, index = node
+        if not source:
+            return "''"
         temp = self.new("k")
         self.line(f"if V.is_assoc({name!r}): {temp} = V.key_of({source!r})")
         self.line("else:")

@@ -15,7 +15,7 @@ from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.errors import BadSubscript, Readonly, ShellError, TooLong
+from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import READONLY
@@ -566,10 +566,10 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 
     async def general(sh: Session) -> int:
         sh.line, sh.ran = line, node
-        if sh.xtrace:
-            await trace_patiently(sh, [f"(( {word_text(node.body) if shown.wait else shown.run(sh)} ))"], raw=True)
         if sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends
+        if sh.xtrace:
+            await trace_patiently(sh, [f"(( {word_text(node.body) if shown.wait else shown.run(sh)} ))"], raw=True)
         try:
             try:
                 found = await value(sh) if wait else value(sh)
@@ -577,7 +577,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
                 found = await aside(sh, partial(value, sh))
             sh.status = 0 if found else 1
         except (ArithFailure, ShellError) as error:
-            if getattr(error, "status", 1) != 1:
+            if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:
                 raise
             return broken(sh, error)
         sh.pipes = None
@@ -595,7 +595,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         except TooLong:
             return drive(general(sh))
         except (ArithFailure, ShellError) as error:
-            if getattr(error, "status", 1) != 1:
+            if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:
                 raise
             return broken(sh, error)
         sh.status = status

@@ -229,11 +229,28 @@ class Jobs:
             await asyncio.sleep(0)
         return self.reaped.get(process.pid, 0)
 
+    async def begun(self) -> None:
+        """A shell that ends lets its jobs do what they need not wait for, as processes would meanwhile."""
+        for _ in range(_TURNS):
+            if not any(job.running for job in self.jobs):
+                return
+            await asyncio.sleep(0)
+
     async def settle(self) -> None:
-        """Wait for every job (the end of a script whose output someone still reads)."""
-        while running := [job.process.task for job in self.jobs if job.running]:
+        """Wait for every job, and for what other shells left behind that writes to where we do.
+
+        That is the end of a script whose output someone still reads.
+        """
+        while running := {job.process.task for job in self.jobs if job.running} | self._left():
             await asyncio.wait(running)
             await asyncio.sleep(0)
+
+    def _left(self) -> set[asyncio.Task[int]]:
+        return {
+            process.task
+            for process in self.shell.processes.values()
+            if any(description.lent for number, description in process.session.fds.items() if number)
+        }
 
     async def end(self) -> None:
         """Kill every job and wait until they are gone."""
@@ -251,6 +268,7 @@ class Jobs:
 
 
 _AT_ONCE: Final = 32
+_TURNS: Final = 8
 
 
 class Starts:

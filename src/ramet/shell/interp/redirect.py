@@ -214,6 +214,8 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
         raise RedirectError(f"{plan.shown}: ambiguous redirect")
     shared = sh.fds.get(int(source))
     if shared is None:
+        if move and fd in sh.fds:
+            sh.err(f"{sh.name}: redirection error: cannot duplicate fd: Bad file descriptor\n")
         raise RedirectError(f"{plan.shown.removesuffix('-')}: Bad file descriptor")
     kept = plan.var is not None or fd in sh.fds
     _install(sh, plan, shared.share(), undo)
@@ -242,13 +244,16 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
         word = device if device.startswith(("/dev/", "/proc/")) else word
     if word.startswith("/proc/"):
         word = as_device(word, sh.top_pid)
+    target = word
     if word.startswith("/dev/"):
         number = _device_number(word)
         if number is not None:
             found = sh.fds.get(number)
             if found is None:
                 raise RedirectError(f"{word}: No such file or directory")
-            return found.share()
+            if not found.path or found.path.startswith("/dev/") or not await _is_plain(sh, found.path):
+                return found.share()
+            target = found.path  # a file is opened anew by its descriptor's name, from its beginning
         if word.startswith(("/dev/tcp/", "/dev/udp/")):
             raise RedirectError(f"{word}: Network is unreachable")
     if len(sh.fds) >= sh.budget.limits.open_files:
@@ -258,7 +263,7 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
         raise RedirectError(f"{word}: Too many open files")
     how = _HOW[op]
     try:
-        path = sh.shell.fs.named(word, sh.cwd)
+        path = sh.shell.fs.named(target, sh.cwd)
         if word.endswith("/") and how & Open.WRITE:
             raise fail(errno.EISDIR, word)
         created = False
@@ -276,6 +281,13 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
     except OSError as error:
         raise RedirectError(f"{word}: {reason(error)}") from None
     return Description(stream, path=str(path), reads=bool(how & Open.READ), writes=bool(how & Open.WRITE))
+
+
+async def _is_plain(sh: Session, path: str) -> bool:
+    try:
+        return (await sh.shell.fs.stat(paths.Path(path), follow=True)).is_file
+    except OSError:
+        return False
 
 
 async def _refuse_overwrite(sh: Session, path: paths.Path, word: str) -> None:

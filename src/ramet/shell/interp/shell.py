@@ -202,9 +202,9 @@ class Shell:
         except Leave as leave:
             session.status = subshell.settle(session, leave.result)
         except Killed as killed:
-            session.status = 128 + killed.signal
             if last:
                 await self._last_words(session)
+            session.status = 128 + killed.signal
         except (TimeUp, Cancelled):
             raise
         except Exception as error:
@@ -219,12 +219,10 @@ class Shell:
                 await closing
 
     async def _last_words(self, session: Session) -> None:
-        status = session.status
         try:
             await exit_trap(session)
         except (*subshell.ERRORS, Leave, Killed):
-            session.status = status
-        session.status = status
+            return
 
     async def run_text(
         self,
@@ -332,6 +330,10 @@ class Shell:
 
     def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
         messages = failure.lines(f"{sh.error_name}: {where}")
+        if messages and sh.interactive:
+            file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")
+            head = f"{sh.error_name}: "
+            messages = failure.lines(f"{head}{file}: ") if file else [head + failure.message]
         strict = sh.errexit and not sh.ignore
         for message in messages[:1] if strict else messages:  # the first one ends the shell
             sh.err(message + "\n")

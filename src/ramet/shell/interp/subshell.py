@@ -94,6 +94,8 @@ async def _run_shell(sh: Session, run: Run) -> int:
             await exit_trap(sh)
         if sh.killed and sh.process is not None and sh.process.session is sh:
             sh.process.killed = sh.killed  # the one command that it was died of a signal
+        if sh.jobs.jobs:
+            await sh.jobs.begun()
         return sh.status
     except ERRORS as error:
         return report(sh, error)
@@ -108,9 +110,12 @@ async def _run_shell(sh: Session, run: Run) -> int:
         raise
     except Exception as error:
         return defect(sh, error)
-    except BaseException:
+    except BaseException as error:
         if sh.substitutions:
             await end_substitutions(sh, 0, cancelled=True)
+        killed = sh.process.killed if sh.process is not None and sh.process.session is sh else 0
+        if isinstance(error, asyncio.CancelledError) and "EXIT" in sh.traps and killed not in (0, 9):
+            await _last_words(sh)  # somebody ended it by a signal
         raise
     finally:
         if sh.substitutions:

@@ -219,6 +219,7 @@ async def exit_trap(sh: Session) -> None:
     if not action:
         return
     status = sh.exiting = sh.status
+    sh.traps_shown["EXIT"] = action  # it still shows while it runs
     sh.command_text_now = sh.ran
     sh.in_trap += 1
     sh.shift = None

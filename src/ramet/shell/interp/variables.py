@@ -377,6 +377,9 @@ class Variables:
 
     def set_item(self, name: str, key: int | str, value: str, append: bool = False) -> None:
         """`name[key]=value` with the key evaluated."""
+        if key == "":
+            self.warn(f"`{name}[]': not a valid identifier")
+            return
         name, deeper = self.follow(name)
         if deeper is not None:
             raise Discard(f"`{name}[{deeper}]': not a valid identifier")

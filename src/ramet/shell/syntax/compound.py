@@ -80,6 +80,7 @@ class CompoundReader(SimpleReader):
             if end >= 0 and self.text.startswith(")", end + 1) and end + 1 < self.n:
                 self.pos = self.stop + 1
                 body = self.arithmetic(end)
+                line = self.line_at(end)  # it counts as being where it ends
                 self.pos += 2
                 self.peek()
                 return ArithCommand(body, self._redirects(), line)

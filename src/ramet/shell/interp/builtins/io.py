@@ -113,8 +113,7 @@ def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
         if not value.isdigit():
             return sh.error(f"read: {value}: invalid file descriptor specification")
         request.fd = int(value)
-        description = sh.fds.get(request.fd)
-        if description is None or description.reader is None:
+        if request.fd not in sh.fds:
             return sh.error(f"read: {value}: invalid file descriptor: Bad file descriptor")
     return 0
 

@@ -338,6 +338,7 @@ def _kill_one(sh: Session, word: str, number: int) -> int:
     if not word.lstrip("-").isdigit():
         return sh.error(f"kill: {word}: arguments must be process or job IDs")
     pid = abs(int(word))
+    sh.status = 0  # which an EXIT trap sees, should this be the end
     return 0 if deliver(sh, pid, number) else sh.error(f"kill: ({pid}) - No such process")
 
 
