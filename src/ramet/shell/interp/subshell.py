@@ -113,8 +113,8 @@ async def _run_shell(sh: Session, run: Run) -> int:
     except BaseException as error:
         if sh.substitutions:
             await end_substitutions(sh, 0, cancelled=True)
-        killed = sh.process.killed if sh.process is not None and sh.process.session is sh else 0
-        if isinstance(error, asyncio.CancelledError) and "EXIT" in sh.traps and killed not in (0, 9):
+        signal = sh.process.killed if sh.process is not None and sh.process.session is sh else 0
+        if isinstance(error, asyncio.CancelledError) and "EXIT" in sh.traps and signal not in (0, 9):
             await _last_words(sh)  # somebody ended it by a signal
         raise
     finally:
@@ -140,7 +140,7 @@ async def _in_group(sh: Session, run: Run) -> int:
 
 
 async def _last_words(sh: Session) -> None:
-    """A shell of its own that a signal ends still runs its EXIT trap; a subshell does not."""
+    """A shell that a signal ends still runs its EXIT trap; a subshell does so only if somebody else sent it."""
     try:
         await exit_trap(sh)
     except (*ERRORS, Leave, Killed):
