@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ramet.backends.disk import DiskResource, copy_content
 from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
-from ramet.shell.interp.session_data import dump, load
+from ramet.shell.interp.session_data import copy
 from ramet.workspace.descriptors import dump_descriptors
 from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import Mount, MountForm, in_order
@@ -89,7 +89,7 @@ def adopt_kernel(twin: Workspace, ws: Workspace) -> None:
         if session.session_id not in twin.sessions:
             twin.create_session(session.session_id)
         copied = twin.get_session(session.session_id)
-        load(copied.state, dump(session.state))
+        copy(session.state, copied.state)
         copied.state.cwd = session.cwd
         copied.reopen = [*session.reopen, *dump_descriptors(session.state)[0]]
 

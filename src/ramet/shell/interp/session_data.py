@@ -7,6 +7,7 @@ Nothing in the data can run: functions come back by parsing their definition, tr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from ramet.core import paths
@@ -25,28 +26,63 @@ _HOST: Final = frozenset(("BASH_VERSION", "BASH_VERSINFO", "HOSTTYPE", "MACHTYPE
 
 
 def dump(sh: Session) -> dict[str, Any]:
-    values, attrs, own = sh.store.values, sh.store.attrs, own_variables(sh)
     return {
         "variables": {
-            name: [_dumped(value), attrs.get(name, 0)]
-            for name, value in values.items()
-            if name not in _HOST
-            and not isinstance(value, Dynamic)
-            and not (name in own and own[name] == value and attrs.get(name, 0) == OWN_ATTRIBUTES.get(name, 0))
-        },
-        "unset": [name for name in (*DYNAMIC, *own, "PWD") if name not in values],
-        "computed_attributes": {
-            name: attrs.get(name, 0)
-            for name in DYNAMIC
-            if isinstance(values.get(name), Dynamic) and attrs.get(name, 0) != OWN_ATTRIBUTES.get(name, 0)
+            name: [_dumped(value), sh.store.attrs.get(name, 0)] for name, value in _own_values(sh) if name not in _HOST
         },
         "functions": {name: function_text(function.node) for name, function in sh.functions.items()},
         "function_places": {
             name: {"source": function.source, "lines": lines_of(function.node)}
             for name, function in sh.functions.items()
         },
-        "function_attributes": {name: found for name in sh.functions if (found := function_flags(sh, name))},
         "aliases": dict(sh.aliases),
+        "params": list(sh.params),
+        **_rest(sh),
+    }
+
+
+def copy(sh: Session, twin: Session) -> None:
+    """Make a fresh session what another one is: as its data would, but what nobody changes in place is shared.
+
+    Arrays are shared until one of the two writes to them, as with a subshell.
+    """
+    twin.functions.update(sh.functions)
+    load(twin, _rest(sh))
+    attrs, own = sh.store.attrs, twin.store.attrs
+    shared = {name: value for name, value in _own_values(sh) if name not in _HOST}
+    for name, value in shared.items():
+        if isinstance(value, Indexed | Assoc):
+            value.owner = None
+        if name in attrs:
+            own[name] = attrs[name]
+        elif name in own:
+            del own[name]
+    twin.store.values.update(shared)
+    twin.aliases.update(sh.aliases)
+    twin.params = sh.params
+
+
+def _own_values(sh: Session) -> Iterator[tuple[str, Value]]:
+    """Variables that a fresh session does not have, or has otherwise."""
+    values, attrs, own = sh.store.values, sh.store.attrs, own_variables(sh)
+    for name, value in values.items():
+        if not isinstance(value, Dynamic) and not (
+            name in own and own[name] == value and attrs.get(name, 0) == OWN_ATTRIBUTES.get(name, 0)
+        ):
+            yield name, value
+
+
+def _rest(sh: Session) -> dict[str, Any]:
+    """What is little, whatever the session did."""
+    values, attrs, own = sh.store.values, sh.store.attrs, own_variables(sh)
+    return {
+        "unset": [name for name in (*DYNAMIC, *own, "PWD") if name not in values],
+        "computed_attributes": {
+            name: attrs.get(name, 0)
+            for name in DYNAMIC
+            if isinstance(values.get(name), Dynamic) and attrs.get(name, 0) != OWN_ATTRIBUTES.get(name, 0)
+        },
+        "function_attributes": {name: found for name in sh.functions if (found := function_flags(sh, name))},
         "options": sorted(sh.options),
         "shopts": sorted(sh.shopts),
         "traps": dict(sh.traps),
@@ -57,7 +93,6 @@ def dump(sh: Session) -> dict[str, Any]:
         "umask": sh.umask,
         "ulimits": {letter: list(limits) for letter, limits in sh.ulimits.items()},
         "name": [sh.arg0, sh.name],
-        "params": list(sh.params),
         "status": sh.status,
         "pipe_status": sh.pipes,
         "last_arg": sh.last_arg,
