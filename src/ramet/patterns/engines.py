@@ -140,6 +140,29 @@ class RegexEngine:
         return None if found is None else list(found.regs)
 
 
+class Renumbered:
+    """An engine for a tree from which some groups are left out: each is wherever the one around it is."""
+
+    __slots__ = ("_engine", "_places", "search")
+
+    def __init__(self, engine: MatchEngine, groups: int, same: tuple[tuple[int, int], ...]) -> None:
+        self._engine = engine
+        self.search = engine.search
+        around = dict(same)
+        places = [0]
+        count = 0
+        for number in range(1, groups + 1):
+            outer = around.get(number)
+            # What is around a group was opened before it, and groups in the tree are counted as they are opened.
+            count += outer is None
+            places.append(count if outer is None else places[outer])
+        self._places = places
+
+    def spans(self, data: bytes, pos: int) -> list[Span] | None:
+        found = self._engine.spans(data, pos)
+        return None if found is None else [found[place] for place in self._places]
+
+
 class RegexTextEngine:
     """The `regex` module on decoded text, for what depends on characters beyond ASCII; offsets are given in bytes."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from ramet.patterns.engines import (
     ReEngine,
     RegexEngine,
     RegexTextEngine,
+    Renumbered,
     Span,
 )
 from ramet.patterns.errors import TOO_BIG, PatternError
@@ -232,6 +234,10 @@ class _PosixMatcher(Matcher):
     def _make(self, ascii_only: bool) -> MatchEngine:
         if self.literal is not None:
             return LiteralEngine(self.literal)
+        engine = self._engine(ascii_only)
+        return Renumbered(engine, self._parsed.groups, self._parsed.same) if self._parsed.same else engine
+
+    def _engine(self, ascii_only: bool) -> MatchEngine:
         coding = Coding.ASCII if ascii_only else self._coding
         node, icase, lines = self._parsed.tree, self._icase, self._lines
         folds = icase and self._coding is Coding.UTF8
@@ -253,6 +259,8 @@ class _PosixMatcher(Matcher):
             return super().engine(data)
         if self._odd is None:  # RE2 cannot say that a byte which is no UTF-8 ends a word
             self._odd = self._backtracking(Coding.UTF8, None)
+            if self._parsed.same:
+                self._odd = Renumbered(self._odd, self._parsed.groups, self._parsed.same)
         return self._odd
 
     def _backtracking(self, coding: Coding, guard: MatchEngine | None) -> MatchEngine:
@@ -517,7 +525,7 @@ def _compile(
         parsed = dialects.choice([dialects.parse_fixed(text) for text in texts])
     if whole:
         wrapped = _WHOLE[whole](parsed.tree)
-        parsed = Parsed(wrapped, parsed.groups, parsed.back_references, parsed.warnings, whole == "word")
+        parsed = replace(parsed, tree=wrapped, words=whole == "word")
     return _PosixMatcher(parsed, lines, icase, utf8, seconds)
 
 

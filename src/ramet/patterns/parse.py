@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from ramet.core.depth import room
 from ramet.patterns import errors
 from ramet.patterns.errors import PatternError
 from ramet.patterns.tree import (
@@ -23,6 +24,7 @@ from ramet.patterns.tree import (
     Node,
     Repeat,
     Sequence,
+    children,
 )
 
 REPEAT_MAX = 32767
@@ -101,15 +103,47 @@ class Parsed:
     warnings: tuple[str, ...]
     words: bool = False
     """Whether the characters around a match are part of the tree."""
+    same: tuple[tuple[int, int], ...] = ()
+    """Groups that are not in the tree, each with the one around it, which always takes part as it would."""
+
+
+_MANY = 100
+"""Parentheses from which on groups that are nothing but groups are left out, and depth is looked at."""
+_DEEPEST = 400
+"""Levels of a tree that engines and their writers are to walk."""
 
 
 def parse(pattern: str, dialect: Dialect) -> Parsed:
     """The tree of a pattern, or PatternError in the library's words."""
-    parser = _Parser(pattern, dialect)
+    many = pattern.count("(") > _MANY
+    if not many:
+        return _parsed(_Parser(pattern, dialect))
+    with room:
+        parser = _Parser(pattern, dialect)
+        parser.merges = True
+        parsed = _parsed(parser)
+        if parsed.back_references and parsed.same:
+            parsed = _parsed(_Parser(pattern, dialect))  # whose numbers are those of groups in the tree
+    if _depth(parsed.tree) > _DEEPEST:
+        raise PatternError(errors.TOO_BIG)
+    return parsed
+
+
+def _parsed(parser: _Parser) -> Parsed:
     tree = parser.alternatives(0)
-    if parser.pos < len(pattern):
+    if parser.pos < len(parser.text):
         raise PatternError(errors.CLOSE_PAREN)
-    return Parsed(tree, parser.opened, parser.used_backref, tuple(parser.warnings))
+    return Parsed(tree, parser.opened, parser.used_backref, tuple(parser.warnings), same=tuple(parser.same))
+
+
+def _depth(node: Node) -> int:
+    deepest = 0
+    todo = [(node, 1)]
+    while todo:
+        current, depth = todo.pop()
+        deepest = max(deepest, depth)
+        todo += [(child, depth + 1) for child in children(current)]
+    return deepest
 
 
 _WORD = CharSet(((95, 95),), ("alnum",))
@@ -142,6 +176,8 @@ class _Parser:
         self.leading = True
         """Nothing but anchors so far: a repetition here is worth a warning."""
         self.warnings: list[str] = []
+        self.merges = False
+        self.same: list[tuple[int, int]] = []
 
     # ------------------------------------------------------------------ operators, by dialect
 
@@ -323,6 +359,9 @@ class _Parser:
             raise PatternError(errors.OPEN_PAREN)
         self.skip()
         self.closed |= {number}
+        if self.merges and isinstance(body, Group):
+            self.same.append((body.number, number))
+            body = body.body
         return Group(number, body)
 
     def escape(self) -> Node:
@@ -480,12 +519,15 @@ def choice(parts: list[Parsed]) -> Parsed:
     if len(parts) == 1:
         return parts[0]
     options: list[Node] = []
+    same: list[tuple[int, int]] = []
     offset = 0
     for part in parts:
         options.append(_renumber(part.tree, offset))
+        same += [(inner + offset, outer + offset) for inner, outer in part.same]
         offset += part.groups
     tree = Choice(tuple(options)) if options else EMPTY
-    return Parsed(tree, offset, any(p.back_references for p in parts), tuple(w for p in parts for w in p.warnings))
+    warnings = tuple(w for p in parts for w in p.warnings)
+    return Parsed(tree, offset, any(p.back_references for p in parts), warnings, same=tuple(same))
 
 
 def _renumber(node: Node, offset: int) -> Node:
