@@ -6,8 +6,11 @@ in a `Memory`.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 _NO_EXPANSION: Final = frozenset(" \t\n\r=")
@@ -22,6 +25,10 @@ _LAST: Final = -2
 
 class ExpansionFailure(Exception):
     """What is wrong, as bash words it."""
+
+
+class TooLong(Exception):
+    """The line has become longer than a line may be."""
 
 
 @dataclass(slots=True)
@@ -69,30 +76,54 @@ class Past:
         return self.lines[-1] if self.lines else None
 
 
-def wants(line: str, chars: Chars = DEFAULT_CHARS) -> bool:
-    """Whether there can be anything to expand in a line."""
-    return bool(chars.event) and (chars.event in line or chars.quick in line)
+def wants(line: str, chars: Chars = DEFAULT_CHARS, begin: int = 0, end: int = sys.maxsize) -> bool:
+    """Whether there can be anything to expand in a line, or between two places of a text."""
+    if not chars.event:
+        return False
+    return line.find(chars.event, begin, end) >= 0 or line.find(chars.quick, begin, end) >= 0
 
 
 def expand(
-    line: str, past: Past, memory: Memory, chars: Chars = DEFAULT_CHARS, quoted: str = "", extglob: bool = False
+    line: str,
+    past: Past,
+    memory: Memory,
+    chars: Chars = DEFAULT_CHARS,
+    quoted: str = "",
+    extglob: bool = False,
+    most: int = sys.maxsize,
 ) -> Expanded:
-    """The line with its history expansions done; `quoted` is the quote in which it begins."""
+    """The line with its history expansions done; `quoted` is the quote in which it begins.
+
+    Raises ExpansionFailure, and TooLong when there are more than `most` characters in it.
+    """
     if not chars.event:
         return Expanded(line, False, False)
     text = line
     if chars.quick and line.startswith(chars.quick):
         text = f"{chars.event}{chars.event}:s{line}"
-    expansion = _Expansion(text, past, memory, chars, extglob)
+    expansion = _Expansion(text, past, memory, chars, extglob, most)
     return expansion.run(quoted) if expansion.found(quoted) else Expanded(line, False, False)
 
 
-class _Expansion:
-    __slots__ = ("chars", "extglob", "line", "memory", "out", "past")
+@lru_cache(16)
+def _plain_run(chars: Chars) -> Callable[[str, int], re.Match[str] | None]:
+    """Characters that mean nothing to an expansion."""
+    return re.compile("[^" + re.escape("\\\"'" + chars.event + chars.comment) + "]+").match
 
-    def __init__(self, line: str, past: Past, memory: Memory, chars: Chars, extglob: bool) -> None:
+
+class _Expansion:
+    __slots__ = ("chars", "extglob", "length", "line", "memory", "most", "out", "past")
+
+    def __init__(self, line: str, past: Past, memory: Memory, chars: Chars, extglob: bool, most: int) -> None:
         self.line, self.past, self.memory, self.chars, self.extglob = line, past, memory, chars, extglob
-        self.out = ""
+        self.out: list[str] = []
+        self.length, self.most = 0, most
+
+    def _add(self, text: str) -> None:
+        self.length += len(text)
+        if self.length > self.most:
+            raise TooLong
+        self.out.append(text)
 
     def found(self, quoted: str) -> bool:
         """Whether there is an expansion that neither quotes nor something of the shell's hide.
@@ -100,15 +131,21 @@ class _Expansion:
         Once there is one, only quotes and what follows a `!` hide others on its line.
         """
         line, event, comment = self.line, self.chars.event, self.chars.comment
+        plain = _plain_run(self.chars)
         double = quoted == '"'
+        visible = _visible(line, event, quoted)
         i = _single_end(line, 0, False) if quoted == "'" else 0
         while i < len(line):
+            run = plain(line, i)
+            if run is not None:
+                i = run.end()
+                continue
             char, after = line[i], line[i + 1 : i + 2]
-            if char == comment and not double and (i == 0 or line[i - 1] in " \t\n"):
-                return False
             if char == event:
-                if not self._plain(i, double) and not self._shells(i) and not _hidden(line, i, quoted):
+                if i in visible and not self._plain(i, double) and not self._shells(i):
                     return True
+            elif char == comment and not double and (i == 0 or line[i - 1] in " \t\n"):
+                return False
             elif char == "\\" and (after == event or after == '"' if double else after in ("'", event)):
                 i += 1
             elif char == '"':
@@ -120,36 +157,42 @@ class _Expansion:
 
     def run(self, quoted: str) -> Expanded:
         line, event, comment = self.line, self.chars.event, self.chars.comment
+        plain = _plain_run(self.chars)
         changed = shown_only = False
         double = quoted == '"'
         i = 0
         if quoted == "'":
             i = _single_end(line, 0, False)
-            self.out = line[:i]
+            self._add(line[:i])
         while i < len(line):
+            run = plain(line, i)
+            if run is not None:
+                self._add(run[0])
+                i = run.end()
+                continue
             char = line[i]
             if char == "\\" and (not double or line[i + 1 : i + 2] in ('"', "\\", event)):
-                self.out += line[i : i + 2]
+                self._add(line[i : i + 2])
                 i += 2
             elif char == '"':
                 double = not double
-                self.out += char
+                self._add(char)
                 i += 1
             elif char == "'" and not double:
                 end = _single_end(line, i + 1, line[i - 1 : i] == "$")
-                self.out += line[i:end]
+                self._add(line[i:end])
                 i = end
             elif char == comment and not double and (i == 0 or line[i - 1] in " \t\n"):
-                self.out += line[i:]
+                self._add(line[i:])
                 break
             elif char != event or self._plain(i, double):
-                self.out += char
+                self._add(char)
                 i += 1
             else:
                 i, text, only = self._expansion(i, '"' if double else "")
-                self.out += text
+                self._add(text)
                 changed, shown_only = True, shown_only or only
-        return Expanded(self.out, changed, shown_only)
+        return Expanded("".join(self.out), changed, shown_only)
 
     def _plain(self, i: int, double: bool) -> bool:
         """Whether the character is an exclamation by what follows it."""
@@ -160,13 +203,13 @@ class _Expansion:
         """Whether the character belongs to a pattern or a parameter of the shell."""
         line = self.line
         before = line[i - 1] if i else ""
-        if before == "[" and "]" in line[i + 1 :]:
+        if before == "[" and line.rfind("]") > i:
             return True
-        if i > 1 and before == "{" and line[i - 2] == "$" and "}" in line[i + 1 :]:
+        if i > 1 and before == "{" and line[i - 2] == "$" and line.rfind("}") > i:
             return True
         if i > 1 and before == "$":
             return True
-        return self.extglob and i > 1 and line[i + 1 : i + 2] == "(" and ")" in line[i + 2 :]
+        return self.extglob and i > 1 and line[i + 1 : i + 2] == "(" and line.rfind(")") > i
 
     # ------------------------------------------------------------------------------------------------- one event
 
@@ -180,7 +223,7 @@ class _Expansion:
             if event is None:
                 raise ExpansionFailure(f"{line[start : start + 1]}: event not found")
         elif after == "#":
-            i, event = start + 2, self.out
+            i, event = start + 2, "".join(self.out)
         else:
             i, event = self._event(start + 1, quote)
             if event is None:
@@ -335,45 +378,56 @@ class _Expansion:
             raise ExpansionFailure(f"{shown}: no previous substitution")
         if old not in text:
             raise ExpansionFailure(f"{shown}: substitution failed")
+        if text.count(old) * len(new) > self.most:
+            raise TooLong
         if by_word:
             return _each_word(text, old, new)
         return text.replace(old, new) if everywhere else text.replace(old, new, 1)
 
 
-def _hidden(line: str, place: int, quoted: str) -> bool:
-    """Whether a place is in single quotes, also in those of a substitution in double quotes."""
+def _visible(line: str, event: str, quoted: str) -> set[int]:
+    """The places of a character that are not in single quotes, not even in those of a substitution in double quotes."""
+    found: set[int] = set()
     within = [quoted] if quoted == '"' else []
     i = _single_end(line, 0, False) if quoted == "'" else 0
-    while i < place:
+    special = re.compile("[" + re.escape("\\'\"$)" + event) + "]").search
+    while (at := special(line, i)) is not None:
+        i = at.start()
         char = line[i]
         top = within[-1] if within else ""
-        if char == "\\":
+        if char == event:
+            found.add(i)
+        elif char == "\\":
             i += 1
         elif char == "'" and top != '"':
             i = _single_end(line, i + 1, line[i - 1 : i] == "$") - 1
         elif char == '"':
-            within = within[:-1] if top == '"' else [*within, '"']
+            if top == '"':
+                within.pop()
+            else:
+                within.append('"')
         elif line.startswith("$(", i):
-            within = [*within, "("]
+            within.append("(")
             i += 1
         elif char == ")" and top == "(":
-            within = within[:-1]
+            within.pop()
         i += 1
-    return i > place
+    return found
 
 
 def _each_word(text: str, old: str, new: str) -> str:
     """A substitution once in every word."""
-    out, i = "", 0
+    out: list[str] = []
+    i = 0
     while i < len(text):
         begin = i
         while i < len(text) and text[i] in " \t\n":
             i += 1
-        out += text[begin:i]
+        out.append(text[begin:i])
         end = max(word_end(text, i), i + 1) if i < len(text) else i
-        out += text[i:end].replace(old, new, 1)
+        out.append(text[i:end].replace(old, new, 1))
         i = end
-    return out
+    return "".join(out)
 
 
 def _until(line: str, i: int, delimiter: str) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.history import expansion, lines
-from ramet.shell.history.expansion import Chars, ExpansionFailure, Past
+from ramet.shell.history.expansion import Chars, Expanded, ExpansionFailure, TooLong
 from ramet.shell.history.kept import Entry, Kept, file_text, read_entries
 from ramet.shell.interp.builtins.usage import number_of
 from ramet.shell.interp.session import Session
@@ -159,6 +159,15 @@ def commands_of(text: str, sh: Session) -> list[str]:
         found.append(lines.joined(lines.places(part), False) if "\n" in part else part)
 
 
+def expanded(sh: Session, line: str, quote: str = "") -> Expanded:
+    """A line with its history expansions done. Raises ExpansionFailure."""
+    kept, most = own(sh), sh.budget.limits.string_bytes
+    try:
+        return expansion.expand(line, kept.past(), kept.memory, chars(sh), quote, "extglob" in sh.shopts, most)
+    except TooLong:
+        raise sh.budget.exceeded("string_bytes", "history") from None
+
+
 class Recorder:
     """Reads the commands of a script that is kept: its lines are expanded first, and are entries then."""
 
@@ -230,56 +239,62 @@ class Recorder:
         return len(parser.text) if end < 0 else end + 1
 
     def _expanded(self, parser: Parser, text: str, start: int, end: int) -> str | None:
-        """The text with the next line in it expanded; None when there is nothing to expand before `end`."""
-        sh = self._sh
-        found = chars(sh)
+        """The text with lines of it expanded: the first one of a command alone, as it says where the command ends, then
+        those after it. None when there is nothing to expand before `end`."""
+        found = chars(self._sh)
         begin = start if self._left is None else max(start, len(text) - self._left)
-        if not expansion.wants(text[begin:end], found):
-            self._left = len(text) - end
-            return None
-        while begin < end:
+        known: list[lines.Line] = []
+        out = [text[:begin]]
+        while expansion.wants(text, found, begin, end):
             stop = text.find("\n", begin)
             stop = len(text) if stop < 0 else stop
+            following = min(stop + 1, len(text))
             line = text[begin:stop]
+            changed: str | None = None
             if expansion.wants(line, found):
-                changed = self._line(parser, text, start, begin, line, found)
-                if changed is not None:
-                    # A line of which nothing is left is not counted either.
-                    after = stop if changed else min(stop + 1, len(text))
-                    self._gone = not changed and begin == start
-                    self._left = len(text) - min(stop + 1, len(text))
-                    return text[:begin] + changed + text[after:]
-            begin = min(stop + 1, len(text))
-            self._left = len(text) - begin
-        return None
+                if begin > start and not known:
+                    known = lines.places(text[start:end])
+                here = known[text.count("\n", start, begin)] if begin > start else None
+                number = parser.start_line + text.count("\n", 0, begin)
+                changed = self._line(line, here, number)
+            if changed is None:
+                out.append(text[begin:following])
+            else:
+                # A line of which nothing is left is not counted either.
+                out.append(changed + text[stop:following] if changed else "")
+            self._left = len(text) - following
+            if changed is not None and not _begun(text[start:begin]):
+                self._gone = not changed and begin == start
+                begin = following
+                break
+            begin = following
+        else:
+            self._left = len(text) - max(begin, end)
+        out.append(text[begin:])
+        whole = "".join(out)
+        return None if whole == text else whole
 
-    def _line(self, parser: Parser, text: str, start: int, begin: int, line: str, found: Chars) -> str | None:
+    def _line(self, line: str, here: lines.Line | None, number: int) -> str | None:
         """A line expanded; None when it is as it was, empty when it is not to be run."""
         sh = self._sh
-        quote = ""
-        past = own(sh).past()
-        if begin > start:
-            earlier = text[start:begin]
-            here = lines.places(earlier + line)[-1]
-            if here.document:
-                return None
-            quote = here.quote
+        if here is not None and here.document:
+            return None
+        quote = "" if here is None else here.quote
         try:
-            expanded = expansion.expand(line, past, sh.history.memory, found, quote, "extglob" in sh.shopts)
+            result = expanded(sh, line, quote)
         except ExpansionFailure as failure:
-            number = parser.start_line + text.count("\n", 0, begin)
             head = sh.error_name if sh.interactive else f"{sh.error_name}: line {number}"
             self.said.append(f"{head}: {failure}\n")
             return ""
-        if not expanded.changed:
+        if not result.changed:
             return None
-        if not expanded.shown_only and "histverify" in sh.shopts:
+        if not result.shown_only and "histverify" in sh.shopts:
             return ""  # it waits for somebody to look at it
-        self.said.append(f"{expanded.text}\n")
-        if expanded.shown_only:
-            keep(sh, expanded.text)
+        self.said.append(f"{result.text}\n")
+        if result.shown_only:
+            keep(sh, result.text)
             return ""
-        return expanded.text
+        return result.text
 
     def say(self) -> None:
         for text in self.said:
@@ -287,9 +302,9 @@ class Recorder:
         self.said.clear()
 
 
-def past_of(sh: Session) -> Past:
-    """The earlier lines, as an expansion in a builtin sees them."""
-    return own(sh).past()
+def _begun(text: str) -> bool:
+    """Whether there is more in a text than empty lines and comments."""
+    return any(line and not line.startswith("#") for line in map(str.strip, text.split("\n")))
 
 
 async def sync(sh: Session) -> None:

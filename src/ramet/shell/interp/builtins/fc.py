@@ -139,6 +139,8 @@ async def _again(sh: Session, words: list[str]) -> int:
         return sh.error("fc: no command found")
     text = sh.history.entries[place].text
     for old, new in changes:
+        if (text.count(old) if old else len(text)) * len(new) > sh.budget.limits.string_bytes:
+            raise sh.budget.exceeded("string_bytes", "fc")
         text = text.replace(old, new) if old else new * len(text)
     sh.err(f"{text}\n")
     entry = text.removesuffix("\n")

@@ -7,7 +7,6 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand.errors import Slip
-from ramet.shell.history import expansion
 from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
@@ -115,7 +114,7 @@ async def _expanded(sh: Session, words: list[str]) -> int:
     out = ""
     for word in words:
         try:
-            found = expansion.expand(word, kept.past(), kept.memory, recording.chars(sh), "", "extglob" in sh.shopts)
+            found = recording.expanded(sh, word)
         except ExpansionFailure:
             status = sh.error(f"history: {word}: history expansion failed")
         else:
