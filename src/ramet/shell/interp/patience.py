@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeVar
 
 from ramet.core.limits import Budget
@@ -128,3 +128,13 @@ def rows(of: Iterable[T]) -> Iterator[list[T]]:
     rest = iter(of)
     while row := list(islice(rest, MANY)):
         yield row
+
+
+async def in_buckets(names: Iterable[str], bucket: Callable[[str], int], buckets: int, budget: Budget) -> Iterator[str]:
+    """Texts by bucket, and as they come within one: the order of a table of bash's."""
+    table: list[list[str]] = [[] for _ in range(buckets)]
+    for row in rows(names):
+        for name in row:
+            table[bucket(name) % buckets].append(name)
+        await budget.breathe()
+    return chain.from_iterable(table)

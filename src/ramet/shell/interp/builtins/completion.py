@@ -19,7 +19,7 @@ from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import OPTIONS, SHOPTS
-from ramet.shell.interp.patience import each, in_order, then, write_lines
+from ramet.shell.interp.patience import each, in_buckets, in_order, then, write_lines
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word
@@ -380,13 +380,6 @@ def _missing(sh: Session, who: str, name: str) -> int:
     return sh.error(f"{who}: {_kept_as(name)}: no completion specification")
 
 
-def _ordered(sh: Session) -> list[str]:
-    """The specifications in the order of bash's table: by bucket, what came last first."""
-    names = list(reversed(sh.completions))
-    names.sort(key=lambda name: bucket(_kept_as(name)) % _BUCKETS)
-    return names
-
-
 def _specification(flags: list[tuple[str, str]]) -> str:
     """The options of a specification in the order in which they are shown."""
     parts = [f"-o {option}" for option in _OPTIONS if ("o", option) in flags]
@@ -413,8 +406,14 @@ def _show(sh: Session, names: list[str]) -> Result:
         shown = name if name in _SPECIAL_NAMES else quote.word(name)
         return f"complete {spec} {shown}\n" if spec else f"complete {shown}\n"
 
+    async def show_all() -> int:
+        last_first = reversed(sh.completions)
+        ordered = await in_buckets(last_first, lambda name: bucket(_kept_as(name)), _BUCKETS, sh.budget)
+        written = write_lines(sh, map(line, ordered), len(sh.completions), "complete")
+        return written if isinstance(written, int) else await written
+
     if not names:
-        return write_lines(sh, map(line, _ordered(sh)), len(sh.completions), "complete")
+        return drive(show_all())
     return then(
         each(sh, names, look_up),
         lambda status: status or write_lines(sh, map(line, known), len(known), "complete"),

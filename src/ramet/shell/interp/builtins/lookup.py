@@ -12,7 +12,7 @@ from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
-from ramet.shell.interp.patience import MANY, each, in_order, then, turn, write_lines
+from ramet.shell.interp.patience import each, in_buckets, in_order, then, turn, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
@@ -176,6 +176,9 @@ _STANDARD: Final = "/bin:/usr/bin"
 """Where programs live, whatever PATH says."""
 
 
+_RUNNING: Final = ("eval", ".", "source")
+
+
 def command(sh: Session, argv: list[str]) -> Result:
     found = flags_of(sh, argv, "pvV")
     if found is None:
@@ -198,6 +201,7 @@ def command(sh: Session, argv: list[str]) -> Result:
         first += 1
     if first and "command" not in sh.disabled:
         words = words[first:]
+    sh.commanded = sh.posix and words[0] in _RUNNING
     # `command builtin command builtin ...` nests as deep as it is long.
     return drive(sh.shell.below(sh, lambda: sh.shell.invoke(sh, words, functions=False)))
 
@@ -301,12 +305,7 @@ def hash_(sh: Session, argv: list[str]) -> Result:
 
 async def _hash_listed(sh: Session, reusable: bool) -> int:
     """All that is remembered, in the order of bash's table: by bucket, what came last first."""
-    rows: list[list[str]] = [[] for _ in range(_BUCKETS)]
-    for place, name in enumerate(reversed(sh.hashed), 1):
-        rows[bucket(name) % _BUCKETS].append(name)
-        if not place % MANY:
-            await sh.budget.breathe()
-    known = chain.from_iterable(rows)
+    known = await in_buckets(reversed(sh.hashed), bucket, _BUCKETS, sh.budget)
     lines: Iterable[str]
     if reusable:
         lines = (f"builtin hash -p {_shown(sh.hashed[name][0])} {name}\n" for name in known)
