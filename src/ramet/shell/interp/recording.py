@@ -5,8 +5,6 @@ Rule: nothing here runs for a shell that keeps no history; lines are expanded be
 
 from __future__ import annotations
 
-from typing import Final
-
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -19,9 +17,6 @@ from ramet.shell.interp.session import Session
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
-
-SIZE: Final = "500"
-"""Commands that are kept where nobody says how many."""
 
 
 def own(sh: Session) -> Kept:
@@ -341,15 +336,11 @@ async def sync(sh: Session) -> None:
 
 
 async def load(sh: Session) -> None:
-    """History is on from here: sizes get their defaults, and the file is read once."""
+    """History is on from here: the file is read once."""
     kept = own(sh)
     if kept.loaded:
         return
     kept.loaded = True
-    if sh.store.get("HISTSIZE") is None:
-        sh.store.set("HISTSIZE", SIZE)
-    if sh.store.get("HISTFILESIZE") is None:
-        sh.store.set("HISTFILESIZE", sh.store.get("HISTSIZE") or SIZE)
     name = sh.store.get("HISTFILE")
     if name:
         await shorten_file(sh, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.limits import Budget
@@ -27,6 +27,9 @@ from ramet.shell.interp.specials import Dice, install
 from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.scanner import Options
+
+HISTORY_SIZE: Final = "500"
+"""Commands that are kept where nobody says how many."""
 
 if TYPE_CHECKING:
     from ramet.shell.interp.groups import Group
@@ -86,6 +89,7 @@ class Session:
         "called",
         "command_line",
         "command_text_now",
+        "commanded",
         "completions",
         "coprocs",
         "cwd",
@@ -192,6 +196,8 @@ class Session:
             self.set_option(option, True)
         self.cwd = Path(shell.user.home) if shell.user.home.startswith("/") else ROOT
         self.called: tuple[Path, str] | None = None
+        self.commanded = False
+        """Whether `command` is about to run a special builtin, whose errors then end no shell in POSIX mode."""
         """A directory without links, and the name under which it was entered; counts while it is the current one."""
         self.dirs: list[str] = []
         self.umask = 0o022
@@ -289,7 +295,7 @@ class Session:
         twin.functrace, twin.noclobber, twin.noexec = self.functrace, self.noclobber, self.noexec
         twin.noglob, twin.nounset, twin.xtrace = self.noglob, self.nounset, self.xtrace
         twin.pipefail, twin.posix = self.pipefail, self.posix
-        twin.called = self.called
+        twin.called, twin.commanded = self.called, False
         twin.cwd, twin.dirs, twin.umask = self.cwd, list(self.dirs), self.umask
         twin.traps, twin.trap_depth, twin.traps_shown = {}, {}, dict(self.traps_shown)
         if self.traps:
@@ -348,6 +354,15 @@ class Session:
             self.options.add(name)
         else:
             self.options.discard(name)
+        if name == "ignoreeof":
+            if on:
+                self.vars.setdefault("IGNOREEOF", "10")
+            else:
+                self.store.unset("IGNOREEOF")
+        elif name == "history" and on:
+            for variable in ("HISTSIZE", "HISTFILESIZE"):
+                if variable not in self.vars:
+                    self.vars[variable] = self.store.get("HISTSIZE") or HISTORY_SIZE
         if on and name in ("vi", "emacs"):
             self.options.discard("vi" if name == "emacs" else "emacs")
         if name in HOT_OPTIONS:

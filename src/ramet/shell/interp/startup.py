@@ -78,5 +78,6 @@ async def logout(sh: Session) -> None:
     """What a login shell does last."""
     home = sh.store.get("HOME") or ""
     status = sh.flow_status
-    await _run(sh, f"{home}/.bash_logout")
-    sh.flow_status = status
+    sh.shopts.discard("login_shell")  # once
+    if await _run(sh, f"{home}/.bash_logout") != EXIT:
+        sh.flow_status = status
