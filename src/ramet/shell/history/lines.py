@@ -31,6 +31,7 @@ _PLAIN: Final = re.compile(r"[^ \t\n\"'`$\\|&;()<>#?*+@!]+").match
 _WORD: Final = r"[ \t]*((?:[^ \t\n\"'\\|&;()<>]|\\.|'[^'\n]*'|\"[^\"\n]*\")+)"
 _DOCUMENT_WORD: Final = re.compile(_WORD).match
 _DOCUMENT: Final = re.compile(r"<<(?!<)(-?)" + _WORD).match
+_ODD: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z").search
 _UNQUOTED: Final = re.compile(r"\\(.)|['\"]")
 
 
@@ -49,6 +50,8 @@ class Line:
     """The token before that."""
     assigning: bool = False
     in_case: bool = False
+    continued: bool = False
+    """Whether the next line of its document goes on where it ends."""
     comment: int = 0
     """1 when it is nothing but a comment, 2 when it ends in one."""
 
@@ -60,7 +63,8 @@ class _Reader:
         self.text, self.n, self.i = text, len(text), 0
         self.tokens = ["", "", ""]
         self.lines: list[Line] = []
-        self.documents: list[tuple[str, bool]] = []
+        self.documents: list[tuple[str, bool, bool]] = []
+        """Where documents end, whether tabs are dropped, and whether backslashes join their lines."""
         self.cases = 0
         self.assigning = 0
         self._begin("")
@@ -112,7 +116,7 @@ class _Reader:
         if name in ("<<", "<<-"):
             word = _DOCUMENT_WORD(self.text, self.i)
             if word is not None:
-                self.documents.append((_UNQUOTED.sub(r"\1", word[1]), name == "<<-"))
+                self._document(word[1], name == "<<-")
                 self.i = word.end()
                 self._token(name)
                 self._token("word")
@@ -121,16 +125,28 @@ class _Reader:
             self.assigning += (name == "(") - (name == ")")
         self._token(name)
 
+    def _document(self, word: str, tabs: bool) -> None:
+        end = _UNQUOTED.sub(r"\1", word)
+        self.documents.append((end, tabs, end == word))
+
     def _bodies(self) -> None:
         first = 1
-        for end, tabs in self.documents:
+        for end, tabs, joins in self.documents:
+            whole = ""
             while self.i < self.n:
                 self._begin("", first)
                 first = 2
-                line = self.lines[-1].text
-                self.i = min(self.i + len(line) + 1, self.n)
-                if (line.lstrip("\t") if tabs else line) == end:
+                line = self.lines[-1]
+                self.i = min(self.i + len(line.text) + 1, self.n)
+                if tabs and not whole:
+                    line.text = line.text.lstrip("\t")
+                if joins and _ODD(line.text):
+                    line.text, line.continued = line.text[:-1], True
+                    whole += line.text
+                    continue
+                if whole + line.text == end:
                     break
+                whole = ""
         self.documents.clear()
 
     def _word(self) -> None:
@@ -171,6 +187,9 @@ class _Reader:
         if earlier in ("for", "case", "select") and before == "word" and word in ("in", "do"):
             if earlier == "case":
                 self.cases += 1
+            return word
+        if word == "in" and before == "\n" and earlier == "word" and self.tokens[0] in ("for", "case", "select"):
+            self.cases += self.tokens[0] == "case"
             return word
         if before not in _OPENS and not (word == "{" and before in ("word", ")")):
             return "word"
@@ -224,7 +243,7 @@ class _Reader:
                 if self.i < n:
                     self._begin(quote)
             elif commands and (found := _DOCUMENT(text, self.i)) is not None:
-                self.documents.append((_UNQUOTED.sub(r"\1", found[2]), found[1] == "-"))
+                self._document(found[2], found[1] == "-")
                 self.i = found.end()
             elif char in "'\"`" and not (char == "'" and close == "}" and quote == '"'):
                 self._quoted(char, char if quote != '"' else quote)
@@ -255,7 +274,7 @@ def joined(lines: list[Line], literal: bool) -> str:
         if line.comment == 1 and not (line.document or literal or apart):
             comment = True
             continue
-        if line.document:
+        if line.document and not line.continued:
             text += "\n"
         if line.document == 2:
             between = ""
