@@ -19,7 +19,7 @@ from ramet.shell.history.lines import joined, places, separate
         ("case x in\na)\n b ;;\nesac", "case x in a)  b ;; esac"),
         ("x=(1\n# no\n2)", "x=(1\n2)"),
         ("cat <<E\nb\nE", "cat <<E\nb\nE\n"),
-        ("{ cat <<-E\n\tE\na\n}", "{ cat <<-E\nE\n a; }"),
+        ("{ cat <<-E\n\tE\na\n}", "{ cat <<-E\n\tE\n a; }"),
         ("cat <<E\nE\\\nE\nE", "cat <<E\nEE\nE\n"),
         ('echo "$(a\nb)" `c\nd`', 'echo "$(a\nb)" `c\nd`'),
     ],

@@ -138,13 +138,12 @@ class _Reader:
                 first = 2
                 line = self.lines[-1]
                 self.i = min(self.i + len(line.text) + 1, self.n)
-                if tabs and not whole:
-                    line.text = line.text.lstrip("\t")
                 if joins and _ODD(line.text):
                     line.text, line.continued = line.text[:-1], True
                     whole += line.text
                     continue
-                if whole + line.text == end:
+                whole += line.text
+                if (whole.lstrip("\t") if tabs else whole) == end:
                     break
                 whole = ""
         self.documents.clear()
