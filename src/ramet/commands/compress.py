@@ -8,7 +8,7 @@ import lzma
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ramet.commands.compress_filters import chain, checked
 from ramet.commands.compress_options import PackOptions, XzOptions, ZstdOptions, zstd_words
@@ -214,6 +214,8 @@ def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
         words = (
             ("unknown header" if shown_name == "stdin" else "unsupported format")
             if text == "not in format"
+            else text
+            if text == "unexpected end of file"
             else "Read error (39) : premature end"
             if "end" in text
             else "Decoding error (36) : Data corruption detected"
@@ -243,20 +245,26 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
         mtime = (stat.mtime_ns or 0) // 10**9 if stat is not None and not job.o.no_name else 0
         saved = b"" if job.o.no_name else encode(name.rpartition("/")[2])
         size = stat.size if stat is not None else None
-        async for block in compressed(_blocks(proc, reader), job.format, job.level, saved, mtime, size):
+        taken = given = 0
+
+        async def counted() -> AsyncIterator[bytes]:
+            nonlocal taken
+            async for block in _blocks(proc, reader):
+                taken += len(block)
+                yield block
+
+        async for block in compressed(counted(), job.format, job.level, saved, mtime, size):
+            given += len(block)
             await proc.emit(block)
+        if job.format is GZIP and job.o.verbose:
+            _tell(job, name, "stdout", taken, given - (_frame(job, name) if saved else _BARE))
         return
     try:
         first = await reader.read(CHUNK)
         if not first:
-            if job.format is GZIP:
-                proc.stderr.write(encode(f"\n{job.name}: {shown_name}: unexpected end of file\n"))
-                job.status = 1
-                return
-            if job.format.name != "xz" and shown_name == "stdin":
-                return
-            if job.format.name == "xz":
-                raise Corrupt("not in format")
+            if job.o.force and job.stdout and job.mode != "t" and job.format in (GZIP, XZ):
+                return  # what is no archive is passed on, and that is nothing
+            raise Corrupt("not in format" if job.format.name == "xz" else "unexpected end of file")
         actual = _actual(job, first)
         if actual is None and (job.stdout or shown_name == "stdin") and job.o.force:
             await proc.emit(first)
@@ -434,9 +442,15 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         whole, packed = (size_in, size_out) if job.mode == "z" else (size_out, size_in)
         if job.format == GZIP:
             packed -= _frame(job, target if job.mode == "z" else word)
-        ratio = (1 - packed / whole) * 100 if whole else 0.0
-        action = "created" if job.o.keep else "replaced with"
-        proc.stderr.write(encode(f"{word}:\t{ratio:5.1f}% -- {action} {target}\n"))
+        _tell(job, word, target, whole, packed)
+
+
+def _tell(job: _Pack, word: str, target: str, whole: int, packed: int) -> None:
+    """What `-v` says of one file."""
+    ratio = (1 - packed / whole) * 100 if whole else 0.0
+    action = "created" if job.o.keep and target != "stdout" else "replaced with"
+    line = f"{word}:\t{ratio:5.1f}% -- {action} {target}" if word else f"{ratio:5.1f}%"
+    job.proc.stderr.write(encode(line + "\n"))
 
 
 async def _ancestors(proc: Proc, path: Path) -> None:
@@ -498,10 +512,14 @@ def _target(job: _Pack, word: str) -> str | None:
     return None
 
 
+_BARE: Final = 18
+"""Bytes of a gzip member around its data, without a name."""
+
+
 def _frame(job: _Pack, word: str) -> int:
     """The bytes around the packed data, which ratios leave out: header, name and trailer."""
     name = word.rpartition("/")[2]
-    return 19 + len(encode(_bare(job, name) or name))
+    return _BARE + 1 + len(encode(_bare(job, name) or name))
 
 
 COMMANDS = [
