@@ -34,6 +34,7 @@ from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import before_command, child_died, failed
+from ramet.shell.interp.variables import is_name
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -527,9 +528,10 @@ def _function(node: nodes.Function) -> Run:
             sh.complain(f"`{node.name}': not a valid identifier")
             sh.status = 1
             return 1
-        if sh.posix and node.name in SPECIAL:
+        if sh.posix and (node.name in SPECIAL or not is_name(node.name)):
             sh.line = node.line
-            sh.complain(f"`{node.name}': is a special builtin")
+            what = "is a special builtin" if node.name in SPECIAL else "not a valid identifier"
+            sh.complain(f"`{node.name}': {what}")
             sh.flow_status = sh.status = 2
             return EXIT
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:

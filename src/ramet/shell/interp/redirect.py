@@ -60,6 +60,8 @@ class Plan(NamedTuple):
     private: int
     """Whether making it may change variables or end the shell, which a program's redirections do in its own process:
     NEVER, only under `set -u` (STRICTLY), or ALWAYS."""
+    whole: texts.Text | None = None
+    """The name of the file as one text, which it is in POSIX mode: there it is not split."""
 
 
 class RedirectError(Exception):
@@ -84,7 +86,8 @@ def _compile(node: Redirect) -> Plan:
     fields = words.words((node.target,))
     shown = word_text(node.target)
     private = _private(node, node.target)
-    return Plan(node.op, fd, node.var, fields.wait, fields.run, shown, node.fd is not None, private)
+    whole = None if all(isinstance(part, Literal) for part in node.target.parts) else texts.text(node.target)
+    return Plan(node.op, fd, node.var, fields.wait, fields.run, shown, node.fd is not None, private, whole)
 
 
 _CHANGES = re.compile(r"\$\{(?:[^}]{0,1000}[=?]|[^}]{1001})|\$[(\[](?:[^)\]]{0,1000}(?:=|\+\+|--)|[^)\]]{1001})").search
@@ -147,8 +150,13 @@ async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     op = plan.op
     noglob = sh.noglob
     sh.noglob = noglob or sh.posix  # there, names of files are no patterns
+    found: Any
     try:
-        found = await plan.target(sh) if plan.wait else plan.target(sh)
+        if sh.posix and plan.whole is not None:
+            text = plan.whole.run(sh)
+            found = [await text if plan.whole.wait else text]
+        else:
+            found = await plan.target(sh) if plan.wait else plan.target(sh)
     finally:
         sh.noglob = noglob
     if op in ("<<", "<<-"):

@@ -235,11 +235,12 @@ class Shell:
         where: str = "",
         source: ScriptInput | None = None,
         recorded: bool = False,
+        strict: bool = False,
     ) -> int:
         """Run text line by line in this session: a status or control flow. A line that an error ends is left behind.
 
         With a `source`, what a line leaves of the text is the standard input of its commands. What is `recorded` is in
-        the history already.
+        the history already. With `strict` the shell does not outlive what cannot be parsed.
         """
         if "\0" in text:
             text = text.replace("\0", "")  # as bash does with what it reads
@@ -261,7 +262,7 @@ class Shell:
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
                     if failure.fatal:
-                        leaves = top or (sh.errexit and not sh.ignore)
+                        leaves = top or strict or (sh.errexit and not sh.ignore)
                         return self.leave(sh, result) if leaves else result
                     continue
                 if script is None:
@@ -293,7 +294,9 @@ class Shell:
                 if beyond and sh.origin == "environment":
                     return self.leave(sh, result)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
-                if failing or (sh.posix and isinstance(error, ArithFailure | Readonly)):
+                if sh.posix and isinstance(error, ArithFailure | Readonly):
+                    return self.leave(sh, 127 if sh.origin == "environment" else result)
+                if failing:
                     return self.leave(sh, result)
             if keep_line:
                 sh.line = at

@@ -288,6 +288,12 @@ _OF_INPUT: Final = frozenset(("<", "<>", "<&", ">&"))
 # ------------------------------------------------------------------------------------------------ with a command
 
 
+_USAGE_ENDS: Final = frozenset(
+    ("break", "continue", "export", "readonly", "return", "set", "shift", "times", "trap", "unset")
+)
+"""Special builtins whose wrong usage, status 2, ends a shell in POSIX mode."""
+
+
 def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
     line = node.line
     builtins = BUILTINS
@@ -318,6 +324,8 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
             sh.pipes = None
             if result < 256:
                 sh.status = result
+                if result == 2 and sh.posix and name in _USAGE_ENDS and not sh.ignore:
+                    return sh.shell.leave(sh, 2)
             return result
         return _settle(sh, argv, result)  # type: ignore[arg-type]
 
@@ -519,7 +527,7 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
     try:
         if not await _redirected(sh, redirects, undo, scoped):
             sh.status = 1
-            return 1
+            return sh.shell.leave(sh, 1) if sh.posix and name in SPECIAL else 1
         if name == "exec" and len(argv) == 1 and name not in sh.functions:
             kept = True
             await keep(sh, undo, lasting=True)
@@ -591,7 +599,10 @@ async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: 
     builtin = BUILTINS.get(name)
     if builtin is None or name in sh.disabled:
         return await _external(sh, argv)
-    return await run_builtin(sh, builtin, argv)
+    result = await run_builtin(sh, builtin, argv)
+    if result == 2 and functions and sh.posix and name in _USAGE_ENDS and not sh.ignore:
+        return sh.shell.leave(sh, 2)
+    return int(result)
 
 
 async def run_builtin(sh: Session, builtin: Builtin, argv: list[str]) -> int:

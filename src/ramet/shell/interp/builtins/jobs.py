@@ -186,6 +186,8 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
     if process is not None and process.session.parent is sh:
         return await sh.jobs.wait(sh, process)
     if int(word) in sh.jobs.reaped:
+        if variable:
+            _put_pid(sh, variable, word)
         return sh.jobs.reaped[int(word)]
     return sh.error(f"wait: pid {word} is not a child of this shell", 127)
 
@@ -343,6 +345,8 @@ def _kill_one(sh: Session, word: str, number: int) -> int:
 
 
 def _names(sh: Session, words: list[str]) -> Result:
+    if not words and sh.posix:
+        return sh.out(encode(" ".join(name for name in signals.NAMES[1:] if name) + "\n"), "kill")
     if not words:
         return sh.out(encode(signal_list()), "kill")
     out: list[str] = []

@@ -90,6 +90,7 @@ def evaluate(sh: Session, argv: list[str]) -> Result:
 
 
 async def _evaluate(sh: Session, text: str) -> int:
+    strict, sh.commanded = sh.posix and not sh.commanded, False
     sh.depth += 1
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= 1
@@ -98,7 +99,8 @@ async def _evaluate(sh: Session, text: str) -> int:
     ran, trapped = sh.ran, "ERR" in sh.traps
     try:
         result = await sh.shell.below(
-            sh, lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ")
+            sh,
+            lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ", strict=strict),
         )
         if not trapped and result and result < 256 and not sh.ignore and "ERR" in sh.traps:
             sh.late_trap = True
@@ -124,13 +126,18 @@ def source(sh: Session, argv: list[str]) -> Result:
 
 async def _source(sh: Session, name: str, words: list[str]) -> int:
     file = str(words[0])
+    strict, sh.commanded = sh.posix and not sh.commanded, False
     try:
         if "/" not in file:
             file = await _in_path(sh, file)
         data = await _read(sh, file)
     except OSError as error:
-        sh.complain(f"{'' if error.errno != 21 else name + ': '}{words[0]}: {reason(error).replace('Is a', 'is a')}")
-        if sh.posix or (sh.errexit and not sh.ignore):
+        if sh.posix and "/" not in str(words[0]):
+            sh.complain(f"{name}: {words[0]}: file not found")
+        else:
+            what = reason(error).replace("Is a", "is a")
+            sh.complain(f"{'' if error.errno != 21 else name + ': '}{words[0]}: {what}")
+        if strict or (sh.errexit and not sh.ignore):
             # The message itself ends a shell under `set -e`: no ERR trap gets to see it.
             sh.flow_status = sh.status = 1
             return EXIT
@@ -149,7 +156,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     sh.trace_level += 1
     try:
         text = paths.decode(data)
-        result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text))
+        result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, strict=strict))
         if result == EXIT and "EXIT" in sh.traps:
             await exit_within(sh)
     finally:
