@@ -15,42 +15,50 @@ from typing import Final, TypeVar
 A = TypeVar("A")
 T = TypeVar("T")
 
-DEEPEST: Final = 20_000
+DEEPEST: Final = 10_000
 """Levels that a text may nest; what nests deeper is refused where it is read."""
-_FRAMES: Final = 1_000_000
-"""Calls within calls that there is room for: the levels, and what each of them takes."""
-
-
+_FRAMES: Final = 45_000
+"""Calls within calls that there is room for, whatever the levels take of them. Were it more, what recurses in C in
+another thread meanwhile (comparing nested lists, say) could go deeper than the eight megabytes of its stack."""
 HOP: Final = 16
 """Levels of coroutines that wait for each other before the next one is put `apart`."""
 
+_lock = threading.Lock()
+_asked: list[int] = []
+_usual = 0
 
-class _Room:
-    """The limit belongs to all threads, so they share the room: it closes behind the last one."""
 
-    __slots__ = ("_lock", "_users", "_usual")
+class Room:
+    """Python's limit of calls while something deep runs. It belongs to all threads, so they share what they ask for,
+    and it is back where it was behind the last one. ``with`` may be nested, and may hold while others run."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._usual = 0
+    __slots__ = ("frames",)
+
+    def __init__(self, frames: int) -> None:
+        self.frames = frames
 
     def __enter__(self) -> None:
-        with self._lock:
-            if not self._users:
-                self._usual = sys.getrecursionlimit()
-                sys.setrecursionlimit(max(_FRAMES, self._usual))
-            self._users += 1
+        global _usual
+        with _lock:
+            if not _asked:
+                _usual = sys.getrecursionlimit()
+            _asked.append(self.frames)
+            _settle()
 
     def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                sys.setrecursionlimit(self._usual)
+        with _lock:
+            _asked.remove(self.frames)
+            _settle()
 
 
-room: Final = _Room()
-"""``with room:`` around deep work. It may be entered again within."""
+def _settle() -> None:
+    wanted = max(_usual, max(_asked, default=0))
+    if wanted != sys.getrecursionlimit():
+        sys.setrecursionlimit(wanted)
+
+
+room: Final = Room(_FRAMES)
+"""``with room:`` around what nests as deep as a text does."""
 
 
 def roomy(run: Callable[[A], T]) -> Callable[[A], T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +23,13 @@ from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
 from ramet.commands.inputs import is_utf8, slurp
+from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.patterns import MatchTimeout
 
-_DEPTH = 20_000
+_ROOM = Room(20_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +259,9 @@ class _Run:
             if name in self.compiled.program.functions:
                 raise AwkError(f"cmd. line:1: error: function name `{name}' previously defined", 1)
             self.assign(name, Field(unescape(text if runtime.utf8 else as_bytes(text), runtime.odd)))
-        deepest = sys.getrecursionlimit()
-        if self.compiled.program.functions:
-            sys.setrecursionlimit(max(deepest, _DEPTH))
         try:
-            await self.phases()
+            with _ROOM if self.compiled.program.functions else nullcontext():
+                await self.phases()
             await runtime.end_edit()
             if self.o.dump is not None:
                 await dump_variables(runtime, self.o.dump)
@@ -273,7 +272,6 @@ class _Run:
             self.proc.complain(_located(str(error), runtime).replace(IN_NAMESPACE, "::"))
             self.status = error.status
         finally:
-            sys.setrecursionlimit(deepest)
             try:
                 await runtime.close_all()
             except OSError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from ramet.commands.declare import Command, UsageError, help_text, version_text
 from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
@@ -12,11 +10,12 @@ from ramet.commands.jq.options import Options, options
 from ramet.commands.jq.reader import JsonReader, ParseError, copied_lines
 from ramet.commands.jq.session import Session
 from ramet.commands.jq.values import CompileError, Json
+from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
-_DEPTH = 6000
+_ROOM = Room(6000)
 
 
 async def jq(proc: Proc, _: None, words: list[str]) -> int:
@@ -38,12 +37,8 @@ async def jq(proc: Proc, _: None, words: list[str]) -> int:
         proc.stderr.write(encode(f"jq: error: Could not open {error.filename or o.from_file}: {reason(error)}\n"))
         return 2
     state = Session(proc, o)
-    deepest = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(deepest, _DEPTH))
-    try:
+    with _ROOM:
         return await _execute(state, text)
-    finally:
-        sys.setrecursionlimit(deepest)
 
 
 async def _execute(state: Session, text: str) -> int:

@@ -616,7 +616,10 @@ def _walk(vars: Any, text: str, tree: Node) -> int:
     if not deep(text):
         return _Walk(vars, text).value(tree)
     with room:
-        return _Walk(vars, text).value(tree)
+        try:
+            return _Walk(vars, text).value(tree)
+        except RecursionError:
+            raise ArithFailure(text, "expression recursion level exceeded", text) from None
 
 
 def _walked(text: str, tree: Node) -> Code:

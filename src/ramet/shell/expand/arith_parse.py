@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ramet.core.depth import DEEPEST, room
+from ramet.core.depth import room
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"
@@ -140,8 +140,6 @@ class _Parser:
 
     def comma(self) -> Node:
         self.depth += 1
-        if self.depth > 2 * DEEPEST:
-            raise self.fail("expression recursion level exceeded")
         items = [self.assignment()]
         try:
             while self.is_operator(","):
@@ -196,18 +194,25 @@ class _Parser:
                 return ("cond", row, node)
 
     def either(self) -> Node:
-        items = [self.both()]
+        node = self.binary(0)
+        if self.is_operator("&&"):
+            node = self.both(node)
+        return self.rest_of_either(node) if self.is_operator("||") else node
+
+    def rest_of_either(self, first: Node) -> Node:
+        items = [first]
         try:
             while self.is_operator("||"):
                 self.advance()
-                items.append(self.both())
+                node = self.binary(0)
+                items.append(self.both(node) if self.is_operator("&&") else node)
         except ArithFailure as failure:
             failure.done = [("or", [*items, _row(failure.done)])]
             raise
-        return items[0] if len(items) == 1 else ("or", items)
+        return ("or", items)
 
-    def both(self) -> Node:
-        items = [self.binary(0)]
+    def both(self, first: Node) -> Node:
+        items = [first]
         try:
             while self.is_operator("&&"):
                 self.advance()
@@ -215,10 +220,12 @@ class _Parser:
         except ArithFailure as failure:
             failure.done = [("and", [*items, _row(failure.done)])]
             raise
-        return items[0] if len(items) == 1 else ("and", items)
+        return ("and", items)
 
     def binary(self, least: int) -> Node:
-        left = self.power()
+        left = self.unary()
+        if self.is_operator("**"):
+            left = self.power(left)
         row: list[tuple[str, Node, int]] | None = None
         row_level = -1
         while self.kind == _OPERATOR:
@@ -246,10 +253,7 @@ class _Parser:
             row.append((op, right, token))
         return left
 
-    def power(self) -> Node:
-        base = self.unary()
-        if not self.is_operator("**"):
-            return base
+    def power(self, base: Node) -> Node:
         row = [base]
         try:
             while self.is_operator("**"):
@@ -408,4 +412,7 @@ def parse_arith(text: str) -> Node:
     if not deep(text):
         return _Parser(text).whole()
     with room:
-        return _Parser(text).whole()
+        try:
+            return _Parser(text).whole()
+        except RecursionError:
+            raise ArithFailure(text, "expression recursion level exceeded", text) from None

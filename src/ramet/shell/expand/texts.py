@@ -137,7 +137,8 @@ def operand(word: Word) -> Text:
 
 def pattern(word: Word, tilde: bool = True) -> Text:
     """A word as a pattern in which quoted characters stand for themselves."""
-    if not tilde:
+    first = word.parts[0] if word.parts else None
+    if not tilde or type(first) is not Literal or "~" not in first.text:
         return concat([part_text(part, False, escape) for part in word.parts])
     return _in_condition(word, escape)
 
@@ -170,7 +171,13 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
     if isinstance(part, Param) and not part.args and part.subscript is None:
         return _param_text(part, quoted, quote)
     with level as station:
-        text = _nested_text(part, quoted, quote)
+        if isinstance(part, DoubleQuoted):
+            text = concat([part_text(inner, True, quote) for inner in part.parts])
+        elif isinstance(part, Param):
+            text = _param_text(part, quoted, quote)
+        else:
+            assert isinstance(part, ArithSub)
+            text = arith_text(part)
     return _stationed(text) if station else text
 
 
@@ -178,16 +185,7 @@ def _stationed(text: Text) -> Text:
     """The same on a stack of its own, or with room, as `nesting` has it."""
     if text.const is not None:
         return text
-    return text._replace(run=apart(text.run) if text.wait else roomy(text.run))
-
-
-def _nested_text(part: Part, quoted: bool, quote: Quote) -> Text:
-    if isinstance(part, DoubleQuoted):
-        return concat([part_text(inner, True, quote) for inner in part.parts])
-    if isinstance(part, Param):
-        return _param_text(part, quoted, quote)
-    assert isinstance(part, ArithSub)
-    return arith_text(part)
+    return text._replace(run=apart(text.run) if text.wait else roomy(text.run), parts=None)
 
 
 def _command_text(part: CommandSub, quote: Quote) -> Callable[[Any], Awaitable[str]]:

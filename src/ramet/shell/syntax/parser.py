@@ -82,6 +82,9 @@ class Parser(CompoundReader):
             self._pending.clear()
             del self.warnings[warned:]
             raise
+        except RecursionError:
+            self._pending.clear()
+            raise self.too_deep(self.depth) from None
         except SyntaxFailure as failure:
             self._pending.clear()
             if not failure.fatal:

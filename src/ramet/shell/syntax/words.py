@@ -98,9 +98,12 @@ class WordReader(Scanner):
         self.depth += 1
         if self.depth > self._enough:
             if self._enough == DEEPEST:
-                raise TooDeep(f"syntax error: maximum nesting level exceeded ({DEEPEST})", self.line_at(self.pos))
+                raise self.too_deep(DEEPEST)
             self._enough = DEEPEST
             room.__enter__()
+
+    def too_deep(self, level: int) -> TooDeep:
+        return TooDeep(f"syntax error: maximum nesting level exceeded ({level})", self.line_at(self.pos))
 
     def shallow(self) -> None:
         """All that nested is read, or given up."""
