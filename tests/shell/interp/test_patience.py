@@ -111,7 +111,7 @@ def test_equal_texts_in_order() -> None:
         ("alias k{1..NN}=v; alias | wc -l; alias k{1..NN} | wc -l; alias k1 x 2>&1 | wc -l", "NN NN 2"),
         ("alias k{1..NN}=v; unalias k{1..NN} x 2>&1 | wc -l; unalias k{2..NN}; alias", "1 alias k1='v'"),
         ("shopt -s extglob{,,} x{1..NN} 2>&1 | wc -l; shopt -q extglob x; echo $?", "NN 1"),
-        ("trap : x{1..NN} INT 2>&1 | wc -l; trap : x{1..NN} INT 2> /dev/null; echo $?; trap", "NN 1 trap -- ':' SIGINT"),
+        ("trap : x{1..NN} INT 2>&1 | wc -l; trap : x{1..NN} INT 2> /dev/null; trap", "NN trap -- ':' SIGINT"),
         ("export v{1..NN}=1; export -p | grep -c ' v'; env | grep -c ^v; declare -p v{1..NN} | wc -l", "NN NN NN"),
         ("export v{1..NN}=1; export -n v{2..NN}; bash -c 'echo ${!v*}'", "v1"),
         ("f() { local v{1..NN}=1; local | wc -l; echo ${!v*} | wc -w; }; f; echo ${#v1}", "NN NN 0"),

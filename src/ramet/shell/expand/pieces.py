@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
+from ramet.shell.expand.growing import Parts, put_together
+
 
 class Text(NamedTuple):
     """A way to one text: `const` when it never changes; `run` is a coroutine function when `wait`."""
@@ -14,6 +16,8 @@ class Text(NamedTuple):
     const: str | None = None
     large: Callable[[Any], Awaitable[str] | None] | None = None
     """For all values of an array in one text: gives the way to wait for it when there are very many of them."""
+    parts: Callable[[Any], str | Parts] | None = None
+    """For a text of several parts: what `run` gives, or those parts where they are very long."""
 
 
 def const(text: str) -> Text:
@@ -41,22 +45,34 @@ def concat(pieces: list[Text]) -> Text:
     if len(runs) == 2:
         first, second = runs
 
+        def two(host: Any) -> str | Parts:
+            a, b = first(host), second(host)
+            if len(a) + len(b) > _LARGE:
+                _check_size(host, len(a) + len(b))
+                return Parts((a, b))
+            return a + b  # type: ignore[no-any-return]
+
         def both(host: Any) -> str:
             a, b = first(host), second(host)
             if len(a) + len(b) > _LARGE:
                 _check_size(host, len(a) + len(b))
             return a + b  # type: ignore[no-any-return]
 
-        return Text(False, both)
+        return Text(False, both, parts=two)
 
-    def joined(host: Any) -> str:
+    def several(host: Any) -> str | Parts:
         found = [run(host) for run in runs]
         size = sum(map(len, found))
         if size > _LARGE:
             _check_size(host, size)
+            return Parts(found)
         return "".join(found)
 
-    return Text(False, joined)
+    def joined(host: Any) -> str:
+        found = several(host)
+        return found if type(found) is str else "".join(found)
+
+    return Text(False, joined, parts=several)
 
 
 _MANY: Final = 2048
@@ -74,7 +90,12 @@ def _check_size(host: Any, size: int) -> None:
 
 def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
     async def run(host: Any) -> str:
-        return "".join([await piece.run(host) if piece.wait else piece.run(host) for piece in pieces])
+        found = [await piece.run(host) if piece.wait else piece.run(host) for piece in pieces]
+        size = sum(map(len, found))
+        if size <= _LARGE:
+            return "".join(found)
+        _check_size(host, size)
+        return await put_together(host, Parts(found))
 
     async def run_many(host: Any) -> str:
         found: list[str] = []

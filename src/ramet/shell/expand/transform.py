@@ -8,6 +8,7 @@ from typing import Any
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.errors import Slip
+from ramet.shell.expand.growing import grown
 from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
@@ -16,13 +17,13 @@ from ramet.shell.syntax.quoting import ansi_decode
 def upper(text: str) -> str:
     """Upper case, character by character as C does it: one that would become two stays as it is."""
     if text.isascii():
-        return text.upper() if len(text) < WINDOW else "".join([part.upper() for part in windows(text)])
+        return text.upper() if len(text) < WINDOW else grown(part.upper() for part in windows(text))
     return "".join([big if len(big := char.upper()) == 1 else char for char in text])
 
 
 def lower(text: str) -> str:
     if text.isascii():
-        return text.lower() if len(text) < WINDOW else "".join([part.lower() for part in windows(text)])
+        return text.lower() if len(text) < WINDOW else grown(part.lower() for part in windows(text))
     return "".join([small if len(small := char.lower()) == 1 else small[0] for char in text])
 
 

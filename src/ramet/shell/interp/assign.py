@@ -10,6 +10,7 @@ from ramet.shell.expand import texts, words
 from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
@@ -140,6 +141,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     name, append = node.name, node.append
     text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
+    parts: Callable[[Session], str | Parts] = text.parts or inner
     simple = not append and name not in _WATCHED
     if text.wait:
 
@@ -161,8 +163,17 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     if text.large is not None:
         return _joined(node, text, text.large)
 
+    async def later(sh: Session, found: Parts) -> None:
+        whole = await put_together(sh, found)
+        if name in sh.store.attrs:
+            await aside(sh, lambda: put(sh, name, whole, append))
+        else:
+            put(sh, name, whole, append)
+
     def run(sh: Session) -> Awaitable[None] | None:
-        found = inner(sh)
+        found = parts(sh)
+        if isinstance(found, Parts):
+            return later(sh, found)
         if simple and name not in sh.store.attrs and not sh.allexport:
             old = sh.vars.get(name)
             if type(old) is str or old is None:

@@ -17,6 +17,7 @@ from ramet.core.streams import Reader
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
+from ramet.shell.expand.growing import decoded
 from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.drive import Result, drive
@@ -159,6 +160,7 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
         ready = getattr(reader, "ready", True)
         return 0 if ready else 1
     source = _Source(reader, request.timeout, sh)
+    data: bytes | bytearray
     try:
         if request.count is not None:
             data, escaped, complete = await _characters(source, request)
@@ -194,7 +196,7 @@ class _Source:
             return b""
 
 
-async def _line(source: _Source, request: _Read) -> tuple[bytes, Sequence[int], bool]:
+async def _line(source: _Source, request: _Read) -> tuple[bytes | bytearray, Sequence[int], bool]:
     """A line up to the delimiter, backslashes resolved unless raw: (bytes, places of escaped bytes, complete)."""
     taken = _Taken(request.delim)
     while True:
@@ -237,8 +239,8 @@ class _Taken:
         self.pending = False  # a backslash waits for its character
         self._special = _special(delim)
 
-    def result(self, complete: bool) -> tuple[bytes, Sequence[int], bool]:
-        return bytes(self.out), self.escaped, complete
+    def result(self, complete: bool) -> tuple[bytes | bytearray, Sequence[int], bool]:
+        return self.out if len(self.out) > LARGE else bytes(self.out), self.escaped, complete
 
     def escape(self, byte: int) -> None:
         if byte != 0x0A:  # a line that goes on
@@ -345,16 +347,16 @@ def _plain_characters(
     return text.encode(), len(text)
 
 
-def _text(data: bytes, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
+def _text(data: bytes | bytearray, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
     """What was read as text, with the places of escaped characters."""
     if b"\0" in data:
         data = data.replace(b"\0", b"")
         escaped = ()
-    text = decode(data)
+    text = decode(data) if type(data) is bytes and len(data) < LARGE else decoded(data)
     return text, _as_characters(data, escaped) if escaped and not text.isascii() else escaped
 
 
-def _assign(sh: Session, request: _Read, data: bytes, escaped: Sequence[int], status: int) -> int:
+def _assign(sh: Session, request: _Read, data: bytes | bytearray, escaped: Sequence[int], status: int) -> int:
     text, escaped = _text(data, escaped)
     if request.array is not None:
         return _put_list(sh, request.array, text, escaped) or status
@@ -402,7 +404,9 @@ def _values(sh: Session, request: _Read, text: str, escaped: Sequence[int]) -> l
     return [text, *[""] * (count - 1)] if request.exact else split_some(text, sh.ifs, count, set(escaped))
 
 
-async def _assign_many(sh: Session, request: _Read, data: bytes, escaped: Sequence[int], status: int) -> int:
+async def _assign_many(
+    sh: Session, request: _Read, data: bytes | bytearray, escaped: Sequence[int], status: int
+) -> int:
     """The same for very many variables: a row of them at a time."""
     values = await aside(sh, lambda: _values(sh, request, *_text(data, escaped)))
     for start in range(0, len(values), MANY):
@@ -412,12 +416,12 @@ async def _assign_many(sh: Session, request: _Read, data: bytes, escaped: Sequen
     return status
 
 
-def _as_characters(data: bytes, places: Sequence[int]) -> Sequence[int]:
+def _as_characters(data: bytes | bytearray, places: Sequence[int]) -> Sequence[int]:
     """Places of bytes as those of the characters that begin there."""
     found = array("q")
     before = count = 0
     for place in places:
-        count += len(decode(data[before:place]))
+        count += len(decode(bytes(data[before:place])))
         before = place
         found.append(count)
     return found

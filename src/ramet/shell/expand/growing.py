@@ -1,0 +1,55 @@
+"""Very long texts, put together a part at a time.
+
+A text of a hundred megabytes takes longer to copy than anyone may be held up. Python lengthens a text in place as long
+as nothing else has it, so one that grows by parts never costs more than the next of them: what joins them is a loop
+with `+=`, not `"".join`.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ramet.core.paths import decode
+from ramet.shell.expand.aside import LARGE, checkpoint
+
+
+class Parts(list[str]):
+    """Texts that are yet to become one: together they are too long for that to be done at once."""
+
+
+def grown(parts: Iterable[str]) -> str:
+    """The text that long parts make."""
+    text = ""
+    for part in parts:
+        checkpoint()
+        text += part
+    return text
+
+
+def decoded(data: bytes | bytearray) -> str:
+    """Bytes of any number as text."""
+    if len(data) < LARGE:
+        return decode(bytes(data))
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    size = len(data)
+    return grown(decoder.decode(bytes(data[at : at + LARGE]), at + LARGE >= size) for at in range(0, size, LARGE))
+
+
+async def put_together(host: Any, parts: Parts) -> str:
+    """The text that some parts make, while others run."""
+    text = ""
+    for part in _slices(parts):
+        text += part
+        await host.budget.breathe()
+    return text
+
+
+def _slices(parts: Iterable[str]) -> Iterator[str]:
+    for part in parts:
+        for at in range(0, len(part), _SLICE):
+            yield part[at : at + _SLICE]
+
+
+_SLICE: Final = 1 << 20
