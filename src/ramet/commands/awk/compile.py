@@ -142,7 +142,7 @@ class Compiled:
         key = (runtime.fs, plain)
         if key not in self.fast:
             source = _fast_source(self.program, self.facts, self.constants, runtime.fs, plain)
-            self.fast[key] = compile(source, "<awk>", "exec")
+            self.fast[key] = _code(source)
         made = runtime.namespace.get("fast_rules")
         if made is None or made[0] != key:
             code = self.fast[key]
@@ -230,8 +230,16 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         lines.append(f"{'async ' if can_wait else ''}def {place}():")
         lines.append(shared)
         lines += _counter(writer) + writer.lines
-    code = compile("\n".join(lines) + "\n", "<awk>", "exec")
+    code = _code("\n".join(lines) + "\n")
     return Compiled(program, facts, code, constants, dialect, waiting, slots=slots)
+
+
+def _code(source: str) -> CodeType:
+    """The code of a program, whose nesting may be more than the Python below takes."""
+    try:
+        return compile(source, "<awk>", "exec")
+    except (SyntaxError, MemoryError, RecursionError):
+        raise AwkError("fatal: the program is nested too deeply") from None
 
 
 def _counter(writer: Writer) -> list[str]:

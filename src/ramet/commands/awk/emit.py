@@ -44,6 +44,20 @@ _ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "^"))
 _PYTHON = {"NR": "R.NR", "FNR": "R.FNR", "RSTART": "R.RSTART", "RLENGTH": "R.RLENGTH"}
 
 
+_LONG_ROW = 50
+
+
+def _row(node: Binary, ops: tuple[str, ...]) -> tuple[Expr, list[tuple[str, Expr]]]:
+    """What a row of operators of one rank begins with, and each operator with what follows it."""
+    row: list[tuple[str, Expr]] = []
+    first: Expr = node
+    while isinstance(first, Binary) and first.op in ops:
+        row.append((first.op, first.right))
+        first = first.left
+    row.reverse()
+    return first, row
+
+
 class Emitter:
     """Code for the expressions of one scope (a function, or the rules)."""
 
@@ -311,15 +325,20 @@ class Emitter:
         op = node.op
         if op == " ":
             return self.concatenation(node)
-        if op == "&&":
-            return f"({self.condition(node.left)} and {self.condition(node.right)})"
-        if op == "||":
-            return f"({self.condition(node.left)} or {self.condition(node.right)})"
+        if op in ("&&", "||"):
+            first, row = _row(node, (op,))
+            word = " and " if op == "&&" else " or "
+            return f"({word.join([self.condition(first), *[self.condition(one) for _, one in row]])})"
         if op in _COMPARE:
             return self.comparison(node)
         if op in "/%" and isinstance(node.right, Num) and node.right.value == 0.0:
             where = "" if op == "/" else " in `%'"
             raise AwkError(f"cmd. line:1: error: division by zero attempted{where}", 1)
+        if op in "+-":
+            first, row = _row(node, ("+", "-"))
+            if len(row) > _LONG_ROW and type(self).arithmetic is Emitter.arithmetic:
+                # One row of operators: Python takes only so many parentheses within each other.
+                return f"({self.number(first)}{''.join([f' {sign} {self.number(one)}' for sign, one in row])})"
         return self.arithmetic(op, self.number(node.left), self.number(node.right))
 
     def arithmetic(self, op: str, left: str, right: str, assigned: str = "") -> str:
