@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Any, Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.bytewise import as_bytes, bytewise
+from ramet.shell.expand.growing import grown
 
 # It names the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
 _BACKSLASH: Final = re.compile(r"[\x00-\x22$&-*,;<>?\[-^`{-}\x7f]")
@@ -53,7 +55,7 @@ def _backslashes(where: re.Pattern[str], text: str) -> str:
     if len(text) <= WINDOW:
         return where.sub(r"\\\g<0>", text)
     table = _TABLES[where]
-    return "".join([part.translate(table) for part in windows(text)])
+    return grown(part.translate(table) for part in windows(text))
 
 
 def as_locale(host: Any, text: str) -> str:
@@ -65,7 +67,7 @@ def ansi(text: str) -> str:
     """`$'...'`."""
     if len(text) <= WINDOW:
         return f"$'{text.translate(_ANSI)}'"
-    return "".join(["$'", *[part.translate(_ANSI) for part in windows(text)], "'"])
+    return grown(chain(("$'",), (part.translate(_ANSI) for part in windows(text)), ("'",)))
 
 
 _ANSI: Final = (
@@ -78,7 +80,7 @@ _ANSI: Final = (
 
 def single(text: str) -> str:
     """`'...'`, with `'\\''` for quotes inside."""
-    if len(text) <= WINDOW:
+    return grown(chain(("'",), (part.replace("'", "'\\''") for part in windows(text)), ("'",)))
         return "\\'" if text == "'" else "'" + text.replace("'", "'\\''") + "'"
     return "".join(["'", *[part.replace("'", "'\\''") for part in windows(text)], "'"])
 

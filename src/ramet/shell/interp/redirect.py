@@ -19,6 +19,7 @@ from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, windows
 from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.growing import Parts
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
@@ -78,11 +79,18 @@ def _compile(node: Redirect) -> Plan:
         body = texts.const("".join(part.text for part in node.here.body.parts)) if node.here.quoted else None  # type: ignore[union-attr]
         text = body or texts.document(node.here.body)
         return Plan(
-            node.op, fd, node.var, text.wait, text.run, "", True, body is None and _private(node, node.here.body)
+            node.op,
+            fd,
+            node.var,
+            text.wait,
+            text.parts or text.run,
+            "",
+            True,
+            body is None and _private(node, node.here.body),
         )
     if node.op == "<<<":
         text = texts.text(node.target, assign=True)
-        return Plan(node.op, fd, node.var, text.wait, text.run, "", True, _private(node, node.target))
+        return Plan(node.op, fd, node.var, text.wait, text.parts or text.run, "", True, _private(node, node.target))
     fields = words.words((node.target,))
     shown = word_text(node.target)
     private = _private(node, node.target)
@@ -135,14 +143,15 @@ async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
     return True
 
 
-async def _document(sh: Session, text: str, end: str = "") -> Description:
+async def _document(sh: Session, text: str | Parts, end: str = "") -> Description:
     """A text, and what ends it, as input; others run while a long one becomes bytes."""
-    if len(text) < LARGE:
+    if isinstance(text, str) and len(text) < LARGE:
         return Description(BytesReader(paths.encode(text + end)))
     parts: list[bytes] = []
-    for part in windows(text):
-        parts.append(paths.encode(part))
-        await sh.budget.breathe()
+    for long in text if isinstance(text, Parts) else (text,):
+        for part in windows(long):
+            parts.append(paths.encode(part))
+            await sh.budget.breathe()
     return Description(BytesReader(*parts, paths.encode(end)))
 
 

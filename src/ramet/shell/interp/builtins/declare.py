@@ -544,10 +544,12 @@ async def _show_some(sh: Session, command: str, names: Sequence[str], silent: bo
             if line is None:
                 status = status if silent else sh.error(f"{command}: {name}: not found")
                 continue
-            lines.append(line + "\n")
-            if large and await write_large(sh, "".join(lines), command):
+            if not large:
+                lines.append(line + "\n")
+            elif await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
                 return 1
-            lines = [] if large else lines
+            else:
+                lines = []
         written = sh.out(encode("".join(lines)), command) if lines else 0
         if written if isinstance(written, int) else await written:
             return 1

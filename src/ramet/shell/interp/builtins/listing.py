@@ -97,10 +97,12 @@ async def write_settings(sh: Session, command: str, functions: bool = True) -> i
             line = await aside(sh, show) if large else show()
             if line is None:
                 continue
-            lines.append(line + "\n")
-            if large and await write_large(sh, "".join(lines), command):
+            if not large:
+                lines.append(line + "\n")
+            elif await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
                 return 1
-            lines = [] if large else lines
+            else:
+                lines = []
         written = sh.out(encode("".join(lines)), command)
         if written if isinstance(written, int) else await written:
             return 1

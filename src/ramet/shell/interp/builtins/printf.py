@@ -13,6 +13,7 @@ from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.aside import LARGE, aside, checkpoint
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
+from ramet.shell.expand.growing import decoded
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
@@ -349,32 +350,41 @@ async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], targe
         await aside(printer.sh, work)
     except _Bad as bad:
         printer.status = printer.sh.error(f"printf: {bad}")
-    result = _finish(printer, target)
+    if target is not None:
+        return _stored(printer, target, await aside(printer.sh, lambda: decoded(_until_nul(printer))))
+    result = _finish(printer, None)
     return result if isinstance(result, int) else await result
+
+
+def _until_nul(printer: _Printer) -> bytes:
+    return b"".join(printer.out).partition(b"\0")[0]
 
 
 def _finish(printer: _Printer, target: str | None) -> Result:
     """Write what was printed, or store it."""
-    sh, data = printer.sh, b"".join(printer.out)
     if target is not None:
-        text = decode(data.partition(b"\0")[0])
-        name, subscript = split_subscript(target)
-        try:
-            if subscript is None:
-                sh.store.set(name, text)
-            else:
-                sh.store.set_element(name, subscript, text)
-        except Readonly as error:
-            return sh.error(error.message)
-        except (BadSubscript, Fatal):
-            raise
-        except BadNumber as error:
-            raise BadNumber(f"printf: {error.message}") from None
-        except ShellError as error:
-            return sh.error(error.message)
-        return printer.status
-    written = sh.out(data, "printf")
+        return _stored(printer, target, decode(_until_nul(printer)))
+    written = printer.sh.out(b"".join(printer.out), "printf")
     return written if not printer.status else printer.status
+
+
+def _stored(printer: _Printer, target: str, text: str) -> int:
+    sh = printer.sh
+    name, subscript = split_subscript(target)
+    try:
+        if subscript is None:
+            sh.store.set(name, text)
+        else:
+            sh.store.set_element(name, subscript, text)
+    except Readonly as error:
+        return sh.error(error.message)
+    except (BadSubscript, Fatal):
+        raise
+    except BadNumber as error:
+        raise BadNumber(f"printf: {error.message}") from None
+    except ShellError as error:
+        return sh.error(error.message)
+    return printer.status
 
 
 _MANY: Final = 1024
