@@ -80,9 +80,9 @@ _ANSI: Final = (
 
 def single(text: str) -> str:
     """`'...'`, with `'\\''` for quotes inside."""
-    return grown(chain(("'",), (part.replace("'", "'\\''") for part in windows(text)), ("'",)))
+    if len(text) <= WINDOW:
         return "\\'" if text == "'" else "'" + text.replace("'", "'\\''") + "'"
-    return "".join(["'", *[part.replace("'", "'\\''") for part in windows(text)], "'"])
+    return grown(chain(("'",), (part.replace("'", "'\\''") for part in windows(text)), ("'",)))
 
 
 def at_q(text: str) -> str:
