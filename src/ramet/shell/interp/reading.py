@@ -121,8 +121,12 @@ class Reading:
             if self.large:
                 parser.horizon = sys.maxsize
                 script = await aside(sh, step)
-        except SyntaxFailure:
+        except SyntaxFailure as failure:
             self._plain = False  # what fails is to fail again
+            if "verbose" in sh.options and not parser.aliases:
+                within = "unexpected EOF" in failure.message  # all was read to find where something ends
+                end = -1 if within else self._text.find("\n", parser.start)
+                self._repeat(self._read, len(self._text) if end < 0 else end + 1, LINES)
             raise
         finally:
             if recorder is not None:
@@ -170,15 +174,17 @@ class Reading:
 
     def _show(self, parser: Parser, ended: bool) -> None:
         """What `set -v` shows of what was read: its lines, without the rest of the line before."""
-        begin, end = self._read, len(self._text) if ended else parser.pos
-        self._read = parser.pos
-        if "verbose" not in self._sh.options or self._shown < (ALL if ended else LINES):
+        begin, self._read = self._read, parser.pos
+        self._repeat(begin, len(self._text) if ended else parser.pos, ALL if ended else LINES)
+
+    def _repeat(self, begin: int, end: int, what: int) -> None:
+        if "verbose" not in self._sh.options or self._shown < what:
             return
         text = self._text
         if begin and text[begin - 1 : begin] != "\n" and text[begin : begin + 1] == "\n":
             begin += 1
         shown = text[begin:end]
-        self._sh.err(shown if ended or shown.endswith("\n") else shown + "\n")
+        self._sh.err(shown if what == ALL or shown.endswith("\n") else shown + "\n")
 
     def _add(self, script: Script, parser: Parser) -> None:
         if not self.lasting:
