@@ -5,6 +5,7 @@ loud error, and the session goes on."""
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from tests.shell.interp.test_running import Box
 from tests.shell_runner import run_script
 
 from ramet.core.depth import DEEPEST, room
+from ramet.shell.interp.session_data import copy, dump, load
 from ramet.shell.syntax import Parser, parse
 from ramet.shell.syntax.printer import function_text, to_text
 
@@ -167,7 +169,7 @@ def test_where_it_ends(script: str, message: str) -> None:
 
 @pytest.mark.parametrize("kind", ["if", "case", "for ((", "[[ ( ]]", "${a:-", "$((", "functions in functions"])
 def test_printing_and_letting_go(kind: str) -> None:
-    text = RUN[kind][0](5000)
+    text = RUN[kind][0](2000)
 
     def work() -> tuple[str, int]:
         tree = parse(text)
@@ -182,6 +184,24 @@ def test_printing_and_letting_go(kind: str) -> None:
 
     printed, length = _on_a_small_stack(work)
     assert printed.count("\n") < length
+
+
+@pytest.mark.parametrize("kind", ["if", "group", '"${a:-', "[[ ( ]]", "functions in functions"])
+def test_functions_are_carried(kind: str) -> None:
+    make, expected = RUN[kind]
+    text = make(1000)
+
+    async def work() -> None:
+        box, other = Box(), Box()
+        assert await box.run(f"f() {{ {text}; }}") == (0, "", "")
+        assert load(other.session, json.loads(json.dumps(dump(box.session)))) == []
+        assert await other.run("f") == (0, expected, "")
+        twin = other.shell.session({})
+        copy(other.session, twin)
+        other.session = twin
+        assert await other.run("f; unset -f f; f 2> /dev/null || echo gone") == (0, expected + "gone\n", "")
+
+    _on_a_small_stack(lambda: asyncio.run(work()))
 
 
 def test_room_closes_behind_the_last_one() -> None:
