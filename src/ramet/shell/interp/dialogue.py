@@ -5,6 +5,7 @@ There is no terminal: what is read is shown on stderr after its prompt, as bash 
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from ramet.shell.expand.arith_parse import ArithFailure
@@ -90,6 +91,11 @@ class Dialogue:
         sh = self._sh
         if not self._shown:
             return 0
+        if sh.jobs.jobs:
+            await asyncio.sleep(0)
+            for job in [job for job in sh.jobs.jobs if not job.running]:
+                sh.jobs.forget(job)  # without job control nobody is told
+                job.forgotten = True
         status = sh.status
         for text in list(sh.store.elements("PROMPT_COMMAND")) if "PROMPT_COMMAND" in sh.vars else []:
             if text:
