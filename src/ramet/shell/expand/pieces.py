@@ -47,14 +47,16 @@ def concat(pieces: list[Text]) -> Text:
 
         def two(host: Any) -> str | Parts:
             a, b = first(host), second(host)
-            if len(a) + len(b) > _LARGE:
-                _check_size(host, len(a) + len(b))
-                return Parts((a, b))
+            size = len(a) + len(b)
+            if size > _NOTABLE:
+                _check_size(host, size)
+                if size > HUGE:
+                    return Parts((a, b))
             return a + b  # type: ignore[no-any-return]
 
         def both(host: Any) -> str:
             a, b = first(host), second(host)
-            if len(a) + len(b) > _LARGE:
+            if len(a) + len(b) > _NOTABLE:
                 _check_size(host, len(a) + len(b))
             return a + b  # type: ignore[no-any-return]
 
@@ -63,9 +65,10 @@ def concat(pieces: list[Text]) -> Text:
     def several(host: Any) -> str | Parts:
         found = [run(host) for run in runs]
         size = sum(map(len, found))
-        if size > _LARGE:
+        if size > _NOTABLE:
             _check_size(host, size)
-            return Parts(found)
+            if size > HUGE:
+                return Parts(found)
         return "".join(found)
 
     def joined(host: Any) -> str:
@@ -79,8 +82,10 @@ _MANY: Final = 2048
 """Parts of a text from which on others get their turns while it is put together."""
 
 
-_LARGE: Final = 1 << 24
+_NOTABLE: Final = 1 << 16
 """Below this size no text is worth asking the limits."""
+HUGE: Final = 1 << 24
+"""Above this size a text is put together while others run."""
 
 
 def _check_size(host: Any, size: int) -> None:
@@ -92,9 +97,10 @@ def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
     async def run(host: Any) -> str:
         found = [await piece.run(host) if piece.wait else piece.run(host) for piece in pieces]
         size = sum(map(len, found))
-        if size <= _LARGE:
+        if size > _NOTABLE:
+            _check_size(host, size)
+        if size <= HUGE:
             return "".join(found)
-        _check_size(host, size)
         return await put_together(host, Parts(found))
 
     async def run_many(host: Any) -> str:
