@@ -232,8 +232,11 @@ async def _append(host: Any, values: list[str], out: list[str]) -> None:
 
 def _finish(host: Any, fields: Fields) -> None:
     fields.end()
-    if fields.globs and not host.noglob:
-        host.globbing = True
+    if fields.globs:
+        if host.noglob:
+            fields.done[:] = map(str, fields.done)  # what would have been patterns are words like any other
+        else:
+            host.globbing = True
 
 
 async def _finish_later(host: Any, fields: Fields, pending: Awaitable[None]) -> None:
