@@ -14,8 +14,8 @@ DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
 """None for text that default splitting and globbing leave as one unchanged field."""
 ACTIVE: Final = re.compile(r"[*?]|[@!+]\(|(?:\A|/)[^\[/]*+\[[^/]+\]", re.DOTALL).search
-"""Whether anything makes an unquoted text a pattern. A bracket that closes is sought from the first one of each name on,
-once; it does not reach over a slash."""
+"""Whether anything makes an unquoted text a pattern. A bracket that closes is sought from the first one of each name
+on, once; it does not reach over a slash."""
 LONG: Final = 4096
 """Characters from which on a text is looked at with string searches first, which are many times faster."""
 _MANY: Final = 64
