@@ -6,6 +6,7 @@ There is no terminal: what is read is shown on stderr after its prompt, as bash 
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Final
 
 from ramet.shell.expand.arith_parse import ArithFailure
@@ -33,7 +34,7 @@ def prepare(sh: Session) -> None:
     """The options and variables of a shell that somebody talks to."""
     sh.interactive = True
     sh.shopts.add("expand_aliases")
-    for option in ("histexpand", "history", "emacs"):
+    for option in ("histexpand", "history", *(() if sh.source else ("emacs",))):
         sh.set_option(option, True)
     file = f"{sh.store.get('HOME') or ''}/.bash_history"
     given = {"PS1": "\\s-\\v\\$ ", "PS2": "> ", "HISTFILE": file, "COLUMNS": "80", "LINES": "24"}
@@ -133,7 +134,7 @@ class Dialogue:
             return 0
         failure: SyntaxFailure | None = None
         try:
-            parser.horizon = len(text) + 1
+            parser.horizon = sys.maxsize
             script = self._recorder.next(parser)
         except SyntaxFailure as found:
             failure, script = found, None

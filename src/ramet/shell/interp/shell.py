@@ -333,7 +333,7 @@ class Shell:
 
     def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
         messages = failure.lines(f"{sh.error_name}: {where}")
-        if messages and sh.interactive:
+        if messages and sh.interactive and not sh.source:
             file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")
             head = f"{sh.error_name}: "
             messages = failure.lines(f"{head}{file}: ") if file else [head + failure.message]
