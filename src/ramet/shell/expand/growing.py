@@ -19,6 +19,14 @@ class Parts(list[str]):
     """Texts that are yet to become one: together they are too long for that to be done at once."""
 
 
+class Span(Parts):
+    """A part of a text that is yet to be taken from it."""
+
+    def __init__(self, text: str, start: int, stop: int) -> None:
+        super().__init__((text,))
+        self.start, self.stop = start, stop
+
+
 def grown(parts: Iterable[str]) -> str:
     """The text that long parts make."""
     text = ""
@@ -40,16 +48,18 @@ def decoded(data: bytes | bytearray) -> str:
 async def put_together(host: Any, parts: Parts) -> str:
     """The text that some parts make, while others run."""
     text = ""
-    for part in _slices(parts):
+    for part in slices(parts):
         text += part
         await host.budget.breathe()
     return text
 
 
-def _slices(parts: Iterable[str]) -> Iterator[str]:
+def slices(parts: Parts) -> Iterator[str]:
+    """What parts make, in slices of a length that is soon copied."""
     for part in parts:
-        for at in range(0, len(part), _SLICE):
-            yield part[at : at + _SLICE]
+        start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, len(part))
+        for at in range(start, stop, _SLICE):
+            yield part[at : min(at + _SLICE, stop)]
 
 
 _SLICE: Final = 1 << 20

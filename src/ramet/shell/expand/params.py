@@ -12,6 +12,7 @@ from ramet.shell.expand import transform
 from ramet.shell.expand.aside import WINDOW
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
+from ramet.shell.expand.growing import Span
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
 from ramet.shell.syntax.nodes import Literal, Param, Word
@@ -314,17 +315,30 @@ def _case(op: str) -> Apply:
     return apply
 
 
+def _numbers(host: Any, label: str, args: Sequence[str]) -> tuple[int, int | None]:
+    """The offset and the length of a slice."""
+    try:
+        return host.evaluate(args[0] or "0"), host.evaluate(args[1] or "0") if len(args) > 1 else None
+    except Slip as error:
+        raise Slip(f"{label}: {error.message}") from None
+
+
+def span(node: Param, value: str, host: Any, args: Sequence[str]) -> Span:
+    """`${x:n:m}` of a text that is too long to be copied at once."""
+    offset, length = _numbers(host, shown(node), args)
+    try:
+        return Span(value, *transform.ends(len(value), offset, length))
+    except Slip:
+        raise Slip(f"{args[1]}: substring expression < 0") from None
+
+
 def _slice(node: Param) -> Apply:
     label = shown(node)
 
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if found is None:
             return None
-        try:
-            offset = host.evaluate(args[0] or "0")
-            length = host.evaluate(args[1] or "0") if len(args) > 1 else None
-        except Slip as error:
-            raise Slip(f"{label}: {error.message}") from None
+        offset, length = _numbers(host, label, args)
         try:
             return part(host, found, offset, length)
         except Slip:

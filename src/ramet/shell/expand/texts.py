@@ -18,6 +18,7 @@ from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.choices import Choice, chosen, label_of
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
+from ramet.shell.expand.growing import Parts
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.nesting import level
@@ -31,10 +32,12 @@ from ramet.shell.expand.params import (
     joined_patiently,
     one_text,
     parameter,
+    span,
     star_join,
     unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.pieces import HUGE
 from ramet.shell.expand.pieces import Text as Text
 from ramet.shell.expand.pieces import concat as concat
 from ramet.shell.expand.pieces import const as const
@@ -626,12 +629,26 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return found if type(found) is str else join(host, found)
 
     if not listed:
-        return Text(False, run)
+        sliced = node.op == ":" and node.form == "value" and node.subscript is None and is_plain(node.name)
+        return Text(False, run, parts=_sliced(node, quoted, run) if sliced else None)
 
     def large(host: Any) -> Awaitable[str] | None:
         return _joined_aside(host, partial(get, host), join) if _has_many(host, node) else None
 
     return Text(False, run, None, large)
+
+
+def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[Any], str | Parts]:
+    """`${x:n:m}`, which of a very long text is only told where it is."""
+    args = _arguments(node, quoted)
+
+    def parts(host: Any) -> str | Parts:
+        value = host.vars.get(node.name)
+        if type(value) is not str or len(value) < HUGE or not value.isascii():
+            return run(host)
+        return span(node, value, host, [arg.run(host) for arg in args])
+
+    return parts
 
 
 def _has_many(host: Any, node: Param) -> bool:

@@ -46,21 +46,26 @@ def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> s
 
 
 def substring(value: str, offset: int, length: int | None) -> str:
-    size = len(value)
+    start, stop = ends(len(value), offset, length)
+    return value[start:stop]
+
+
+def ends(size: int, offset: int, length: int | None) -> tuple[int, int]:
+    """Where in a text of this size the part is that an offset and a length mean."""
     if offset < 0:
         offset += size
         if offset < 0:
-            return ""
+            return 0, 0
     if offset > size:
-        return ""
+        return 0, 0
     if length is None:
-        return value[offset:]
+        return offset, size
     if length < 0:
         end = size + length
         if end < offset:
             raise Slip(f"{length}: substring expression < 0")
-        return value[offset:end]
-    return value[offset : offset + length]
+        return offset, end
+    return offset, min(offset + length, size)
 
 
 def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:

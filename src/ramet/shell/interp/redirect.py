@@ -17,9 +17,9 @@ from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Null, OpenDirectory
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, windows
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.errors import ShellError
-from ramet.shell.expand.growing import Parts
+from ramet.shell.expand.growing import Parts, slices
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
@@ -148,10 +148,9 @@ async def _document(sh: Session, text: str | Parts, end: str = "") -> Descriptio
     if isinstance(text, str) and len(text) < LARGE:
         return Description(BytesReader(paths.encode(text + end)))
     parts: list[bytes] = []
-    for long in text if isinstance(text, Parts) else (text,):
-        for part in windows(long):
-            parts.append(paths.encode(part))
-            await sh.budget.breathe()
+    for part in slices(text if isinstance(text, Parts) else Parts((text,))):
+        parts.append(paths.encode(part))
+        await sh.budget.breathe()
     return Description(BytesReader(*parts, paths.encode(end)))
 
 
@@ -183,7 +182,7 @@ async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
         return
     description = await open_file(sh, word, op)
     _install(sh, plan, description, undo)
-    if op in ("&>", "&>>") or (op == ">&" and not plan.explicit):
+    if op in ("&>", "&>>", ">&"):
         _put(sh, 2, description.share(), undo)
 
 
@@ -226,7 +225,7 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
         return True
     source, move = (word[:-1], True) if word.endswith("-") else (word, False)
     if not source.isdigit():
-        if plan.op == ">&" and not plan.explicit and plan.var is None:
+        if plan.op == ">&" and fd == 1 and plan.var is None:
             return False
         raise RedirectError(f"{plan.shown}: ambiguous redirect")
     shared = sh.fds.get(int(source))
