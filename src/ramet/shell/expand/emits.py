@@ -288,11 +288,14 @@ async def split_aside(host: Any, fields: Fields, text: str) -> None:
 def _emit_param(node: Param, mode: int) -> Emit:
     quoted = mode == QUOTED
     wait, get = getter(node, quoted)
+    one = not quoted and _one_without_ifs(node)
     if wait:
 
         async def waiting(host: Any, fields: Fields) -> None:
             fields.patient = True
             found = await get(host)
+            if one:
+                found = _spaced(fields, found)
             within = mode == SPLIT
             pending = _put_within(host, fields, found, True) if within else _put(host, fields, found, quoted)
             if pending is not None:
@@ -304,7 +307,20 @@ def _emit_param(node: Param, mode: int) -> Emit:
     if mode == SPLIT:
         changed = bool(node.op)
         return Emit(False, lambda host, fields: _put_within(host, fields, get(host), changed))
+    if one:
+        return Emit(False, lambda host, fields: _put(host, fields, _spaced(fields, get(host)), False))
     return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
+
+
+def _one_without_ifs(node: Param) -> bool:
+    """`${a[@]%x}`, `${a[*]#x}` and `${!a[*]}`: where IFS is empty, what is changed of an array is one word."""
+    if node.subscript not in ("@", "*") or node.bad is not None:
+        return False
+    return node.op[:1] in ("#", "%") if node.form == "value" else node.form == "keys" and node.subscript == "*"
+
+
+def _spaced(fields: Fields, found: Found) -> Found:
+    return " ".join(found) if not fields.ifs and isinstance(found, list) and found else found
 
 
 def _put_within(host: Any, fields: Fields, found: Found, changed: bool) -> Awaitable[None] | None:

@@ -137,7 +137,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         else:
             what = reason(error).replace("Is a", "is a")
             sh.complain(f"{'' if error.errno != 21 else name + ': '}{words[0]}: {what}")
-        if strict or (sh.errexit and not sh.ignore):
+        if (strict and error.errno != 21) or (sh.errexit and not sh.ignore):
             # The message itself ends a shell under `set -e`: no ERR trap gets to see it.
             sh.flow_status = sh.status = 1
             return EXIT
