@@ -539,7 +539,7 @@ def _function(node: nodes.Function) -> Run:
             sh.complain(f"{node.name}: readonly function")
             sh.status = 1
             return 1
-        source = sh.frames[-1].source if sh.frames else sh.source or sh.origin
+        source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
         sh.functions[node.name] = FunctionDef(node, body or first_call, source)
         sh.status = 0
         return 0

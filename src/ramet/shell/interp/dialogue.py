@@ -170,7 +170,7 @@ class Dialogue:
             for message in failure.lines(f"{sh.error_name}: {sh.name}: "):
                 sh.err(message + "\n")
             return self._shell.leave(sh, sh.status)
-        if self._shown and "unexpected EOF" in failure.message:
+        if self._shown and ("unexpected EOF" in failure.message or "end of file" in failure.message):
             self._within = True
             sh.err(sh.prompt(sh.store.get("PS2") or ""))
         if failure.message:
