@@ -324,7 +324,7 @@ def caller(sh: Session, argv: list[str]) -> Result:
     if outer is None and level is not None and not sh.source and sh.origin != "main":
         return 1
     name = outer.name if outer is not None else "main"
-    known = outer is not None and outer.source != "main"
+    known = outer is not None and (outer.source != "main" or sh.origin == "stdin")
     file = outer.source if outer is not None and known else sh.source or (sh.name if sh.origin == "main" else "NULL")
     text = f"{frame.line} {file}\n" if level is None else f"{frame.line} {name} {file}\n"
     return sh.out(encode(text), "caller")
@@ -448,6 +448,8 @@ async def _ulimit(sh: Session, argv: list[str]) -> int:
                 break
             if one not in "SHa":
                 return bad_option(sh, "ulimit", f"-{one}")
+    if asked and asked[-1][1] is None and i < len(argv):
+        asked[-1] = (asked[-1][0], str(argv[i]))  # behind `--`
     if not asked and not everything:
         asked.append(("f", str(argv[i]) if i < len(argv) else None))
     lines: list[str] = []
