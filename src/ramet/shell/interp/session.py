@@ -545,7 +545,8 @@ class Session:
             return "bash"
         for frame in reversed(self.frames):
             if frame.source:
-                return frame.source if frame.source not in ("main", "environment") else self.name
+                own = frame.source == "environment" or (frame.source == "main" and self.origin != "stdin")
+                return self.name if own else frame.source
         return self.source or self.name
 
     def line_now(self, line: int | None = None) -> int:
