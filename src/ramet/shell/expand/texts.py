@@ -640,12 +640,14 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 
 def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[Any], str | Parts]:
     """`${x:n:m}`, which of a very long text is only told where it is."""
-    args = _arguments(node, quoted)
+    args: list[Text] = []  # compiled when they are needed: what nests would be compiled twice at each level
 
     def parts(host: Any) -> str | Parts:
         value = host.vars.get(node.name)
         if type(value) is not str or len(value) < HUGE or not value.isascii():
             return run(host)
+        if not args:
+            args.extend(_arguments(node, quoted))
         return span(node, value, host, [arg.run(host) for arg in args])
 
     return parts
