@@ -9,6 +9,7 @@ an array is.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
@@ -55,8 +56,27 @@ def split_subscript(text: str) -> tuple[str, str | None]:
     if text.endswith("]"):
         name, bracket, rest = text.partition("[")
         if bracket:
-            return name, rest[:-1]
+            inner = rest[:-1]
+            if ("[" in inner or "]" in inner) and not _closes_last(inner):
+                return text, None
+            return name, inner
     return text, None
+
+
+def _closes_last(inner: str) -> bool:
+    """Whether the brackets of a subscript go in pairs, so that only the last one closes it."""
+    depth = 0
+    for part in _BRACKETS(inner):
+        if part == "[":
+            depth += 1
+        elif part == "]":
+            depth -= 1
+            if depth < 0:
+                return False
+    return depth == 0
+
+
+_BRACKETS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|[\[\]]""", re.DOTALL).findall
 
 
 def is_name(text: str) -> bool:
