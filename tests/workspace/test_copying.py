@@ -42,3 +42,28 @@ def test_the_directory_of_a_copy_goes_with_it(tmp_path: LocalPath) -> None:
     made = asyncio.run(act())
     gc.collect()
     assert not os.path.exists(made) and tmp_path.is_dir()
+
+
+def test_a_copied_session_shares_nothing_that_is_written() -> None:
+    script = 'a[1]=n; m[k]=n; v=n; f() { echo n; }; alias x=n; shift; export e=n; declare -i i; b+=(z); unset "c[0]"'
+    look = 'echo "${a[*]} ${m[k]} $v $(f) ${BASH_ALIASES[x]} $# $e ${i@a} ${b[*]} ${c[*]}"; env | grep ^e='
+
+    async def act() -> None:
+        ws = Workspace()
+        await ws.execute(
+            "a=(1 2 3); declare -A m=([k]=v); v=o; f() { echo o; }; alias x=o; set -- p q; export e=o;"
+            "declare -i i=1+1; b=(x y); c=(1 2); readonly -a r=(5 6); shopt -s expand_aliases"
+        )
+        before = (await ws.execute(look)).text
+        twin, other = ws.copy(), ws.copy()
+        assert (await twin.execute(look)).text == before
+        await twin.execute(script)
+        assert (await ws.execute(look)).text == (await other.execute(look)).text == before
+        changed = (await twin.execute(look)).text
+        assert changed.splitlines()[0] == "1 n 3 n n n n 1 n i x y z 2"
+        await ws.execute(script)
+        assert (await ws.execute(look)).text == changed
+        assert (await other.execute(look)).text == before
+        assert (await other.execute("r=(1)")).exit_code != 0
+
+    asyncio.run(act())

@@ -178,7 +178,7 @@ class Jobs:
             return self.current()
         if spec == "-":
             return self.previous()
-        if spec.isdigit():
+        if len(spec) < _DIGITS and spec.isdigit():
             return next((job for job in self.jobs if job.id == int(spec)), None)
         if spec[0] == "?":
             found = [job for job in self.jobs if spec[1:] in job.text]
@@ -268,6 +268,8 @@ class Jobs:
 
 
 _AT_ONCE: Final = 32
+_DIGITS: Final = 20
+"""Characters that no number of a job has."""
 _TURNS: Final = 8
 
 

@@ -180,7 +180,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
         return status
     if word.startswith("%"):
         return sh.error(f"wait: {word}: no such job", 127)
-    if not word.isdigit() or number_of(word) is None:
+    if number_of(word) is None or not word.isdigit():
         return sh.error(f"wait: `{word}': not a pid or valid job spec")
     process = sh.shell.processes.get(int(word))
     if process is not None and process.session.parent is sh:
@@ -337,7 +337,7 @@ def _kill_one(sh: Session, word: str, number: int) -> int:
         return 0
     if not word:
         return sh.error("kill: `': not a pid or valid job spec")
-    if not word.lstrip("-").isdigit():
+    if number_of(word) is None or not word.lstrip("-").isdigit():
         return sh.error(f"kill: {word}: arguments must be process or job IDs")
     pid = abs(int(word))
     sh.status = 0  # which an EXIT trap sees, should this be the end
@@ -353,7 +353,7 @@ def _names(sh: Session, words: list[str]) -> Result:
 
     def name(word: str) -> int:
         number = signals.number_of(word)
-        if number is None and word.isdigit() and 128 < int(word) < 128 + len(signals.NAMES):
+        if number is None and word.isdigit() and 128 < (number_of(word) or 0) < 128 + len(signals.NAMES):
             out.append(f"{signals.NAMES[int(word) - 128]}\n")
         elif number is None or number >= len(signals.NAMES):
             return sh.error(f"kill: {word}: invalid signal specification")

@@ -138,6 +138,8 @@ def bad_option(sh: Session, name: str, option: str, why: str = "invalid option")
 
 def number_of(text: str) -> int | None:
     """A decimal number of 64 bits, with blanks around it and a sign; None for anything else."""
+    if len(text) > _LONGEST:
+        return None
     stripped = text.strip(" \t\n\r\v\f")
     digits = stripped[1:] if stripped[:1] in ("+", "-") else stripped
     if not (digits.isascii() and digits.isdigit()) or (len(digits) > _DIGITS and len(digits.lstrip("0")) > _DIGITS):
@@ -149,6 +151,8 @@ def number_of(text: str) -> int | None:
 
 _BEYOND: Final = 1 << 63
 _DIGITS: Final = 20
+_LONGEST: Final = 4096
+"""Characters of anything that is worth being read as a number."""
 
 
 def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:
