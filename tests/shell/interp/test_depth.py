@@ -5,10 +5,11 @@ loud error, and the session goes on."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -95,6 +96,14 @@ SHALLOWER: dict[str, tuple[Callable[[int], str], str]] = {
     ),
 }
 """What takes a process per level, of which there may be some thousands, or reads its text at every level."""
+
+
+@pytest.fixture(autouse=True)
+def _no_collections() -> Iterator[None]:
+    """The collector would take half of the time: every tree here is of hundreds of thousands of objects."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def _on_a_small_stack(work: Callable[[], Any]) -> Any:
