@@ -12,6 +12,7 @@ from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
 from ramet.shell.interp.builtins.usage import bad_option, number_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 
@@ -111,16 +112,17 @@ async def _expanded(sh: Session, words: list[str]) -> int:
         kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
         kept.added = False
     status = 0
-    out = ""
+    out: list[str] = []
     for word in words:
+        await sh.budget.breathe()
         try:
             found = recording.expanded(sh, word)
         except ExpansionFailure:
             status = sh.error(f"history: {word}: history expansion failed")
         else:
-            out += f"{found.text}\n"
-    written = sh.out(encode(out), "history")
-    return status or (written if isinstance(written, int) else await written)
+            out.append(f"{found.text}\n")
+    written = write_lines(sh, out, len(out), "history", status)
+    return written if isinstance(written, int) else await written
 
 
 def _forget(sh: Session, offset: str) -> int:

@@ -25,7 +25,7 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     only = ""
     words: list[str] = []
     for at, word in enumerate(argv[1:], 1):
-        if word == "--" and not words:
+        if word == "--":
             words = argv[at + 1 :]
             break
         if word.startswith("-") and len(word) > 1:
@@ -37,7 +37,8 @@ def jobs(sh: Session, argv: list[str]) -> Result:
                 long, pids = long or letter == "l", pids or letter == "p"
                 only = letter if letter in "rs" else only
         else:
-            words.append(word)
+            words = argv[at:]
+            break
     chosen: list[Job] = []
     table = sh.jobs.seen()
 
