@@ -48,7 +48,8 @@ def test_a_link_to_a_program_or_a_copy_of_it_runs_it() -> None:
     async def act() -> None:
         async with Workspace() as ws:
             await ws.execute("mkdir /b; ln -s /usr/bin/cat /b/kitten; cp /usr/bin/tr /b/copy; ln -s /bin/bash /b/my")
-            used = "PATH=/b:$PATH; echo a | kitten; echo a | copy a b; my -c 'echo $0 $1' c d; ln -s /b/my e; ./e -c true"
+            used = "PATH=/b:$PATH; echo a | kitten; echo a | copy a b; my -c 'echo $0 $1' c d"
+            used += "; ln -s /b/my e; ./e -c true"
             assert (await ws.execute(used)).text == "a\nb\nc d\n"
 
     asyncio.run(act())
