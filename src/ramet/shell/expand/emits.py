@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ramet.core.depth import room
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
+from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.choices import chosen
 from ramet.shell.expand.fields import Fields
 from ramet.shell.expand.nesting import level
@@ -295,7 +296,7 @@ def _emit_param(node: Param, mode: int) -> Emit:
             fields.patient = True
             found = await get(host)
             if one:
-                found = _spaced(fields, found)
+                found = _spaced(host, fields, found)
             within = mode == SPLIT
             pending = _put_within(host, fields, found, True) if within else _put(host, fields, found, quoted)
             if pending is not None:
@@ -308,7 +309,7 @@ def _emit_param(node: Param, mode: int) -> Emit:
         changed = bool(node.op)
         return Emit(False, lambda host, fields: _put_within(host, fields, get(host), changed))
     if one:
-        return Emit(False, lambda host, fields: _put(host, fields, _spaced(fields, get(host)), False))
+        return Emit(False, lambda host, fields: _put(host, fields, _spaced(host, fields, get(host)), False))
     return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
 
 
@@ -319,8 +320,8 @@ def _one_without_ifs(node: Param) -> bool:
     return node.op[:1] in ("#", "%") if node.form == "value" else node.form == "keys" and node.subscript == "*"
 
 
-def _spaced(fields: Fields, found: Found) -> Found:
-    return " ".join(found) if not fields.ifs and isinstance(found, list) and found else found
+def _spaced(host: Any, fields: Fields, found: Found) -> Found:
+    return joined(host, " ", found) if not fields.ifs and isinstance(found, list) and found else found
 
 
 def _put_within(host: Any, fields: Fields, found: Found, changed: bool) -> Awaitable[None] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, escape
 from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, regex_escape
 from ramet.shell.expand.params import Found, Star, one_text, star_join
@@ -34,7 +35,7 @@ _CONDITIONS: Final = (alone, escape, regex_escape)
 
 
 def spaced(host: Any, found: Found) -> str:
-    return " ".join(found) if isinstance(found, list) else one_text(host, found)
+    return joined(host, " ", found) if isinstance(found, list) else one_text(host, found)
 
 
 def _split_again(host: Any, found: Found) -> str:
@@ -49,18 +50,18 @@ def _split_again(host: Any, found: Found) -> str:
 def _without_empty(join: Callable[[Any, Found], str]) -> Callable[[Any, Found], str]:
     """Changed values of a `*` form in a here-document: where a space separates, several of them are one."""
 
-    def joined(host: Any, found: Found) -> str:
+    def without(host: Any, found: Found) -> str:
         if type(found) is not Star or not (host.store.get("IFS") or " ").startswith(" "):
             return join(host, found)
         last = len(found) - 1
-        return " ".join([value for place, value in enumerate(found) if value or place in (0, last)])
+        return joined(host, " ", [value for place, value in enumerate(found) if value or place in (0, last)])
 
-    return joined
+    return without
 
 
 def _star_text(host: Any, found: Found) -> str:
     if type(found) is list:
-        return star_join(host, found) if host.store.get("IFS") != "" else " ".join(found)
+        return star_join(host, found) if host.store.get("IFS") != "" else joined(host, " ", found)
     return one_text(host, found)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ramet.shell.expand import transform
 from ramet.shell.expand.aside import WINDOW
+from ramet.shell.expand.bounds import joined, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.growing import Span
@@ -33,7 +34,7 @@ Apply = Callable[[Any, Found, Sequence[str]], Found]
 
 def star_join(host: Any, values: list[str]) -> str:
     ifs = host.store.get("IFS")
-    return (" " if ifs is None else ifs[:1]).join(values)
+    return joined(host, " " if ifs is None else ifs[:1], values)
 
 
 def one_text(host: Any, found: Found) -> str:
@@ -42,7 +43,7 @@ def one_text(host: Any, found: Found) -> str:
         return found
     if found is None:
         return ""
-    return star_join(host, found) if type(found) is Star else " ".join(found)
+    return star_join(host, found) if type(found) is Star else joined(host, " ", found)
 
 
 async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, list[str]], str]) -> str:
@@ -70,11 +71,11 @@ def base_of(node: Param) -> Base:
         if node.op == "@":
             return lambda host, key: host.store.names(name)
 
-        def joined(host: Any, key: str | None) -> Found:
+        def names_joined(host: Any, key: str | None) -> Found:
             found = host.store.names(name)
             return Star(found) if host.store.get("IFS") != "" else "".join(found)
 
-        return joined
+        return names_joined
     if form == "keys" and not node.op:
         star = node.subscript == "*"
         return lambda host, key: Star(host.store.keys(name)) if star else host.store.keys(name)
@@ -299,7 +300,8 @@ def _replace(op: str) -> Apply:
         pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
         replacement = args[1] if len(args) > 1 else ""
         ampersand = host.shopt("patsub_replacement")
-        return each(found, lambda value: transform.replace(value, pattern, replacement, op, ampersand))
+        most = host.budget.limits.string_bytes
+        return each(found, lambda value: transform.replace(value, pattern, replacement, op, ampersand, most))
 
     return apply
 
@@ -403,6 +405,8 @@ def _at(node: Param) -> Apply:
                 letters = transform.attribute_letters(host.store, name)
                 return f"declare -{letters} {name}" if letters else None
             kind = type(found)
+            if array is not None:
+                within(host, sum(map(len, array.values())))
             declared = transform.declaration(host.store, name)
             if declared is None or not whole or kind is Star:
                 return declared
@@ -410,6 +414,7 @@ def _at(node: Param) -> Apply:
         array = host.store.array(name_of(host)) if whole and op in ("@K", "@k") else None
         if isinstance(array, Indexed | Assoc):
             if op == "@K":
+                within(host, sum(map(len, array.values())))
                 return transform.pairs_text(array)
             row = [text for key, value in array.pairs() for text in (str(key), value)]
             return Star(row) if type(found) is Star else row

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 from typing import Literal as OneOf
 
+from ramet.core.errors import LimitExceeded
 from ramet.shell.expand.aside import checkpoint
+from ramet.shell.expand.bounds import NOTABLE
 from ramet.shell.expand.pattern_tokens import (
     Set,
     Token,
@@ -69,8 +72,8 @@ class Pattern:
         begin = self.suffix(text, longest)
         return text[:begin] if begin >= 0 else text
 
-    def replace(self, text: str, where: Where, replacement: str | Callable[[str], str]) -> str:
-        """``${text/p/r}`` and its kin; a callable gets what was matched."""
+    def replace(self, text: str, where: Where, replacement: str | Callable[[str], str], most: int = sys.maxsize) -> str:
+        """``${text/p/r}`` and its kin, of at most so many characters; a callable gets what was matched."""
         if not text and self.literal is None:
             return _filled(replacement, "") if (self.starred or where == "/%") and self.matches("") else text
         if where == "/#":
@@ -82,11 +85,13 @@ class Pattern:
         if self.literal == "":
             return text
         if self.literal is not None and not self.nocase and isinstance(replacement, str):
+            grows = (len(replacement) - len(self.literal)) * (text.count(self.literal) if where == "//" else 1)
+            _bounded(len(text) + grows, most)
             if len(text) > WINDOW and where == "//":
                 return _replace_windows(text, self.literal, replacement)
             return text.replace(self.literal, replacement, 1 if where == "/" else -1)
         out: list[str] = []
-        pos, n = 0, len(text)
+        pos, n, size = 0, len(text), 0
         while pos < n:
             if not len(out) & 255:
                 checkpoint()
@@ -98,6 +103,8 @@ class Pattern:
                 break
             out.append(text[pos:begin])
             out.append(_filled(replacement, text[begin:end]))
+            size += len(out[-1])
+            _bounded(size, most)
             if end == begin:
                 if where == "//":
                     out.append(text[begin])
@@ -110,6 +117,11 @@ class Pattern:
                 break
         out.append(text[pos:])
         return "".join(out)
+
+
+def _bounded(size: int, most: int) -> None:
+    if size > most and size > NOTABLE:
+        raise LimitExceeded("string_bytes", most)
 
 
 def _replace_windows(text: str, old: str, new: str) -> str:

@@ -10,6 +10,7 @@ Input is a sequence of (text, quoted) pieces; in unquoted text a backslash quote
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -70,9 +71,11 @@ class _Glob(Pattern):
     def quick(self) -> bool:  # type: ignore[override]
         return not self.segments or (len(self.segments) == 1 and self.segments[0].text is not None)
 
-    def replace(self, text: str, where: Where, replacement: str | Callable[[str], str]) -> str:
+    def replace(self, text: str, where: Where, replacement: str | Callable[[str], str], most: int = sys.maxsize) -> str:
         if where != "//" or self.width != 1 or not self._fixed() or not isinstance(replacement, str):
-            return super().replace(text, where, replacement)
+            return super().replace(text, where, replacement, most)
+        if len(text) * len(replacement) > most:  # perhaps too much: they are counted
+            return super().replace(text, where, replacement, most)
         # Single characters, as in `${x//[^a-z]/_}`: all of them at once, no match crosses the border of a window.
         pattern, new = self.segments[0].pattern, replacement.replace("\\", "\\\\")
         assert pattern is not None

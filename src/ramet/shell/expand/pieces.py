@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
+from ramet.shell.expand.bounds import NOTABLE, within
 from ramet.shell.expand.growing import Parts, put_together
 
 
@@ -48,16 +49,16 @@ def concat(pieces: list[Text]) -> Text:
         def two(host: Any) -> str | Parts:
             a, b = first(host), second(host)
             size = len(a) + len(b)
-            if size > _NOTABLE:
-                _check_size(host, size)
+            if size > NOTABLE:
+                within(host, size)
                 if size > HUGE:
                     return Parts((a, b))
             return a + b  # type: ignore[no-any-return]
 
         def both(host: Any) -> str:
             a, b = first(host), second(host)
-            if len(a) + len(b) > _NOTABLE:
-                _check_size(host, len(a) + len(b))
+            if len(a) + len(b) > NOTABLE:
+                within(host, len(a) + len(b))
             return a + b  # type: ignore[no-any-return]
 
         return Text(False, both, parts=two)
@@ -65,8 +66,8 @@ def concat(pieces: list[Text]) -> Text:
     def several(host: Any) -> str | Parts:
         found = [run(host) for run in runs]
         size = sum(map(len, found))
-        if size > _NOTABLE:
-            _check_size(host, size)
+        if size > NOTABLE:
+            within(host, size)
             if size > HUGE:
                 return Parts(found)
         return "".join(found)
@@ -82,23 +83,15 @@ _MANY: Final = 2048
 """Parts of a text from which on others get their turns while it is put together."""
 
 
-_NOTABLE: Final = 1 << 16
-"""Below this size no text is worth asking the limits."""
 HUGE: Final = 1 << 24
 """Above this size a text is put together while others run."""
-
-
-def _check_size(host: Any, size: int) -> None:
-    if size > host.budget.limits.string_bytes:
-        raise host.budget.exceeded("string_bytes")
 
 
 def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
     async def run(host: Any) -> str:
         found = [await piece.run(host) if piece.wait else piece.run(host) for piece in pieces]
         size = sum(map(len, found))
-        if size > _NOTABLE:
-            _check_size(host, size)
+        within(host, size)
         if size <= HUGE:
             return "".join(found)
         return await put_together(host, Parts(found))
@@ -111,7 +104,7 @@ def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
             row = pieces[start : start + 512]
             found.append("".join([await piece.run(host) if piece.wait else piece.run(host) for piece in row]))
             size += len(found[-1])
-            _check_size(host, size)
+            within(host, size)
         return "".join(found)
 
     return run_many if len(pieces) > _MANY else run

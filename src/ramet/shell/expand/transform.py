@@ -109,11 +109,12 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
     return array.between(offset, array.top)[:length]
 
 
-def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool) -> str:
-    """`${x/pattern/replacement}`; quoted characters that would mean something are marked with a NUL before them."""
+def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool, most: int) -> str:
+    """`${x/pattern/replacement}`, of at most so many characters; quoted ones that would mean something are marked with
+    a NUL before them."""
     if not ampersand or "&" not in replacement:
         plain = replacement.replace("\0", "")
-        return pattern.replace(value, op, plain)
+        return pattern.replace(value, op, plain, most)
     parts: list[str | None] = []
     literal: list[str] = []
     i = 0
@@ -130,7 +131,8 @@ def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: 
             literal.append(char)
         i += 1
     parts.append("".join(literal))
-    return pattern.replace(value, op, lambda found: "".join([found if part is None else part for part in parts]))
+    fill = "".join
+    return pattern.replace(value, op, lambda found: fill([found if part is None else part for part in parts]), most)
 
 
 def attribute_letters(store: Any, name: str) -> str:

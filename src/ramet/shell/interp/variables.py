@@ -257,6 +257,8 @@ class Variables:
         """One element; the subscript is a key or arithmetic, as the array wants it."""
         if subscript in ("@", "*"):
             found = self.elements(name)
+            if sum(map(len, found)) > self.limit:
+                raise LimitExceeded("string_bytes", self.limit)
             return " ".join(found) if found else None
         if self.is_assoc(name):
             return self.item(name, self.key_of(subscript))
@@ -342,7 +344,7 @@ class Variables:
                 old += value
                 self.values[name] = old
                 return
-            value = (self.get(name) or "") + value
+            value = self._appended(name, self.get(name) or "", value)
         if type(old) is str or old is None:
             self.values[name] = value
         elif type(old) is Indexed:
@@ -357,6 +359,8 @@ class Variables:
     def _appended(self, name: str, old: str, value: str) -> str:
         if self.attrs.get(name, 0) & INTEGER:
             return str(self.number(old or "0") + self.number(value))
+        if len(old) + len(value) > self.limit:
+            raise LimitExceeded("string_bytes", self.limit)
         return old + value
 
     def bind(self, name: str, target: str) -> None:

@@ -15,6 +15,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.bounds import within
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.growing import decoded
@@ -184,6 +185,10 @@ class _Source:
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.expired = False
 
+    def hold(self, size: int) -> None:
+        """Say that so much is taken of a line whose end has not come."""
+        within(self.sh, size)
+
     async def block(self) -> bytes:
         await self.sh.budget.breathe()
         if self.deadline is None:
@@ -210,12 +215,14 @@ async def _line(source: _Source, request: _Read) -> tuple[bytes | bytearray, Seq
                 taken.out += block[:end]
                 return taken.result(True)
             taken.out += block
+            source.hold(len(taken.out))
             continue
         for start in range(0, len(block), _SPAN):
             rest = taken.add(block[start : start + _SPAN])
             if rest is not None:
                 source.reader.unread(rest + block[start + _SPAN :])
                 return taken.result(True)
+            source.hold(len(taken.out))
             await source.sh.budget.breathe()
 
 

@@ -10,6 +10,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
 from ramet.shell.interp.builtins import escapes
@@ -44,7 +45,7 @@ def echo(sh: Session, argv: list[str]) -> Result:
         i += 1
     if len(argv) > _MANY:
         return drive(_echo_many(sh, argv, i, newline, decode))
-    text = " ".join(argv[i:])
+    text = argv[i] if len(argv) == i + 1 else joined(sh, " ", argv[i:])
     if len(text) > LARGE and not decode:
         return drive(write_large(sh, text, "echo", "\n" if newline else ""))
     data = encode(text)
@@ -83,7 +84,7 @@ def evaluate(sh: Session, argv: list[str]) -> Result:
         sh.complain(f"eval: {argv[1][:2]}: invalid option")
         sh.err("eval: usage: eval [arg ...]\n")
         return 2
-    text = " ".join(words)
+    text = joined(sh, " ", words)
     if not text.strip():
         return 0
     return drive(_evaluate(sh, text))
