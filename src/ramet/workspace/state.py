@@ -93,15 +93,19 @@ def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
 
 def _scrubbed(ws: Workspace, value: Any) -> Any:
     """Plain data without a secret in any of its texts."""
+    return _without_secrets(ws, value) if ws.secrets else value
+
+
+def _without_secrets(ws: Workspace, value: Any) -> Any:
     if isinstance(value, str):
         return ws.secrets.scrub_text(value)
     if isinstance(value, dict):
         return {
-            key: REDACTED if key in ws.secrets and isinstance(item, str) else _scrubbed(ws, item)
+            key: REDACTED if key in ws.secrets and isinstance(item, str) else _without_secrets(ws, item)
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_scrubbed(ws, item) for item in value]
+        return [_without_secrets(ws, item) for item in value]
     return value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.proc import User
 from ramet.core.streams import BytesReader, Capture
-from ramet.shell.interp.session_data import dump
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.session_data import copy, dump
 from ramet.shell.interp.session_data import load as put
 from ramet.shell.interp.shell import Shell
 from ramet.shell.syntax.errors import SyntaxFailure
@@ -55,7 +57,9 @@ STEPS = [
 
 @pytest.mark.parametrize("steps", STEPS, ids=lambda steps: steps[0][:40])
 def test_what_a_session_has_goes_with_it(steps: list[str]) -> None:
-    assert asyncio.run(_run(steps, carried=True)) == asyncio.run(_run(steps, carried=False))
+    plain = asyncio.run(_run(steps, None))
+    assert asyncio.run(_run(steps, _as_data)) == plain
+    assert asyncio.run(_run(steps, copy)) == plain
 
 
 ALONE = re.compile(r"\$\$|\$!|BASHPID|PPID|EPOCH|\bwait\b|\bjobs\b|& |&$|coproc|\bkill\b|<\(", re.MULTILINE)
@@ -67,7 +71,9 @@ def test_recorded_scripts_are_carried_from_statement_to_statement(table: Path) -
     rows = [row for row in load(table) if not ALONE.search(row.script)]
     for row in rows[:: max(1, len(rows) // 8)]:
         steps = _statements(row.script)
-        assert asyncio.run(_run(steps, carried=True)) == asyncio.run(_run(steps, carried=False)), row.script
+        plain = asyncio.run(_run(steps, None))
+        assert asyncio.run(_run(steps, _as_data)) == plain, row.script
+        assert asyncio.run(_run(steps, copy)) == plain, row.script
 
 
 def _statements(script: str) -> list[str]:
@@ -91,7 +97,11 @@ def _whole(text: str) -> bool:
     return True
 
 
-async def _run(steps: list[str], carried: bool) -> tuple[bytes, bytes, int]:
+def _as_data(old: Session, new: Session) -> None:
+    assert put(new, json.loads(json.dumps(dump(old)))) == []
+
+
+async def _run(steps: list[str], carry: Callable[[Session, Session], None] | None) -> tuple[bytes, bytes, int]:
     fs = VFS({ROOT: RAMResource(), parse("/dev"): DevResource()})
     for directory in (CWD, "/bin", "/usr/bin"):
         await ops.make_dirs(fs, parse(directory))
@@ -100,12 +110,11 @@ async def _run(steps: list[str], carried: bool) -> tuple[bytes, bytes, int]:
     out, err, status = Capture(), Capture(), 0
     for step in steps:
         status = await shell.run(session, step, stdin=BytesReader(), stdout=out, stderr=err)
-        if carried:
+        if carry is not None:
             files, lost = dump_descriptors(session)
-            data = json.loads(json.dumps([dump(session), files]))
-            session = Shell(fs=fs, commands=dict(COMMANDS), user=User(home="/tmp")).session(env=ENV, cwd=CWD)
-            shell = session.shell
             assert not lost
-            assert put(session, data[0]) == []
-            assert await reopen(session, fs, data[1]) == []
+            shell = Shell(fs=fs, commands=dict(COMMANDS), user=User(home="/tmp"))
+            old, session = session, shell.session(env=ENV, cwd=CWD)
+            carry(old, session)
+            assert await reopen(session, fs, json.loads(json.dumps(files))) == []
     return out.getvalue(), err.getvalue(), status

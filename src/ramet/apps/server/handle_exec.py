@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from ramet.apps.server.hosting import Hosted
 
 CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
-VOLATILE = ("status", "pipe_status", "last_arg", "hashed", "random", "history")
+VOLATILE = (
+    "status", "pipe_status", "last_arg", "hashed", "random", "history", "history_times", "history_place",
+)  # fmt: skip
 
 
 @dataclass

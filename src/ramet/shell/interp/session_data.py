@@ -142,6 +142,8 @@ def _load_history(sh: Session, data: dict[str, Any]) -> None:
 def _dumped(value: Value) -> Any:
     if isinstance(value, Indexed | Assoc) and value.blank and not len(value):
         return {"blank": "assoc" if isinstance(value, Assoc) else "indexed"}
+    if isinstance(value, Indexed) and (row := value.whole) is not None:
+        return {"row": list(row)}
     if isinstance(value, Indexed):
         return {"indexed": [[index, text] for index, text in value.pairs()]}
     if isinstance(value, Assoc):
@@ -210,6 +212,8 @@ def _loaded(sh: Session, name: str, value: Any) -> Value:
             empty = Assoc({}, sh.store.token) if content == "assoc" else Indexed((), sh.store.token)
             empty.blank = True
             return empty
+        if kind == "row" and isinstance(content, list):
+            return Indexed(_all_texts(content), sh.store.token)
         if kind == "indexed" and isinstance(content, list):
             array = Indexed((), sh.store.token)
             for item in content:
@@ -303,6 +307,12 @@ def _number(data: dict[str, Any], key: str, default: int) -> int:
     if type(found) is not int:
         raise ValueError(f"{key!r} of a session is not a number")
     return found
+
+
+def _all_texts(values: list[Any]) -> list[str]:
+    if set(map(type, values)) - {str}:
+        raise ValueError("a text of a session is not text")
+    return values
 
 
 def _text(value: object) -> str:
