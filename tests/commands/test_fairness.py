@@ -96,7 +96,7 @@ IDLE = re.findall(
     r"\S+",
     """
     arch basename cal ncal chgrp chmod chown clear curl date df dir dirname du echo env expr false fd fdfind find
-    flock free getconf getopt groups help history hostname id ionice kill link ln locate logname ls mail man mcookie
+    flock free getconf getopt groups help hostname id ionice kill link ln locate logname ls mail man mcookie
     mkdir mkfifo mknod mktemp namei nice nohup nproc pathchk pgrep pkill printenv printf prename ps pwd query
     readlink realpath rename file-rename rm rmdir sem setsid sleep stat stdbuf stty sync test time timeout touch
     dircolors tput tree true truncate tty uname unlink uptime users uuidgen vdir watch wget which who whoami [

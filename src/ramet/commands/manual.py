@@ -1,10 +1,8 @@
-"""Reading: man and help from the declarations, less and more as cat, history, clear and tput."""
+"""Reading: man and help from the declarations, less and more as cat, clear and tput."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value
 from ramet.commands.inputs import Inputs
@@ -142,30 +140,6 @@ async def pager(proc: Proc, o: PagerOptions, operands: list[str]) -> int:
     return inputs.status
 
 
-class Entry(Protocol):
-    """A record of the workspace's history, which it lends as `services["history"]`."""
-
-    number: int
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryOptions:
-    clear: bool = flag("-c", help="clear the history list")
-
-
-async def history(proc: Proc, o: HistoryOptions, operands: list[str]) -> int:
-    service = proc.services.get("history")
-    records: Iterable[Entry] = service if isinstance(service, Iterable) else ()
-    rows = [(record.number, record.command) for record in records]
-    if operands:
-        if not operands[0].isdigit():
-            raise UsageError(f"{operands[0]}: numeric argument required", hint=False)
-        rows = rows[len(rows) - min(len(rows), int(operands[0])) :]
-    await proc.emit(encode("".join(f"{number:5d}  {text}\n" for number, text in rows)))
-    return 0
-
-
 async def clear(proc: Proc, o: object, operands: list[str]) -> int:
     await proc.emit(b"\x1b[H\x1b[2J\x1b[3J")
     return 0
@@ -279,7 +253,6 @@ COMMANDS = [
     Command(
         "more", pager, PagerOptions, summary="Show files; without a terminal they are passed through.", ignored=_IGNORED
     ),
-    Command("history", history, HistoryOptions, summary="Show the commands that were run.", usage="[N]"),
     Command("clear", clear, summary="Clear the terminal screen.", usage="", ignored=("-x", "-V", "-T=")),
     Command(
         "tput", tput, TputOptions, summary="Print terminal control sequences.", usage="[-T TERM] CAPNAME [PARAMETER]..."

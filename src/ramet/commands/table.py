@@ -57,7 +57,7 @@ MODULES: dict[str, str] = {
         "make": "mkdir mktemp mkfifo mknod",
         "mail": "mail",
         "move": "mv",
-        "manual": "man help less more history clear tput",
+        "manual": "man help less more clear tput",
         "namei": "namei",
         "names": "basename dirname readlink realpath pathchk which",
         "network": "curl wget locate",

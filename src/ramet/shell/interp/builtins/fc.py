@@ -8,7 +8,7 @@ from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.interp import recording
-from ramet.shell.interp.builtins.usage import bad_option
+from ramet.shell.interp.builtins.usage import options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 
@@ -18,24 +18,8 @@ _OUTSIDE, _MISSING = -1, -2
 
 
 def commands(sh: Session, argv: list[str]) -> Result:
-    flags, editor = "", ""
-    words = [str(word) for word in argv[1:]]
-    while words and words[0].startswith("-") and len(words[0]) > 1 and not words[0][1:].isdigit():
-        word = words.pop(0)
-        if word == "--":
-            break
-        for place, letter in enumerate(word[1:], 1):
-            if letter not in "elnrs":
-                return bad_option(sh, "fc", f"-{letter}")
-            flags += letter
-            if letter == "e":
-                editor = word[place + 1 :]
-                if not editor:
-                    if not words:
-                        return bad_option(sh, "fc", "-e", "option requires an argument")
-                    editor = words.pop(0)
-                break
-    return drive(_commands(sh, flags, editor, words))
+    found = options_of(sh, argv, "lnrs", "e", numbers=True)
+    return found if isinstance(found, int) else drive(_commands(sh, *found))
 
 
 async def _commands(sh: Session, flags: str, editor: str, words: list[str]) -> int:

@@ -10,7 +10,7 @@ from ramet.shell.expand.errors import Slip
 from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
-from ramet.shell.interp.builtins.usage import bad_option, number_of
+from ramet.shell.interp.builtins.usage import number_of, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import write_lines
 from ramet.shell.interp.restricted import refused
@@ -18,24 +18,8 @@ from ramet.shell.interp.session import Builtin, Session
 
 
 def history(sh: Session, argv: list[str]) -> Result:
-    flags, offset = "", ""
-    words = [str(word) for word in argv[1:]]
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        word = words.pop(0)
-        if word == "--":
-            break
-        for place, letter in enumerate(word[1:], 1):
-            if letter not in "acdnprsw":
-                return bad_option(sh, "history", f"-{letter}")
-            flags += letter
-            if letter == "d":
-                offset = word[place + 1 :]
-                if not offset:
-                    if not words:
-                        return bad_option(sh, "history", "-d", "option requires an argument")
-                    offset = words.pop(0)
-                break
-    return drive(_history(sh, flags, offset, words))
+    found = options_of(sh, argv, "acnprsw", "d")
+    return found if isinstance(found, int) else drive(_history(sh, *found))
 
 
 async def _history(sh: Session, flags: str, offset: str, words: list[str]) -> int:

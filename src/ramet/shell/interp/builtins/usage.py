@@ -136,6 +136,34 @@ def bad_option(sh: Session, name: str, option: str, why: str = "invalid option")
     return usage(sh, name)
 
 
+def options_of(sh: Session, argv: list[str], plain: str, valued: str, numbers: bool = False) -> _Options | int:
+    """The letters before the operands, the value of the last one that takes any, and the operands; 2 after a complaint.
+
+    With `numbers` a negative one is an operand.
+    """
+    name, flags, value = argv[0], "", ""
+    words = [str(word) for word in argv[1:]]
+    while words and words[0].startswith("-") and len(words[0]) > 1 and not (numbers and words[0][1:].isdigit()):
+        word = words.pop(0)
+        if word == "--":
+            break
+        for place, letter in enumerate(word[1:], 1):
+            if letter not in plain + valued:
+                return bad_option(sh, name, f"-{letter}")
+            flags += letter
+            if letter in valued:
+                value = word[place + 1 :]
+                if not value:
+                    if not words:
+                        return bad_option(sh, name, f"-{letter}", "option requires an argument")
+                    value = words.pop(0)
+                break
+    return flags, value, words
+
+
+_Options = tuple[str, str, list[str]]
+
+
 def number_of(text: str) -> int | None:
     """A decimal number of 64 bits, with blanks around it and a sign; None for anything else."""
     if len(text) > _LONGEST:
