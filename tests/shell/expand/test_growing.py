@@ -43,6 +43,9 @@ def test_parts_and_spans() -> None:
         ("y=${s:1}; echo ${#y} ${y:0:1} ${y: -1}; y=${s:5:-5}; echo ${#y}", "17999999 a z 17999990"),
         ("y=${s:0:17999999}; echo ${#y}; y=${s: -2:9}; echo $y; y=${s:99999999}; echo ${#y}", "17999999 az 0"),
         ("y=${s:3: -99999999}; echo $?", ""),
+        ("y=${s#1}; echo ${#y} ${y:0:1}; y=${s%z}; echo ${#y} ${y: -1}", "17999999 a 17999999 a"),
+        ("y=${s##*a}; echo $y; y=${s%%a*}; echo $y; y=${s##*}; echo [$y]; y=${s%?}; echo ${#y}", "z 1 [] 17999999"),
+        ("p=1a; y=${s#$p}; echo ${#y}; y=${s#[0-9]}; echo ${#y}; y=${s#no}; echo ${#y}", "17999998 17999999 18000000"),
         ('declare -u y; y=$s$s; echo ${#y} ${y:0:2}', "36000000 1A"),
         ("y=$s$(echo x); echo ${#y} ${y: -2}", "18000001 zx"),
         ("wc -c <<< $s$s; wc -c <<X\n$s$s\nX", "36000001 36000001"),
@@ -62,7 +65,17 @@ def test_long_texts_in_a_script(script: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["y=$s$s", "y=x$s", "y=${s:1}", "y=$s$(:)", "read y < /tmp/s", "cat <<X\n$s.\nX", "printf -v y %s $s", "y=${s^^}"],
+    [
+        "y=$s$s",
+        "y=x$s",
+        "y=${s:1}",
+        "y=${s#a}",
+        "y=$s$(:)",
+        "read y < /tmp/s",
+        "cat <<X\n$s.\nX",
+        "printf -v y %s $s",
+        "y=${s^^}",
+    ],
 )
 def test_a_very_long_text_holds_up_nobody(script: str) -> None:
     async def held_by() -> float:

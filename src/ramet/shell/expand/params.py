@@ -325,6 +325,20 @@ def _numbers(host: Any, label: str, args: Sequence[str]) -> tuple[int, int | Non
         raise Slip(f"{label}: {error.message}") from None
 
 
+def left_of(node: Param, value: str, host: Any, text: str) -> str | Span | None:
+    """`${x#p}` and its kin of a text that is too long to be copied at once; None where matching takes its time."""
+    pattern = compile_pattern(text, host.shopt("extglob"))
+    if not text or not pattern.quick:
+        return None
+    longest = len(node.op) == 2
+    if node.op[0] == "#":
+        begin, end = max(pattern.prefix(value, longest), 0), len(value)
+    else:
+        begin, end = 0, pattern.suffix(value, longest)
+        end = len(value) if end < 0 else end
+    return value if end - begin == len(value) else Span(value, begin, end)
+
+
 def span(node: Param, value: str, host: Any, args: Sequence[str]) -> Span:
     """`${x:n:m}` of a text that is too long to be copied at once."""
     offset, length = _numbers(host, shown(node), args)

@@ -30,6 +30,7 @@ from ramet.shell.expand.params import (
     apply_of,
     base_of,
     joined_patiently,
+    left_of,
     one_text,
     parameter,
     span,
@@ -629,7 +630,8 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return found if type(found) is str else join(host, found)
 
     if not listed:
-        sliced = node.op == ":" and node.form == "value" and node.subscript is None and is_plain(node.name)
+        slicing = node.op in (":", "#", "##", "%", "%%")
+        sliced = slicing and node.form == "value" and node.subscript is None and is_plain(node.name)
         return Text(False, run, parts=_sliced(node, quoted, run) if sliced else None)
 
     def large(host: Any) -> Awaitable[str] | None:
@@ -639,7 +641,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 
 
 def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[Any], str | Parts]:
-    """`${x:n:m}`, which of a very long text is only told where it is."""
+    """`${x:n:m}`, `${x#p}` and their like, of which in a very long text it is only told where they are."""
     args: list[Text] = []  # compiled when they are needed: what nests would be compiled twice at each level
 
     def parts(host: Any) -> str | Parts:
@@ -648,7 +650,10 @@ def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[A
             return run(host)
         if not args:
             args.extend(_arguments(node, quoted))
-        return span(node, value, host, [arg.run(host) for arg in args])
+        if node.op == ":":
+            return span(node, value, host, [arg.run(host) for arg in args])
+        left = None if args[0].const is None else left_of(node, value, host, args[0].const)
+        return run(host) if left is None else left
 
     return parts
 
