@@ -131,7 +131,7 @@ def substr(text: str, start: float, length: float | None) -> str:
     """Characters from `start` (1 is the first, anything before counts as 1), at most `length` of them."""
     if start != start or (length is not None and length != length):
         return ""
-    first = len(text) if start > len(text) else max(int(start), 1) - 1 if start > 0 else 0
+    first = len(text) if start >= len(text) + 1 else max(int(start), 1) - 1 if start > 0 else 0
     if length is None or length > len(text):
         return text[first:]
     count = int(length) if length > 0 else 0
