@@ -32,6 +32,11 @@ def flags(sh: Session, name: str) -> int:
     return sh.store.attrs.get(MARK + name, 0)
 
 
+def traced(sh: Session, name: str) -> bool:
+    """Whether a function inherits the DEBUG and RETURN traps: `declare -ft`."""
+    return flags(sh, name) & TRACE != 0
+
+
 def set_flags(sh: Session, name: str, add: int, remove: int) -> None:
     sh.store.flag(MARK + name, add, remove)
 

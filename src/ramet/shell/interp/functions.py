@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from ramet.shell.expand.errors import Overflow, ShellError, Slip
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
+from ramet.shell.interp.function_table import traced
 from ramet.shell.interp.session import Frame, FunctionDef, Session
-from ramet.shell.interp.traps import Leave, deliver, exit_within, run_trap
+from ramet.shell.interp.traps import Leave, active, deliver, exit_within, run_trap
 from ramet.shell.interp.variables import Scope
 
 HOP: Final = 40
@@ -206,9 +207,9 @@ async def _returned(sh: Session, frame: Frame, result: int) -> int:
 
 
 async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
-    """A call while a DEBUG trap is set: the trap sees the function itself only under `functrace`."""
+    """A call while a DEBUG trap is set: the trap sees the function itself only where it is inherited."""
     try:
-        if sh.functrace and not sh.debugging:
+        if not sh.debugging and (sh.functrace or (traced(sh, frame.name) and active(sh, "DEBUG", False))):
             sh.debugging = True
             sh.line = getattr(function.node.body, "line", 0) or sh.line
             try:

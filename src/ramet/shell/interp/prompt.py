@@ -89,7 +89,8 @@ def _trimmed(sh: Session, path: str) -> str:
     count = int(most) if most.isdigit() and most.isascii() and len(most) < 9 else 0
     start = "~/" if path.startswith("~/") else "/"
     names = path.removeprefix(start).split("/")
-    if not count or path == "~" or len(names) <= count:
+    left_out = "/".join(names[:-count] if start == "~/" else ["", *names[:-count]])
+    if not count or path == "~" or len(left_out) <= len("..."):
         return path
     return f"{'~/' if start == '~/' else ''}.../{'/'.join(names[-count:])}"
 

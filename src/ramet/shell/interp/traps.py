@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.function_table import traced
 from ramet.shell.interp.session import Killed, Session
 
 if TYPE_CHECKING:
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
 
 def active(sh: Session, name: str, inherited: bool) -> bool:
     """Whether a trap holds here: functions see DEBUG, ERR and RETURN only when told to inherit them."""
-    return name in sh.traps and (inherited or sh.trap_depth.get(name, 0) >= sum(frame.function for frame in sh.frames))
+    if name not in sh.traps:
+        return False
+    if inherited:
+        return True
+    calls = [frame.name for frame in sh.frames if frame.function]
+    inside = calls[sh.trap_depth.get(name, 0) :]
+    return not inside or (name != "ERR" and all(traced(sh, call) for call in inside))
 
 
 async def run_trap(sh: Session, name: str) -> int:

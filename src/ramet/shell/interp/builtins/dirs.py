@@ -91,9 +91,6 @@ def cd(sh: Session, argv: list[str]) -> Result:
 
 
 async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
-    if not target:
-        put(sh, "OLDPWD", sh.pwd)
-        return await _said(sh, "") if show else 0
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
         for prefix in (sh.store.get("CDPATH") or "").split(":"):
             if prefix:
@@ -102,6 +99,9 @@ async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
                 except OSError:
                     continue
                 return await _said(sh)
+    if not target:
+        put(sh, "OLDPWD", sh.pwd)
+        return await _said(sh, "") if show else 0
     try:
         await change(sh, target, physical)
     except OSError as error:
