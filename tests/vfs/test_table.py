@@ -85,6 +85,19 @@ def test_a_way_back_starts_where_a_link_leads(text: str, path: str) -> None:
     run(act())
 
 
+def test_what_is_lacking_is_told_where_that_is_known_at_once() -> None:
+    async def act() -> None:
+        fs = tree()
+        await fs.write(P("/m/f"), b"")
+        await fs.write(P("/l"), b"m", How.LINK)
+        told = {
+            path: fs.lacks(P(path)) for path in ("/m/f", "/m/no", "/no/way", "/m/f/x", "/l", "/l/no", "/m", "/far/no")
+        }
+        assert [path for path, lacks in told.items() if lacks] == ["/m/no", "/no/way"], "the others have to be asked"
+
+    run(act())
+
+
 def test_links_lead_across_mounts() -> None:
     async def act() -> None:
         fs = tree()

@@ -70,6 +70,10 @@ class FileSystem(Resource, Protocol):
         """
         ...
 
+    def lacks(self, path: Path) -> bool:
+        """Whether it is known at once that nothing is there; False where `stat` has to be asked."""
+        ...
+
     async def open(self, path: Path, how: Open = Open.READ) -> FileStream: ...
 
     async def link(self, src: Path, dst: Path) -> None:

@@ -125,6 +125,18 @@ class VFS(MountTable, Whole, Lending):
                 here, known = here / part, False
         return here
 
+    def lacks(self, path: Path) -> bool:
+        if self._dirty or path in self._points:
+            return False
+        try:
+            resource, inner, _ = self.locate(path)
+            quick = self._quick[resource]
+            if quick is not None:
+                quick.stat_now(inner)
+        except OSError as error:
+            return error.errno == errno.ENOENT
+        return False
+
     def _directory_now(self, path: Path) -> Path | None:
         """The directory that `path` leads to through links; None where a mount does not answer at once."""
         done, rest, hops = ROOT, path.parts, 0

@@ -106,6 +106,10 @@ class SessionFS(Whole, Lending):
         # What is hidden must not show by whether a way leads through it.
         return parse(text, cwd) if self._hides else self._vfs.named(text, cwd)
 
+    def lacks(self, path: Path) -> bool:
+        # Whoever watches or hides files is asked about each of them.
+        return not self._asks and not self._hides and self._vfs.lacks(path)
+
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         await self._ask("scan", path)
         await self._may.check(path, READ)

@@ -101,6 +101,7 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
     """As `search` along any path; with `executable` the last resort is a file that cannot be run."""
     if len(name) > paths.NAME_MAX:
         return None
+    fs = sh.shell.fs
     unusable: str | None = None
     unsure = getattr(sh.shell.commands, "unsure", None)
     slow = unsure is not None and unsure(name)
@@ -110,7 +111,10 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
         if table and folder in BIN:
             return f"\0{folder}/{name}"
         try:
-            stat = await sh.shell.fs.stat(sh.shell.fs.named(f"{folder}/{name}", sh.cwd), follow=True)
+            place = fs.named(f"{folder}/{name}", sh.cwd)
+            if fs.lacks(place):
+                continue
+            stat = await fs.stat(place, follow=True)
         except OSError:
             continue
         if stat.is_file:
