@@ -9,23 +9,17 @@ from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.params import (
     Found,
     parameter,
+    shown,
     target_of,
 )
 from ramet.shell.expand.pieces import Text
-from ramet.shell.syntax.nodes import (
-    Literal,
-    Param,
-    Word,
-)
+from ramet.shell.syntax.nodes import Param, Word
 
 
 def label_of(node: Param) -> str:
     """How an error names the parameter."""
-    if isinstance(node.subscript, Word):
-        inner = "".join(part.text for part in node.subscript.parts if isinstance(part, Literal))
-        return f"{node.name}[{inner}]"
     if node.subscript is not None:
-        return f"{node.name}[{node.subscript}]"
+        return shown(node)
     if node.braced:
         return node.name
     return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
@@ -45,6 +39,8 @@ def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
     if node.subscript in ("@", "*"):
         raise Discard(f"{label_of(node)}: bad array subscript", 2)
     if key is not None:
+        if not key and host.store.is_assoc(name):
+            raise Discard(f"{label_of(node)}: bad array subscript")
         host.store.set_element(name, key, value)
         return host.store.element(name, key)  # type: ignore[no-any-return]
     if not name or not (name[0].isalpha() or name[0] == "_"):

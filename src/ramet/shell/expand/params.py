@@ -16,7 +16,8 @@ from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.growing import Span
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
-from ramet.shell.syntax.nodes import Literal, Param, Word
+from ramet.shell.syntax.nodes import Param, Word
+from ramet.shell.syntax.printer import word_text
 
 
 class Star(list[str]):
@@ -95,7 +96,7 @@ def _direct(node: Param) -> Base:
     if node.subscript == "*":
         return lambda host, key: Star(host.store.elements(name))
     if node.subscript is not None and node.form == "length":
-        return lambda host, key: _measured(host, name, key or "")
+        return lambda host, key: _measured(host, node, key or "")
     if node.subscript is not None:
         return lambda host, key: element(host, name, key or "")
     if name == "@":
@@ -109,21 +110,23 @@ def _direct(node: Param) -> Base:
     return lambda host, key: host.store.get(name)
 
 
-def _measured(host: Any, name: str, subscript: str) -> Found:
-    """The element whose length is asked for; a place before the first one ends the command."""
-    store = host.store
+def _measured(host: Any, node: Param, subscript: str) -> Found:
+    """The element whose length is asked for; what can be none ends the command."""
+    store, name = host.store, node.name
     target, deeper = store.follow(name)
     if deeper is None and not store.is_assoc(target):
         index = host.evaluate_subscript(subscript)
         array = store.array(target)
         if index + (0 if array is None else array.top) < 0 and store.values.get(target) is not None:
-            raise Slip(f"{subscript}]: bad array subscript")
+            raise Slip(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
         if array is None and host.nounset:
             raise Discard(f"{name}: unbound variable")
         if array is None and index < 0:
             return None
-        return store.item(target, index)  # type: ignore[no-any-return]
-    return element(host, name, subscript)
+        return store.item(target, index) or ""
+    if not subscript:
+        raise Slip(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
+    return element(host, name, subscript) or ""
 
 
 def _counted(name: str) -> Base:
@@ -164,6 +167,8 @@ def element(host: Any, name: str, subscript: str) -> str | None:
     """`${name[subscript]}` with the subscript as expanded text."""
     store = host.store
     if store.is_assoc(name):
+        if not subscript:
+            store.warn(f"{name}: bad array subscript")
         found: str | None = store.item(name, subscript)
         return found
     return store.item(name, host.evaluate_subscript(to_evaluate(subscript)))  # type: ignore[no-any-return]
@@ -197,7 +202,7 @@ def _indirect(node: Param) -> Base:
 
 def shown(node: Param) -> str:
     if isinstance(node.subscript, Word):
-        return f"{node.name}[{''.join(part.text for part in node.subscript.parts if isinstance(part, Literal))}]"
+        return f"{node.name}[{word_text(node.subscript)}]"
     return node.name if node.subscript is None else f"{node.name}[{node.subscript}]"
 
 
@@ -411,7 +416,9 @@ def _at(node: Param) -> Apply:
                 if node.name == "*":
                     return "set -- " + star_join(host, shown) if shown else None
                 return ["set", "--", *shown] if shown else []
-            name = name_of(host)
+            name, deeper = host.store.follow(target_of(host, node))
+            if deeper is not None and node.subscript is None:
+                return None
             array = host.store.array(name)
             if array is not None and not whole:
                 return transform.element_declaration(host.store, name, found if isinstance(found, str) else None)
@@ -442,6 +449,8 @@ def _length(node: Param) -> Apply:
     array = node.subscript in ("@", "*")
 
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
+        if type(host.vars.get(label)) is NameRef and node.subscript is None and host.store.follow(label)[1] is not None:
+            return str(len(found or "")) if host.nounset else "0"  # elements behind a reference are not looked for
         if found is None or (array and not found and host.nounset and host.vars.get(label) is None):
             unbound(host, label)
             return "0"

@@ -11,6 +11,7 @@ from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
@@ -25,6 +26,19 @@ class Item(NamedTuple):
     value: str
     spread: tuple[str, ...] = ()
     """For an indexed array: the words that braces make of the element, subscripts and all."""
+    source: ArrayElement | None = None
+    """For an associative array: where it comes from, unless it has been an argument."""
+
+    @property
+    def written(self) -> str:
+        """How errors show it: arguments have been expanded and quoted again by then."""
+        if self.source is None:
+            head = "" if self.key is None else f"[{single(self.key)}]{'+=' if self.append else '='}"
+            return head + single(self.value)
+        if self.source.subscript is None:
+            return word_text(self.source.value)
+        sign = "+=" if self.source.append else "="
+        return f"[{word_text(self.source.subscript)}]{sign}{word_text(self.source.value)}"
 
 
 class Values(Sequence[Item]):
@@ -223,13 +237,14 @@ def _refused(node: Assignment, message: str) -> Assign:
 
 def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     name, append = node.name, node.append
-    if not word_text(subscript).strip():
-        return _refused(node, f"{name}[{word_text(subscript)}]: bad array subscript")
+    written = word_text(subscript)
+    if not written.strip():
+        return _refused(node, f"{name}[{written}]: bad array subscript")
     key, text = texts.subscript(subscript), texts.text(value, assign=True)
     name_in_word = texts.text(subscript)  # declare and its kin take the whole as a word, whose quotes are gone
 
     def store(sh: Session, index: str, found: str) -> None:
-        set_item(sh, name, index, found, append)
+        set_item(sh, name, index, found, append, written)
 
     if key.wait or text.wait:
 
@@ -265,15 +280,15 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     )
 
 
-def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = False) -> None:
-    """`name[subscript]=value` with the subscript as expanded text."""
+def set_item(sh: Session, name: str, subscript: str, value: str, append: bool, written: str) -> None:
+    """`name[subscript]=value` with the subscript as expanded text, and as it is written."""
     if sh.store.is_assoc(name):
         if not subscript:
-            raise Discard(f"{name}[{subscript}]: bad array subscript")
+            raise Discard(f"{name}[{written}]: bad array subscript")
         sh.store.set_item(name, subscript, value, append)
         return
-    if subscript in ("@", "*"):
-        raise Discard(f"{name}[{subscript}]: bad array subscript")
+    if written in ("@", "*"):
+        raise Discard(f"{name}[{written}]: bad array subscript")
     sh.store.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
 
 
@@ -283,7 +298,7 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
     name, append = node.name, node.append
     plans: list[tuple[texts.Text | None, bool, texts.Text]] = []
 
-    async def pairs(sh: Session) -> list[Item]:
+    async def pairs(sh: Session, argument: bool = False) -> list[Item]:
         if not plans and len(literal.elements) > MANY_ITEMS:
             plans[:] = await aside(sh, lambda: list(_pair_plans(literal)))
         elif not plans:
@@ -293,14 +308,15 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
             if number and not number % 256:
                 await sh.budget.breathe()
             index = None if key is None else await key.run(sh) if key.wait else key.run(sh)
-            items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh)))
+            value = await text.run(sh) if text.wait else text.run(sh)
+            items.append(Item(index, add, value, (), None if argument else literal.elements[number]))
         return items
 
     async def assign(sh: Session) -> None:
         await assign_all(sh, name, await pairs(sh), append)
 
     async def as_word(sh: Session) -> AssignWord:
-        return assign_word(name, None, append, "(...)", await pairs(sh))
+        return assign_word(name, None, append, "(...)", await pairs(sh, argument=True))
 
     def run(sh: Session) -> Any:
         return assign(sh) if sh.store.is_assoc(name) else indexed.run(sh)
@@ -506,10 +522,10 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     array = old.copy(store.token) if append else Assoc({}, store.token)
     array.blank = False
     loose = items and items[0].key is None
-    pending: str | None = None
+    pending: Item | None = None
     for item in _looking_up(items):
         if item.key == "" and not loose:
-            sh.complain(f"[]{'+=' if item.append else '='}{item.value}: bad array subscript")
+            sh.complain(f"{item.written}: bad array subscript")
         elif item.key is not None and not loose:
             value = item.value
             if item.append:
@@ -517,15 +533,17 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
             array.set(item.key, store.transform(name, value))
         elif loose:
             if pending is None:
-                pending = item.value
+                pending = item
                 continue
-            if pending:
-                array.set(pending, store.transform(name, item.value))
+            if pending.value:
+                array.set(pending.value, store.transform(name, item.value))
             else:
-                sh.complain("'': bad array subscript")
+                sh.complain(f"{pending.written}: bad array subscript")
             pending = None
         else:
-            sh.complain(f"{name}: {item.value}: must use subscript when assigning associative array")
-    if pending is not None:
-        array.set(pending, store.transform(name, ""))
+            sh.complain(f"{name}: {item.written}: must use subscript when assigning associative array")
+    if pending is not None and pending.value:
+        array.set(pending.value, store.transform(name, ""))
+    elif pending is not None:
+        sh.complain(f"{pending.written}: bad array subscript")
     store.values[name] = array

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.core import paths
-from ramet.core.errors import LimitExceeded, RametError, out_of_range, reason, strerror
+from ramet.core.errors import LimitExceeded, RametError, fail, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
@@ -127,19 +127,28 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
 
 async def _by_path(sh: Session, argv: list[str], name: str) -> int:
     try:
+        path = await runnable(sh, name)
+    except OSError as error:
+        return sh.error(f"{name}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+    if path is None:
+        return await _table(sh, name[name.rfind("/") + 1 :], argv)
+    return await _script_file(sh, path, name, argv)
+
+
+async def runnable(sh: Session, name: str) -> Path | None:
+    """The program that a path names, None for one of the table that is no file; an error says why it cannot be run."""
+    try:
         path = sh.shell.fs.named(name, sh.cwd)
         stat = await sh.shell.fs.stat(path, follow=True)
-    except OSError as error:
-        base = name[name.rfind("/") + 1 :]
-        if name[: name.rfind("/")] in BIN and in_table(sh, base):
-            return await _table(sh, base, argv)
-        sh.complain(f"{name}: {reason(error)}")
-        return 127 if error.errno == errno.ENOENT else 126
+    except OSError:
+        if name[: name.rfind("/")] in BIN and in_table(sh, name[name.rfind("/") + 1 :]):
+            return None
+        raise
     if stat.is_dir:
-        return sh.error(f"{name}: Is a directory", 126)
+        raise fail(errno.EISDIR, name)
     if stat.mode is not None and not stat.mode & 0o111:
-        return sh.error(f"{name}: Permission denied", 126)
-    return await _script_file(sh, path, name, argv)
+        raise fail(errno.EACCES, name)
+    return path
 
 
 async def _script_file(sh: Session, path: Path, shown: str, argv: list[str], depth: int = 0) -> int:

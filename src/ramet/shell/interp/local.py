@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from ramet.shell.expand import texts
 from ramet.shell.expand.errors import Readonly
+from ramet.shell.expand.values import NameRef
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.variables import MISSING, is_name
+from ramet.shell.interp.variables import MISSING, Variables, is_name
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
 
 
@@ -54,6 +55,10 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
         for name, text in found:
             if name in attrs or name in scope:
+                if type(values.get(name)) is NameRef:
+                    name = led_to(store, name)
+                    if not is_name(name):
+                        continue  # an element has no life of its own
                 try:
                     if name not in scope:
                         store.local(name)
@@ -72,6 +77,17 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         return 0
 
     return run
+
+
+def led_to(store: Variables, name: str) -> str:
+    """`local -n r=x; local r`: what a reference of this very function leads to is what becomes local."""
+    own = store.scopes[store._own_depth()]
+    for _ in range(len(own) + 1):
+        value = store.values.get(name)
+        if name not in own or type(value) is not NameRef or not value.target:
+            break
+        name = value.target
+    return name
 
 
 _FEW: Final = 64

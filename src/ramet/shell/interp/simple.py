@@ -30,7 +30,7 @@ from ramet.shell.interp.tracing import trace_patiently, trace_value
 from ramet.shell.interp.traps import announce, before_command, child_died
 from ramet.shell.interp.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
-from ramet.shell.syntax.printer import command_text
+from ramet.shell.syntax.printer import command_text, word_text
 
 
 def compile_simple(node: Simple) -> Run:
@@ -251,7 +251,8 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
     if word.key is None:
         put(sh, word.name, word.value, word.append)
     else:
-        set_item(sh, word.name, word.key, word.value, word.append)
+        written = "" if assign.node.subscript is None else word_text(assign.node.subscript)
+        set_item(sh, word.name, word.key, word.value, word.append, written)
 
 
 def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:

@@ -57,26 +57,30 @@ def split_subscript(text: str) -> tuple[str, str | None]:
         name, bracket, rest = text.partition("[")
         if bracket:
             inner = rest[:-1]
-            if ("[" in inner or "]" in inner) and not _closes_last(inner):
+            if not is_subscript(inner):
                 return text, None
             return name, inner
     return text, None
 
 
-def _closes_last(inner: str) -> bool:
-    """Whether the brackets of a subscript go in pairs, so that only the last one closes it."""
+def is_subscript(inner: str) -> bool:
+    """Whether the quotes and the brackets within a subscript go in pairs, so that what follows it closes it."""
+    if _QUOTED(inner) is None:
+        return True
     depth = 0
     for part in _BRACKETS(inner):
         if part == "[":
             depth += 1
         elif part == "]":
             depth -= 1
-            if depth < 0:
-                return False
+        if depth < 0 or part in _OPEN:
+            return False
     return depth == 0
 
 
-_BRACKETS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|[\[\]]""", re.DOTALL).findall
+_QUOTED: Final = re.compile(r"""[][\\"'`]""").search
+_OPEN: Final = ("\\", '"', "'", "`")
+_BRACKETS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|`[^`]*`|[][\\"'`]""", re.DOTALL).findall
 
 
 def is_name(text: str) -> bool:
@@ -231,7 +235,7 @@ class Variables:
         """What `${name[@]}` stands for; perhaps the array's own list, which is not to be changed."""
         name, subscript = self.follow(name)
         if subscript is not None:
-            found = self.element(name, subscript)
+            found = None if subscript in ("@", "*") else self.element(name, subscript)
             return [] if found is None else [found]
         array = self.array(name)
         if type(array) is Indexed and (whole := array.whole) is not None:
@@ -395,7 +399,10 @@ class Variables:
         """`name[subscript]=value`."""
         name, _ = self.follow(name)
         if self.is_assoc(name):
-            self.set_item(name, self.key_of(subscript), value, append)
+            key = self.key_of(subscript)
+            if not key:
+                raise Discard(f"{name}[{subscript}]: bad array subscript")
+            self.set_item(name, key, value, append)
         else:
             self.set_item(name, self.arith(subscript), value, append)
 

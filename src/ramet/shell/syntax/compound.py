@@ -92,6 +92,7 @@ class CompoundReader(SimpleReader):
         self.depth -= 1
         if self.kind != OPERATOR or self.raw != ")":
             self.unexpected()
+        line = self.line_at(self.start)  # as above: where it ends
         self.skip()
         return Subshell(script, self._redirects(), line)
 

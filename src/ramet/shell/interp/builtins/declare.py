@@ -26,7 +26,7 @@ from ramet.shell.expand.values import (
     NameRef,
 )
 from ramet.shell.interp import function_table
-from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, put, set_item
+from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, put
 from ramet.shell.interp.builtins.listing import (
     declaration_line,
     every_name,
@@ -36,9 +36,10 @@ from ramet.shell.interp.builtins.listing import (
 )
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.local import led_to
 from ramet.shell.interp.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.interp.variables import is_name, is_subscript, split_subscript
 
 _BITS: Final = {
     "i": INTEGER,
@@ -121,6 +122,10 @@ def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
 
 class Compound(Discard):
     """A compound assignment that cannot be made: it is one of the shell's own, and ends the line."""
+
+
+class _Element(ShellError):
+    """An element that cannot be assigned to, which is told without the name of the command."""
 
 
 def declare(sh: Session, argv: list[str]) -> Result:
@@ -262,6 +267,8 @@ def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) ->
             raise BadNumber(f"{request.command}: {error.message}") from None
         except Slip as error:
             raise Discard(f"{request.command}: {error.message}") from None
+        except _Element as error:
+            status = sh.error(error.message)
         except ShellError as error:
             status = sh.error(f"{request.command}: {error.message}")
             if error.status == 127:
@@ -287,9 +294,18 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         shown = f"{name}[{key}]" if assignment is not None and key is not None and is_name(name) else word
         sh.complain(f"{request.command}: `{shown}': not a valid identifier")
         return False
+    if key is not None and not is_subscript(key):
+        sh.complain(f"{request.command}: `{word}': not a valid identifier")
+        return False
     store = sh.store
     reference = bool(request.add & NAMEREF) or bool(request.remove & NAMEREF)
     if local:
+        if not reference and store.scopes and type(store.values.get(name)) is NameRef:
+            name = led_to(store, name)
+            if not is_name(name):
+                return True  # an element has no life of its own
+        if request.remove & NAMEREF and type(store.values.get(name)) is NameRef and store.get(name) is None:
+            return True  # in a function only a reference to something becomes a text again
         inherit = request.inherit or "localvar_inherit" in sh.shopts
         store.local(name, inherit)
     elif request.everywhere and store.scopes:
@@ -311,10 +327,11 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         if request.command == "export":
             store.flag(name, EXPORT)
         return False
+    referring = bool(request.add & NAMEREF) and not (request.array and not local and store.values.get(name) is None)
     marking = assignment is None and request.command in _MARKERS  # those make no arrays
     if not marking and not _shape(sh, request, name, key, assignment):
         return False
-    if request.add & NAMEREF:
+    if referring:
         return _make_reference(sh, request, name, assignment)
     store.flag(name, request.add & ~READONLY & ~NAMEREF, request.remove)
     if assignment is not None and key is not None and request.add & READONLY:
@@ -338,7 +355,15 @@ def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> 
     if assignment.items is not None:
         assign_items(sh, name, assignment.items, assignment.append)
     elif key is not None:
-        set_item(sh, name, key, assignment.value, assignment.append)
+        if key in ("@", "*", "") and not sh.store.is_assoc(name):
+            sh.store.indexed(name).blank = False
+            raise _Element(f"{name}[{key}]: bad array subscript")
+        try:
+            sh.store.set_element(name, key, assignment.value, assignment.append)
+        except Discard as error:
+            if type(error) is not Discard:
+                raise
+            raise _Element(error.message) from None
     elif isinstance(sh.vars.get(name), Indexed | Assoc) and _looks_compound(assignment.value):
         items = _compound_items(sh, assignment.value)
         if type(sh.vars.get(name)) is Assoc and items and items[0].key is None:
@@ -381,11 +406,11 @@ def _compound_items(sh: Session, value: str) -> list[Item]:
         if element.subscript is not None:
             key, text = texts.text(element.subscript), texts.text(element.value)
             if not key.wait and not text.wait:
-                items.append(Item(key.run(sh), element.append, text.run(sh)))
+                items.append(Item(key.run(sh), element.append, text.run(sh), (), element))
             continue
         fields = words.words((element.value,))
         if not fields.wait:
-            items += [Item(None, False, str(found)) for found in fields.run(sh)]
+            items += [Item(None, False, str(found), (), element) for found in fields.run(sh)]
             sh.globbing = False
     return items
 

@@ -59,6 +59,17 @@ def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool) -> tuple[bytes
     return b"".join(out), False
 
 
+_WANTING: Final = re.compile(rb"\\(?:([xuU])(?![0-9A-Fa-f])|.)", re.DOTALL)
+
+
+def unfinished(data: bytes) -> list[str]:
+    """What `printf` has to say about escapes without the digits that they are to have."""
+    if b"\\" not in data:
+        return []
+    letters = [match[1].decode() for match in _WANTING.finditer(data) if match[1]]
+    return [f"missing {'hex' if letter == 'x' else 'unicode'} digit for \\{letter}" for letter in letters]
+
+
 def echo(data: bytes, plain: bool = False) -> tuple[bytes, bool]:
     """`echo -e`: the bytes, and whether `\\c` ended the output."""
     return _decode(_ECHO, data, plain)

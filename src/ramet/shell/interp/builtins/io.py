@@ -47,6 +47,8 @@ class _Read:
     timeout: float | None = None
     fd: int = 0
     names: list[str] = field(default_factory=list)
+    wrong: int = 0
+    """The place of the first name, after the first of all, that is none: those before it get their values."""
 
 
 def _options(sh: Session, argv: list[str]) -> _Read | int:
@@ -83,10 +85,17 @@ def _options(sh: Session, argv: list[str]) -> _Read | int:
     request.names = argv[i:]
     if len(request.names) <= MANY:
         request.names = [str(name) for name in request.names]
-        for name in request.names:
+        for place, name in enumerate(request.names):
             if _misnamed(name):
-                return sh.error(f"read: `{name}': not a valid identifier")
+                if not place:
+                    return _no_name(sh, name)
+                request.wrong = place
+                break
     return request
+
+
+def _no_name(sh: Session, name: str) -> int:
+    return sh.error(f"read: `{name}': not a valid identifier")
 
 
 def _misnamed(name: str) -> bool:
@@ -152,7 +161,7 @@ async def _read_many(sh: Session, request: _Read, reader: Reader) -> int:
     for name in request.names:
         await sh.budget.breathe()
         if _misnamed(name):
-            return sh.error(f"read: `{name}': not a valid identifier")
+            return _no_name(sh, name)
     return await _read(sh, request, reader)
 
 
@@ -369,12 +378,16 @@ def _assign(sh: Session, request: _Read, data: bytes | bytearray, escaped: Seque
         return _put_list(sh, request.array, text, escaped) or status
     if not request.names:
         return _put(sh, ("REPLY",), (text,)) or status
-    return _put(sh, request.names, _values(sh, request, text, escaped)) or status
+    values = _values(sh, request, text, escaped)
+    if request.wrong:
+        failed = _put(sh, request.names[: request.wrong], values[: request.wrong])
+        return failed or _no_name(sh, request.names[request.wrong])
+    return _put(sh, request.names, values) or status
 
 
 def _put_list(sh: Session, target: str, text: str, escaped: Sequence[int]) -> int:
     if not is_name(target):
-        return sh.error(f"read: `{target}': not a valid identifier")
+        return _no_name(sh, target)
     name, _ = sh.store.follow(target)
     if type(sh.vars.get(name)) is Assoc:
         return sh.error(f"read: {name}: not an indexed array")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from functools import partial
 from typing import Final
 
@@ -35,8 +36,8 @@ def echo(sh: Session, argv: list[str]) -> Result:
     newline, decode, i = True, "xpg_echo" in sh.shopts, 1
     while i < len(argv):
         word = argv[i]
-        if len(word) < 2 or word[0] != "-" or word.strip("neE") != "-":
-            break
+        if len(word) < 2 or word[0] != "-" or word.strip("neE") != "-" or (sh.posix and "xpg_echo" in sh.shopts):
+            break  # X/Open's echo has no options
         for letter in word[1:]:
             if letter == "n":
                 newline = False
@@ -243,13 +244,23 @@ def execute(sh: Session, argv: list[str]) -> Result:
 
 
 async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) -> int:
-    from ramet.shell.interp.external import run_external, search
+    from ramet.shell.interp.external import run_external, runnable, search
 
     target = argv[0]
     if "/" not in target and await search(sh, target) is None:
         sh.complain(f"exec: {target}: not found")
-        sh.flow_status = 127
-        return EXIT if sh.sub_level or not ((sh.interactive and not sh.source) or "execfail" in sh.shopts) else 127
+        return _stayed(sh, 127)
+    if "/" in target:
+        try:
+            await runnable(sh, target)
+        except OSError as error:
+            full = target if target[0] == "/" else f"{sh.cwd.rstrip('/')}/{target.removeprefix('./')}"
+            status = sh.error(f"{full}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+            if error.errno in (errno.EISDIR, errno.EACCES):
+                sh.complain(f"exec: {full}: cannot execute: {reason(error)}")
+            if (result := _stayed(sh, status)) == EXIT:
+                sh.traps.pop("EXIT", None)
+            return result
     if clean:
         for some in rows(list(sh.store.exported())):
             for variable in some:
@@ -258,6 +269,14 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
         sh.by_program = True
     sh.traps.pop("EXIT", None)
     status = await run_external(sh, argv, name)
+    sh.flow_status = status
+    return EXIT
+
+
+def _stayed(sh: Session, status: int) -> int:
+    """What a shell that could not become a program does: it ends unless it was asked to go on."""
+    if not sh.sub_level and ((sh.interactive and not sh.source) or "execfail" in sh.shopts):
+        return status
     sh.flow_status = status
     return EXIT
 

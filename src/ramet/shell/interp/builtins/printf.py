@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from ramet.shell.interp.builtins.long_double import LongDouble
 
 _SPEC: Final = re.compile(
-    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(([^)]*)\)(?=T))?(.)", re.DOTALL
+    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(((?:[^()]|\([^()]*\))*)\)(?=T))?(.)",
+    re.DOTALL,
 )
+_OTHER_TIME: Final = re.compile(rb"\((?:[^()]|\([^()]*\))*\)?(.?)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[ \t\n]*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _FLOAT: Final = re.compile(
     r"[ \t\n]*[-+]?(?:0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
@@ -58,6 +60,7 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
         percent = data.find(b"%", pos)
         literal = data[pos : percent if percent >= 0 else len(data)]
         if literal:
+            parts += [Spec("", "", None, message, "told") for message in escapes.unfinished(literal)]
             parts.append(escapes.format(literal, plain))
         if percent < 0:
             break
@@ -70,6 +73,12 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
             # The text of what is not finished stands where a time format would.
             parts.append(Spec("", "", None, decode(data[percent:]), ""))
             break
+        if match[5] == b"(":
+            # What is no time format after all is text, once that has been said.
+            other = _OTHER_TIME.match(data, match.start(5))
+            parts.append(Spec("", "", None, decode(other[1]) if other is not None else "", "("))
+            pos = percent + 1
+            continue
         flags, width, precision, time, kind = match.groups()
         shown = "" if kind is None else kind.decode("latin-1")
         parts.append(
@@ -97,6 +106,8 @@ class _Printer:
         self.used = 0
         self.status = 0
         self.size = 0
+        self.begun = 0
+        """What had been printed when the format was last begun with."""
         self.stopped = False
         """The format asked for an end before the arguments were used up."""
         self.out: list[bytes] = []
@@ -145,7 +156,7 @@ class _Printer:
             octal = re.match("[0-7]+", digits)
             value = int(octal[0], 8) if octal is not None else 0
             if octal is not None and len(octal[0]) < len(digits):
-                self._wrong(text, octal=True)
+                self._wrong(text)
                 return -value if match[1] == "-" else value
         else:
             value = int(digits) if len(digits) < 40 else 1 << 130
@@ -177,8 +188,9 @@ class _Printer:
             self.complain(f"warning: {text}: Numerical result out of range")
         return value
 
-    def _wrong(self, text: str, octal: bool = False) -> None:
-        self.complain(f"{text}: invalid {'octal ' if octal else ''}number")
+    def _wrong(self, text: str) -> None:
+        base = "octal " if text[:1] == "0" and text[1:2].isdigit() else "hex " if text.startswith("0x") else ""
+        self.complain(f"{text}: invalid {base}number")
         self.status = 1
 
     # ----------------------------------------------------------------------------------------- conversions
@@ -200,13 +212,9 @@ class _Printer:
 
     def convert(self, spec: Spec) -> bool:
         """Emit one conversion; False when `\\c` in a `%b` argument ends the output."""
-        if spec.kind in ("", "n") or spec.kind not in "diouxXcsqQbfFeEgGaAT":
-            if spec.kind == "n":
-                self.next()
-                return True
-            if spec.kind:
-                raise _Bad(f"`{spec.kind}': invalid format character")
-            raise _Bad(f"`{spec.time or '%'}': missing format character")
+        if not spec.kind or spec.kind not in "diouxXcsqQbfFeEgGaAT":
+            self._special(spec)
+            return True
         flags, width, precision = self.measure(spec)
         if spec.kind in "di":
             self._integer(self.integer(self.next()), "d", flags, width, precision)
@@ -224,12 +232,36 @@ class _Printer:
                 text, precision = text[:precision], None
             self._text(encode(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
         elif spec.kind == "b":
-            data, stopped = escapes.percent_b(encode(self.next() or ""), bytewise(self.sh))
+            source = encode(self.next() or "")
+            for message in escapes.unfinished(source):
+                self.complain(message)
+            data, stopped = escapes.percent_b(source, bytewise(self.sh))
             self._text(data, flags, width, precision)
             return not stopped
         else:
             self._text(encode(self._time(spec)), flags, width, precision)
         return True
+
+    def _special(self, spec: Spec) -> None:
+        """What converts nothing."""
+        if spec.kind == "n":
+            name = self.next()
+            if name and not is_name(name):
+                raise _Bad(f"`{name}': not a valid identifier")
+            if name:
+                try:
+                    self.sh.store.set(name, str(self.size - self.begun))
+                except Readonly as error:
+                    self.sh.complain(error.message)
+        elif spec.kind == "told":
+            self.complain(spec.time or "")
+        elif spec.kind == "(":
+            self.complain(f"warning: `{spec.time}': invalid time format specification")
+            self.emit(b"%")
+        elif spec.kind:
+            raise _Bad(f"`{spec.kind}': invalid format character")
+        else:
+            raise _Bad(f"`{spec.time or '%'}': missing format character")
 
     def _text(self, data: bytes, flags: str, width: int, precision: int | None) -> None:
         if precision is not None:
@@ -418,6 +450,7 @@ def _run(printer: _Printer, parts: tuple[bytes | Spec, ...], upto: int | None = 
     end = len(printer.arguments) if upto is None else min(upto, len(printer.arguments))
     while True:
         before = printer.used
+        printer.begun = printer.size
         for part in parts:
             if isinstance(part, bytes):
                 printer.emit(part)

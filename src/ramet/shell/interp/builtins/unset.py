@@ -55,6 +55,8 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
     if functions:
         return _unset_function(sh, word)
     name, subscript = split_subscript(word)
+    if "assoc_expand_once" in sh.shopts and word.endswith("]") and sh.store.is_assoc(base := word.partition("[")[0]):
+        name, subscript = base, word[len(base) + 1 : -1]
     if not is_name(name):
         if not variables:
             return _unset_function(sh, word)
@@ -106,7 +108,10 @@ def _unset_element(sh: Session, name: str, subscript: str) -> int:
             store.values[name] = Indexed([], store.token)
         return 0
     if isinstance(value, Assoc):
-        store.unset_item(name, subscript if subscript in value.items else sh.expand_key(subscript))
+        key = subscript if "assoc_expand_once" in sh.shopts else sh.expand_key(subscript)
+        if not key:
+            return sh.error(f"unset: [{subscript}]: bad array subscript")
+        store.unset_item(name, key)
     else:
         store.unset_item(name, sh.evaluate_key(subscript))
     return 0
