@@ -310,12 +310,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     if limit == 0:
         return await proc.run(operands[1:])
     task = asyncio.ensure_future(proc.run(operands[1:]))
-    try:
-        done, _ = await asyncio.wait({task}, timeout=min(limit, 1e9))
-    except asyncio.CancelledError:
-        task.cancel()
-        raise
-    if done:
+    if await _ended(task, min(limit, 1e9)):
         return task.result()
     if o.verbose:
         name = next((n for n, i in SIGNALS.items() if i == number), str(number))
@@ -323,22 +318,27 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     # What runs may have its own way with the signal: then it is its end that counts, or the end of patience with it.
     send = proc.services.get("signal")
     if callable(send) and send(number):
-        try:
-            done, _ = await asyncio.wait({task}, timeout=grace)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if done:
+        if await _ended(task, grace):
             return task.result() if o.preserve else 124
         number = 9
     task.cancel()
-    try:
-        await task
-    except asyncio.CancelledError:
-        pass
+    await _ended(task, None)
+    if not task.cancelled() and (failure := task.exception()) is not None:
+        raise failure
     if number == 9:
         raise Died(9)  # this signal reaches the sender as well
     return 128 + number if o.preserve else 124
+
+
+async def _ended(task: asyncio.Future[int], patience: float | None) -> bool:
+    """Whether a command ends in time; it is not left behind by a cancellation of whoever waits for it."""
+    try:
+        done, _ = await asyncio.wait({task}, timeout=patience)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
+    return bool(done)
 
 
 async def sleep(proc: Proc, o: object, operands: list[str]) -> int:

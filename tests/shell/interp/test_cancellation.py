@@ -1,0 +1,93 @@
+"""A cancellation is one wherever it arrives: at each place where it waits, a script ends, and its session goes on.
+
+The place is counted in suspensions of the execution, so that every run meets the same ones, whatever the machine does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+import pytest
+
+from ramet import Workspace
+
+SCRIPTS = {
+    "pipelines": "echo a | tr a b | cat; seq 10 | while read x; do echo $x; done | sort",
+    "substitutions": "x=$(echo a | cat); y=$(cat <(echo q)); echo $x$y > /tmp/o; cat < /tmp/o",
+    "functions": 'f() { local a=$(echo 1); g "$a"; }; g() { cat <<< $1; }; f | cat; f > /tmp/z',
+    "process substitutions": "diff <(seq 3) <(seq 4); tee >(cat > /dev/null) <<< x > /dev/null; wait",
+    "large words": "printf -v x '%0300000d ' 1 2; echo $x > /dev/null; y=1 echo $x; a=($x); for i in $x; do :; done",
+    "texts": "eval 'cat <<< 1'; echo 'cat <<< s' > /tmp/s; . /tmp/s; bash -c 'echo $(cat <<< q)'; bash /tmp/s",
+    "assignments": "x=1 cat <<< y; IFS=: read p q < <(sleep 0.01; echo 1:2); x=$(sleep 0.01) eval 'cat <<< z'",
+    "reading": "read -t 0.02 x < <(sleep 1); mapfile -t z < <(seq 5; sleep 0.01); mapfile -C 'cat <<<' -c 1 w <<< q",
+    "programs": "seq 1000 > /tmp/a; sort -r /tmp/a | head -3; grep 9 /tmp/a | wc -l; find /tmp -name a | xargs tail -1",
+    "programs of programs": "timeout 0.02 sleep 1; timeout -k 0.01 0.01 sleep 1; time sleep 0.01; env cat <<< 2",
+    "a substitution that lasts": "exec 7< <(cat <<< r; sleep 0.01); cat <&7; exec 7<&-",
+    "lastpipe": "shopt -s lastpipe; seq 3 | while read x; do cat <<< $x; done; shopt -u lastpipe",
+    "globs": "for i in {1..50}; do : > /tmp/g$i; done; echo /tmp/g*5* | cat; ls /tmp | wc -l; rm /tmp/g*",
+    "an array": "a=({1..100000}); b=(${a[@]}); (a[3]=x); echo ${#b[@]}",
+    "a large script": "\n".join(f"x{i}=$((x{i} + {i}))" for i in range(3000)),
+}
+MOST = 40
+"""Places that are tried in one script."""
+
+
+class CancelledAt:
+    """An execution that is cancelled when it waits for the n-th time."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], place: int) -> None:
+        self.work, self.left = work, place
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step: Any = (self.work.send, None)
+        while True:
+            try:
+                waiting = step[0](step[1])
+            except StopIteration as stop:
+                return stop.value
+            self.left -= 1
+            if self.left == 0:
+                if waiting is not None:
+                    waiting._asyncio_future_blocking = False
+                    waiting.cancel()
+                step = (self.work.throw, asyncio.CancelledError())
+                continue
+            try:
+                yield waiting
+                step = (self.work.send, None)
+            except BaseException as error:
+                step = (self.work.throw, error)
+
+
+async def cancelled_at(script: str, place: int) -> bool:
+    """Cancel a script at a place; False when it does not wait so often."""
+    ws = Workspace()
+    await ws.execute("keep=1; cd /tmp; kept() { echo $keep; }")
+
+    async def finish() -> Any:
+        return await ws.execute(script)
+
+    cancelled = CancelledAt(finish(), place)
+
+    async def run() -> None:
+        await cancelled
+
+    running = asyncio.ensure_future(run())
+    await asyncio.wait((running,), timeout=20)
+    assert running.done(), f"it hangs when it is cancelled at {place}"
+    assert running.cancelled() == (cancelled.left <= 0), f"cancelled at {place}, it goes on"
+    result = await ws.execute("kept; pwd; (echo $keep | cat); echo $BASH_SUBSHELL ${#FUNCNAME[@]} ${IFS@Q}")
+    assert (result.text, result.error_text) == ("1\n/tmp\n1\n0 0 $' \\t\\n'\n", ""), f"cancelled at {place}"
+    await ws.close()
+    assert len(asyncio.all_tasks()) == 1, f"cancelled at {place}, it leaves tasks behind"
+    return cancelled.left <= 0
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_cancelled_wherever_it_waits_a_script_ends_and_its_session_goes_on(script: str) -> None:
+    place = 1
+    while place < MOST and asyncio.run(cancelled_at(script, place)):
+        place += 1
+    assert place > 1, "it never waits: nothing was tried"
