@@ -38,6 +38,7 @@ WORK = {
     "array appends": (10_000, "for ((i=0;i<@;i++)); do a+=($i); done", 3.0),
     "string building": (20_000, 'for ((i=0;i<@;i++)); do s+="$i,"; done', 2.0),
     "while read": (20_000, "seq @ > /tmp/n; while read x; do y=$x; done < /tmp/n", 2.0),
+    "while IFS= read -r": (20_000, "seq @ > /tmp/n; while IFS= read -r x; do y=$x; done < /tmp/n", 3.0),
     "words of a brace expansion": (200_000, "for x in {1..@}; do :; done; [[ $x == @ ]]", 2.0),
     "parameters of a brace expansion": (100_000, 'set -- {1..@}; echo "$@"; [[ $# == @ ]]', 2.0),
 }  # fmt: skip

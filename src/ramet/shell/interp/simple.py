@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from ramet.shell.expand import words
@@ -23,6 +24,7 @@ from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.local import compile_local
+from ramet.shell.interp.prefixed import compile_prefixed
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
@@ -31,6 +33,9 @@ from ramet.shell.interp.traps import announce, before_command, child_died
 from ramet.shell.interp.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text, word_text
+
+Expand = Callable[[Session], Any]
+"""The words of a command as fields, at once or later."""
 
 
 def compile_simple(node: Simple) -> Run:
@@ -78,6 +83,10 @@ def _keyword(word: Word | Assignment) -> Assignment | None:
 
 def _with_words(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
     wait, expand = _arguments(node.words)
+    if assigns and not wait:
+        prefixed = compile_prefixed(node, expand, partial(_prefixed, node, expand, assigns))
+        if prefixed is not None:
+            return prefixed
     if wait or assigns or redirects:
         return lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))
     if not any(isinstance(word, Assignment) and _braced(word) for word in node.words):
@@ -85,6 +94,12 @@ def _with_words(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> R
         if local is not None:
             return local
     return _fast(node, expand)
+
+
+async def _prefixed(node: Simple, expand: Expand, assigns: list[Assign], sh: Session, argv: Any) -> int:
+    """A command with assignments before it whose words are there, take their time, or are still to be expanded."""
+    known = argv if argv is None or type(argv) is list else await argv
+    return await _general(sh, known, node, expand, False, assigns, [])
 
 
 def _nothing_read(sh: Session) -> Result:
@@ -403,9 +418,8 @@ async def _general(
         if argv is None:
             if sh.watch and (ends := await before_command(sh, node)) is not None:
                 return ends
-            argv = await expand(sh) if wait else expand(sh)
-            if type(argv) is not list:
-                argv = await argv  # type: ignore[misc]
+            found = await expand(sh) if wait else expand(sh)
+            argv = found if type(found) is list else await found
         if sh.globbing:
             argv = await sh.shell.globbed(sh, argv)
         if len(argv) > sh.budget.limits.expansion_words:
@@ -461,6 +475,7 @@ async def _with_assignments(
     if argv[0] in _DECLARING:
         store.scopes[-1].temps.add("=")
     depth = len(store.scopes)
+    bound: dict[str, Any] = {}
     try:
         for place, assign in enumerate(assigns):
             if place and not place % _ROW:
@@ -490,13 +505,21 @@ async def _with_assignments(
             else:
                 await _perform(sh, [assign])
             store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
-        return await _watched(sh, node, argv, redirects, True)
+        if argv[0] not in _BINDING:
+            return await _watched(sh, node, argv, redirects, True)
+        given = {assign.name: store.values.get(assign.name) for assign in assigns}
+        result = await _watched(sh, node, argv, redirects, True)
+        bound = {name: value for name in given if (value := store.values.get(name)) is not given[name]}
+        return result
     finally:
         if len(store.scopes) >= depth:
             if lasting:  # before a special builtin they are assignments like any other
                 store.scopes.pop()
             else:
                 store.pop()
+        for name, value in bound.items():
+            if type(value) is str:
+                put(sh, name, value)
         if any(assign.name == "PATH" for assign in assigns):
             sh.hashed.clear()
 
@@ -512,6 +535,8 @@ async def _as_text(sh: Session, assign: Assign, target: str) -> None:
 
 
 _DECLARING: Final = ("declare", "export", "readonly", "typeset")
+_BINDING: Final = ("getopts", "let", "printf")
+"""Builtins that assign to the variable itself, not to the one that is there while they run: `x=1 let x=2`."""
 
 
 async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:

@@ -8,7 +8,7 @@ from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.interp import recording
-from ramet.shell.interp.builtins.usage import options_of
+from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 
@@ -18,8 +18,12 @@ _OUTSIDE, _MISSING = -1, -2
 
 
 def commands(sh: Session, argv: list[str]) -> Result:
-    found = options_of(sh, argv, "lnrs", "e", numbers=True)
-    return found if isinstance(found, int) else drive(_commands(sh, *found))
+    letters, operands, wrong = options_of(argv, "lnrs", "e", numbers=True)
+    if wrong is not None:
+        return bad_option(sh, argv[0], *wrong)
+    options = dict(letters)
+    words = [str(word) for word in argv[operands:]]
+    return drive(_commands(sh, "".join(options), options.get("e", ""), words))
 
 
 async def _commands(sh: Session, flags: str, editor: str, words: list[str]) -> int:

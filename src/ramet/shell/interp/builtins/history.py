@@ -10,7 +10,7 @@ from ramet.shell.expand.errors import Slip
 from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
-from ramet.shell.interp.builtins.usage import number_of, options_of
+from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import write_lines
 from ramet.shell.interp.restricted import refused
@@ -18,8 +18,12 @@ from ramet.shell.interp.session import Builtin, Session
 
 
 def history(sh: Session, argv: list[str]) -> Result:
-    found = options_of(sh, argv, "acnprsw", "d")
-    return found if isinstance(found, int) else drive(_history(sh, *found))
+    letters, operands, wrong = options_of(argv, "acnprsw", "d")
+    if wrong is not None:
+        return bad_option(sh, argv[0], *wrong)
+    options = dict(letters)
+    words = [str(word) for word in argv[operands:]]
+    return drive(_history(sh, "".join(options), options.get("d", ""), words))
 
 
 async def _history(sh: Session, flags: str, offset: str, words: list[str]) -> int:

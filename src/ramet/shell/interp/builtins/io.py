@@ -21,6 +21,7 @@ from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.growing import decoded
 from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
+from ramet.shell.interp.builtins.usage import Options, bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import MANY, plain
 from ramet.shell.interp.session import Builtin, Session
@@ -28,10 +29,9 @@ from ramet.shell.interp.variables import is_name, split_subscript
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142
-_USAGE: Final = (
-    "read: usage: read [-ers] [-a array] [-d delim] [-i text] [-n nchars] [-N nchars] [-p prompt] "
-    "[-t timeout] [-u fd] [name ...]\n"
-)
+
+
+_NONE: Final = Options([], 1, None)
 
 
 @dataclass
@@ -53,36 +53,14 @@ class _Read:
 
 def _options(sh: Session, argv: list[str]) -> _Read | int:
     request = _Read()
-    i = 1
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        word = str(argv[i])
-        i += 1
-        if word == "--":
-            break
-        place = 1
-        while place < len(word):
-            letter = word[place]
-            place += 1
-            if letter in "ers":
-                request.raw = request.raw or letter == "r"
-                continue
-            if letter not in "adinNptu":
-                sh.complain(f"read: -{letter}: invalid option")
-                sh.err(_USAGE)
-                return 2
-            value = word[place:]
-            place = len(word)
-            if not value:
-                if i >= len(argv):
-                    sh.complain(f"read: -{letter}: option requires an argument")
-                    sh.err(_USAGE)
-                    return 2
-                value = str(argv[i])
-                i += 1
-            wrong = _option(sh, request, letter, value)
-            if wrong:
-                return wrong
-    request.names = argv[i:]
+    letters, operands, wrong = options_of(argv, "ers", "adinNptu") if len(argv) > 1 and argv[1][:1] == "-" else _NONE
+    for letter, value in letters:
+        failed = _option(sh, request, letter, value)
+        if failed:
+            return failed
+    if wrong is not None:
+        return bad_option(sh, argv[0], *wrong)
+    request.names = argv[operands:]
     if len(request.names) <= MANY:
         request.names = [str(name) for name in request.names]
         for place, name in enumerate(request.names):
@@ -99,11 +77,13 @@ def _no_name(sh: Session, name: str) -> int:
 
 
 def _misnamed(name: str) -> bool:
-    return not is_name(split_subscript(name)[0]) or name.endswith("[]")
+    return not is_name(name) and (not is_name(split_subscript(name)[0]) or name.endswith("[]"))
 
 
 def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
-    if letter == "a":
+    if letter == "r":
+        request.raw = True
+    elif letter == "a":
         request.array = value
     elif letter == "d":
         request.delim = encode(value)[:1] or b"\0"

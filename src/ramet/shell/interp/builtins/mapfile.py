@@ -12,55 +12,38 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.values import Assoc, Indexed
+from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import TRANSFORM, is_name
 
-_MAPFILE: Final = "[-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]"
+_COUNTS: Final = {
+    "n": "line count",
+    "O": "array origin",
+    "s": "line count",
+    "u": "file descriptor specification",
+    "c": "callback quantum",
+}
+"""Options whose values are numbers, and what these are."""
 
 
 def mapfile(sh: Session, argv: list[str]) -> Result:
-    options: dict[str, str] = {}
-    strip = False
-    i = 1
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        word = str(argv[i])
-        i += 1
-        if word == "--":
-            break
-        place = 1
-        while place < len(word):
-            letter = word[place]
-            place += 1
-            if letter == "t":
-                strip = True
-                continue
-            if letter not in "dnOsuCc":
-                sh.complain(f"{argv[0]}: -{letter}: invalid option")
-                sh.err(f"{argv[0]}: usage: {argv[0]} {_MAPFILE}\n")
-                return 2
-            if place < len(word):
-                options[letter], place = word[place:], len(word)
-            elif i < len(argv):
-                options[letter] = str(argv[i])
-                i += 1
-            else:
-                sh.complain(f"{argv[0]}: -{letter}: option requires an argument")
-                sh.err(f"{argv[0]}: usage: {argv[0]} {_MAPFILE}\n")
-                return 2
-    name = str(argv[i]) if i < len(argv) else "MAPFILE"
+    letters, operands, wrong = options_of(argv, "t", "dnOsuCc")
+    for letter, value in letters:
+        if letter in _COUNTS and (not value.isdigit() or (letter == "c" and not int(value))):
+            return sh.error(f"{argv[0]}: {value}: invalid {_COUNTS[letter]}")
+    if wrong is not None:
+        return bad_option(sh, argv[0], *wrong)
+    name = str(argv[operands]) if operands < len(argv) else "MAPFILE"
     if not name:
         return sh.error(f"{argv[0]}: empty array variable name", 2)
     if not is_name(name):
         return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
-    for letter in "nOsuc":
-        if letter in options and (not options[letter].isdigit() or (letter == "c" and not int(options[letter]))):
-            what = {"n": "line count", "O": "array origin", "s": "line count", "u": "file descriptor specification"}
-            return sh.error(f"{argv[0]}: {options[letter]}: invalid {what.get(letter, 'callback quantum')}")
-    return drive(_mapfile(sh, str(argv[0]), name, options, strip))
+    return drive(_mapfile(sh, str(argv[0]), name, dict(letters)))
 
 
-async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str], strip: bool) -> int:
+async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]) -> int:
+    strip = "t" in options
     delim = encode(options["d"])[:1] or b"\0" if "d" in options else b"\n"
     source = int(options.get("u", "0"))
     if source not in sh.fds and "u" in options:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from ramet.core.paths import encode
 from ramet.shell.expand.patterns import compile_pattern
@@ -136,32 +136,41 @@ def bad_option(sh: Session, name: str, option: str, why: str = "invalid option")
     return usage(sh, name)
 
 
-def options_of(sh: Session, argv: list[str], plain: str, valued: str, numbers: bool = False) -> _Options | int:
-    """The letters before the operands, the value of the last one that takes any, and the operands; 2 after a complaint.
+class Options(NamedTuple):
+    """The options of a builtin in their order, each with its value or an empty one, and where the operands begin."""
 
-    With `numbers` a negative one is an operand.
-    """
-    name, flags, value = argv[0], "", ""
-    words = [str(word) for word in argv[1:]]
-    while words and words[0].startswith("-") and len(words[0]) > 1 and not (numbers and words[0][1:].isdigit()):
-        word = words.pop(0)
+    letters: list[tuple[str, str]]
+    operands: int
+    wrong: tuple[str, str] | None
+    """The option that they end before, and why it is none: whoever acts on options one by one meets it last."""
+
+
+def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) -> Options:
+    """The options before the operands; with `numbers` a negative one is an operand."""
+    letters: list[tuple[str, str]] = []
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = str(argv[i])
+        if numbers and word[1:].isdigit():
+            break
+        i += 1
         if word == "--":
             break
-        for place, letter in enumerate(word[1:], 1):
-            if letter not in plain + valued:
-                return bad_option(sh, name, f"-{letter}")
-            flags += letter
-            if letter in valued:
-                value = word[place + 1 :]
-                if not value:
-                    if not words:
-                        return bad_option(sh, name, f"-{letter}", "option requires an argument")
-                    value = words.pop(0)
-                break
-    return flags, value, words
-
-
-_Options = tuple[str, str, list[str]]
+        for place, letter in enumerate(word[1:], 2):
+            if letter in plain:
+                letters.append((letter, ""))
+                continue
+            if letter not in valued:
+                return Options(letters, i, (f"-{letter}", "invalid option"))
+            value = word[place:]
+            if not value:
+                if i >= len(argv):
+                    return Options(letters, i, (f"-{letter}", "option requires an argument"))
+                value = str(argv[i])
+                i += 1
+            letters.append((letter, value))
+            break
+    return Options(letters, i, None)
 
 
 def number_of(text: str) -> int | None:

@@ -1,0 +1,101 @@
+"""`IFS= read -r line` compiled: assignments before a builtin that hardly ever waits, without the general machinery."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from ramet.shell.expand import texts
+from ramet.shell.expand.values import EXPORT
+from ramet.shell.interp.builtins import BUILTINS
+from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.variables import MISSING, Scope
+from ramet.shell.syntax.nodes import Literal, Simple, Word
+
+_QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
+"""Builtins that run nothing else, and whose assignments end with those before them."""
+_WATCHED: Final = frozenset(("PATH", "OPTIND", "POSIXLY_CORRECT"))
+"""Variables whose assignment does more than assign."""
+_FEW: Final = 64
+
+
+def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[..., Any]) -> Run | None:
+    """A closure for a plain case; None when there is anything unusual. `slow` gets the words where they are known."""
+    first = node.words[0]
+    if (
+        node.redirects
+        or not isinstance(first, Word)
+        or len(first.parts) != 1
+        or not isinstance(first.parts[0], Literal)
+    ):
+        return None
+    name = first.parts[0].text
+    if name not in _QUICK or len(node.assigns) > _FEW:
+        return None
+    plans: list[tuple[str, Callable[[Session], str]]] = []
+    for assign in node.assigns:
+        if (
+            assign.subscript is not None
+            or assign.append
+            or not isinstance(assign.value, Word)
+            or assign.name in _WATCHED
+        ):
+            return None
+        value = texts.text(assign.value, assign=True)
+        if value.wait:
+            return None
+        plans.append((assign.name, value.run))
+    line, builtin = node.line, BUILTINS[name]
+
+    def run(sh: Session) -> Result:
+        if sh.watch:
+            return drive(slow(sh, None))
+        sh.line, sh.ran = line, node
+        argv = expand(sh)
+        store = sh.store
+        values, attrs = store.values, store.attrs
+        if (
+            type(argv) is not list
+            or sh.globbing
+            or len(argv) > _FEW
+            or sh.posix
+            or name in sh.functions
+            or name in sh.disabled
+            or any(one in attrs or type(values.get(one, "")) is not str for one, _ in plans)
+        ):
+            return drive(slow(sh, argv))
+        scope = Scope(True)
+        store.scopes.append(scope)
+        try:
+            for one, text in plans:
+                found = text(sh)
+                if one not in scope:
+                    scope[one] = (values.get(one, MISSING), 0)
+                values[one] = found
+                attrs[one] = EXPORT
+            result = builtin(sh, argv)
+        except BaseException:
+            store.pop()
+            raise
+        if type(result) is not int:
+            return _rest(sh, argv, result)  # type: ignore[arg-type]
+        store.pop()
+        return _settled(sh, argv, result)
+
+    return run
+
+
+async def _rest(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
+    try:
+        result = await pending
+    finally:
+        sh.store.pop()
+    return _settled(sh, argv, result)
+
+
+def _settled(sh: Session, argv: list[str], status: int) -> int:
+    sh.last_arg = argv[-1]
+    sh.pipes = None
+    sh.status = status
+    return status
