@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramet.core.paths import encode
 from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Readonly, ShellError, Slip
 from ramet.shell.expand.values import (
@@ -30,9 +28,8 @@ from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items
 from ramet.shell.interp.builtins.listing import (
     declaration_line,
     every_name,
-    is_large,
-    write_large,
     write_settings,
+    write_variables,
 )
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
@@ -525,24 +522,18 @@ def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignW
 async def _show_locals(sh: Session) -> int:
     scope = sh.store.scopes[sh.store._own_depth()]
     names = await in_order((name for name in scope if name not in scope.temps), len(scope), sh.budget)
-    return await _show_some(sh, "local", names, silent=True)
+    return await write_variables(sh, "local", names, declaration_line)
 
 
 def _show(sh: Session, request: _Request) -> Result:
     if not request.words:
         return drive(_show_all(sh, request))
-    if len(request.words) > MANY or any(is_large(sh, name) for name in request.words):
-        return drive(_show_some(sh, request.command, request.words))
-    status = 0
-    lines: list[str] = []
-    for name in map(str, request.words):
-        line = declaration_line(sh, name)
-        if line is None:
-            status = sh.error(f"{request.command}: {name}: not found")
-        else:
-            lines.append(line + "\n")
-    written = sh.out(encode("".join(lines)), request.command)
-    return status or written
+    missing = partial(_not_found, sh, request.command)
+    return drive(write_variables(sh, request.command, request.words, declaration_line, missing))
+
+
+def _not_found(sh: Session, command: str, name: str) -> int:
+    return sh.error(f"{command}: {name}: not found")
 
 
 async def _show_all(sh: Session, request: _Request) -> int:
@@ -554,32 +545,7 @@ async def _show_all(sh: Session, request: _Request) -> int:
     if request.array:
         kind = Assoc if request.array == "A" else Indexed
         names = [name for name in names if type(sh.store.array(name)) is kind]
-    return await _show_some(sh, request.command, names)
-
-
-async def _show_some(sh: Session, command: str, names: Sequence[str], silent: bool = False) -> int:
-    """Variables, however many and however large; of what there is none is told unless `silent`."""
-    status = 0
-    for start in range(0, len(names), MANY):
-        lines: list[str] = []
-        for name in map(str, names[start : start + MANY]):
-            show = partial(declaration_line, sh, name)
-            large = is_large(sh, name)
-            line = await aside(sh, show) if large else show()
-            if line is None:
-                status = status if silent else sh.error(f"{command}: {name}: not found")
-                continue
-            if not large:
-                lines.append(line + "\n")
-            elif await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
-                return 1
-            else:
-                lines = []
-        written = sh.out(encode("".join(lines)), command) if lines else 0
-        if written if isinstance(written, int) else await written:
-            return 1
-        await turn(sh)
-    return status
+    return await write_variables(sh, request.command, names, declaration_line)
 
 
 _FUNCTION_BITS: Final = READONLY | TRACE | EXPORT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Final
@@ -30,6 +31,9 @@ _UNLISTED: Final = frozenset(
     )
 )
 _LARGE_ARRAY: Final = 5000
+
+LineOf = Callable[[Session, str], str | None]
+"""How a variable is shown; None for one that is not."""
 
 
 def is_large(sh: Session, name: str) -> bool:
@@ -88,31 +92,40 @@ async def every_name(sh: Session) -> list[str]:
 
 async def write_settings(sh: Session, command: str, functions: bool = True) -> int:
     """`name=value` of all variables, and the functions."""
-    names = await every_name(sh)
-    for start in range(0, len(names), MANY):
-        lines: list[str] = []
-        for name in names[start : start + MANY]:
-            show = partial(setting_line, sh, name)
-            large = is_large(sh, name)
-            line = await aside(sh, show) if large else show()
-            if line is None:
-                continue
-            if not large:
-                lines.append(line + "\n")
-            elif await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
-                return 1
-            else:
-                lines = []
-        written = sh.out(encode("".join(lines)), command)
-        if written if isinstance(written, int) else await written:
-            return 1
-        await turn(sh)
+    if await write_variables(sh, command, await every_name(sh), setting_line):
+        return 1
     if not functions:
         return 0
     names = await in_order(sh.functions, len(sh.functions), sh.budget)
     shown = (f"{function_text(sh.functions[name].node)}\n" for name in names)
     written = write_lines(sh, shown, len(names), command)
     return written if isinstance(written, int) else await written
+
+
+async def write_variables(
+    sh: Session, command: str, names: Sequence[str], line_of: LineOf, missing: Callable[[str], int] | None = None
+) -> int:
+    """The lines of variables, however many and however large; `missing` says what it makes of one that has none."""
+    status = 0
+    for start in range(0, len(names), MANY):
+        lines: list[str] = []
+        for name in map(str, names[start : start + MANY]):
+            show = partial(line_of, sh, name)
+            large = is_large(sh, name)
+            line = await aside(sh, show) if large else show()
+            if line is None:
+                status = status if missing is None else missing(name)
+            elif not large:
+                lines.append(line + "\n")
+            elif await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
+                return 1
+            else:
+                lines = []
+        written = sh.out(encode("".join(lines)), command) if lines else 0
+        if written if isinstance(written, int) else await written:
+            return 1
+        await turn(sh)
+    return status
 
 
 async def write_large(sh: Session, text: str, command: str, end: str = "") -> int:
