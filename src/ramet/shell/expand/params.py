@@ -16,7 +16,7 @@ from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.growing import Span
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
-from ramet.shell.syntax.nodes import Param, Word
+from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 
 
@@ -266,7 +266,7 @@ def _operator(node: Param) -> Apply | None:
     if op[0] == "/":
         return _replace(op)
     if op[0] in "^,~":
-        return _case(op)
+        return _case(node)
     if op == ":":
         return _slice(node)
     if op[0] == "@":
@@ -311,11 +311,18 @@ def _replace(op: str) -> Apply:
     return apply
 
 
-def _case(op: str) -> Apply:
+def _case(node: Param) -> Apply:
+    op = node.op
+    quoted = any(
+        isinstance(part, SingleQuoted | AnsiQuoted | DoubleQuoted) for word in node.args for part in word.parts
+    )
+
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         matches: Callable[[str], bool] | None = None
+        if quoted and not args[0]:
+            return found  # a pattern that is empty, unlike none, matches no character
         if args and args[0]:
-            matches = compile_pattern(args[0], host.shopt("extglob")).matches
+            matches = compile_pattern(args[0], True).matches  # extended without being asked
 
         return each(found, lambda value: transform.change_case(value, op, matches))
 

@@ -132,11 +132,11 @@ class Reading:
             if recorder is not None:
                 recorder.say()
                 self._text = parser.text
-        for number, message in parser.warnings:
-            sh.line = number
-            sh.complain(message)
-            self._plain = False  # to be said again whenever the text runs
-        parser.warnings.clear()
+            for number, message in parser.warnings:
+                sh.line = number
+                sh.complain(message)
+                self._plain = False  # to be said again whenever the text runs
+            parser.warnings.clear()
         self._show(parser, script is None)
         if script is not None:
             self._add(script, parser)

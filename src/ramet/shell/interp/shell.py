@@ -261,8 +261,11 @@ class Shell:
                     result = self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
-                    if failure.fatal:
-                        leaves = top or strict or (sh.errexit and not sh.ignore)
+                    ends = (failure.inner and not sh.interactive) or (
+                        sh.sub_level > 0 and not top and not failure.fatal
+                    )
+                    if failure.fatal or ends:
+                        leaves = top or strict or ends or (sh.errexit and not sh.ignore)
                         return self.leave(sh, result) if leaves else result
                     continue
                 if script is None:
@@ -343,6 +346,11 @@ class Shell:
         kept = top and ((failure.status is None and not strict) or (failure.lenient and sh.status))
         if not kept:
             sh.status = failure.status or 2
+        if failure.inner and not sh.interactive:
+            if sh.origin == "environment" and not sh.sub_level:
+                sh.status = 127
+            elif not top or not sh.status:
+                sh.status = 1
         return sh.status
 
     def text_runner(self, text: str) -> Run:

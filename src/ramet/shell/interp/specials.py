@@ -93,6 +93,10 @@ def _set_line(sh: Session, value: str) -> None:
     sh.line = int(value) if value.isdigit() else 0
 
 
+def _set_last(sh: Session, value: str) -> None:
+    sh.last_arg = value
+
+
 def _ignored(sh: Session, value: str) -> None:
     """Assignments to these have no effect."""
 
@@ -118,6 +122,7 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "BASH_ARGC": (lambda sh: [str(len(level)) for level in _arguments(sh)], _ignored),
     "BASH_ARGV": (lambda sh: [word for level in _arguments(sh) for word in reversed(level)], _ignored),
     "HISTCMD": (lambda sh: str(_command_number(sh)), _ignored),
+    "_": (lambda sh: sh.last_arg, _set_last),
 }
 
 

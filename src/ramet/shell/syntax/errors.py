@@ -12,6 +12,7 @@ class SyntaxFailure(Exception):
     ``status`` is that of the failed command; None means that ``$?`` stays what it was, which is what bash does for an
     error inside ``[[ ]]`` (``eval`` makes it 2). ``fatal`` is False where bash goes on with the next line: an error
     inside ``a=(...)``. Otherwise a shell that is not interactive stops. ``lenient``: a ``$?`` that is not 0 stays too.
+    ``inner``: the error is in a substitution, which ends the shell also where its text is only evaluated.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class SyntaxFailure(Exception):
         self.status = status
         self.fatal = fatal
         self.lenient = lenient
+        self.inner = False
         self.more: list[tuple[int, str]] = []
         """What the constructs around this one say to it, with their lines."""
 

@@ -172,11 +172,15 @@ class Parser(CompoundReader):
         aliases, self.aliases = self.aliases, {}  # they take part when the substitution runs
         self.deeper()
         self.peek()
-        body = self._list(empty_allowed=True)
-        if self.kind == EOF:
-            raise self.missing(")", None)
-        if self.kind != OPERATOR or self.raw != ")":
-            self.unexpected()
+        try:
+            body = self._list(empty_allowed=True)
+            if self.kind != OPERATOR or self.raw != ")":
+                self.unexpected()
+        except SyntaxFailure as failure:
+            if failure.message.endswith("unexpected end of file"):
+                raise self.missing(")", None) from None
+            failure.inner = failure.fatal and not failure.message.startswith("unexpected EOF")
+            raise
         self.pos = self.stop
         if self._pending:
             self._documents()

@@ -20,6 +20,7 @@ from ramet.shell.syntax.modes import (
     DOCUMENT,
     DOCUMENT_ARGUMENT,
     DOUBLE,
+    DOUBLE_IN_ARGUMENT,
     EXTGLOB,
     NESTED_EXTGLOB,
     NESTED_REGEX,
@@ -66,7 +67,6 @@ _BRACKET = re.compile(r"[\[\]]").finditer
 _BACKTICK_RUN = re.compile(r"[^`\\]+").match
 _UNTICK = re.compile(r"\\([$`\\])")
 _UNTICK_QUOTED = re.compile(r'\\([$`\\"])')
-_PAIRED = re.compile(r"\\.|'[^']*'", re.DOTALL)
 _PATTERN_OPS = ("##", "#", "%%", "%", "^^", "^", ",,", ",", "~~", "~")
 _VALUE_OPS = (":-", ":=", ":?", ":+", "-", "=", "?", "+")
 _TRANSFORMS = frozenset("QUuLEPAaKk")
@@ -250,6 +250,7 @@ class WordReader(Scanner):
         parts: list[Part] = []
         plain = ""
         depth = ternary = 0
+        apart = False  # between the single quotes of "${x:-'...'}"
         active, current = run, mode
         while pos < n:
             if m := active(text, pos, n):
@@ -262,9 +263,12 @@ class WordReader(Scanner):
                 nxt = text[pos + 1 : pos + 2] if pos + 1 < n else ""
                 if nxt == "\n":
                     pos += 2
-                elif not nxt or (quoted and nxt not in mode.escapes):
+                elif not nxt or (quoted and nxt not in (mode.escapes or nxt)):
                     plain += c
                     pos += 1
+                    if nxt == "'" and mode.paired and not apart:
+                        plain += nxt
+                        pos += 1
                 else:
                     if plain:
                         parts.append(Literal(plain))
@@ -274,6 +278,10 @@ class WordReader(Scanner):
                 continue
             if c == "$":
                 found: Part | str
+                if apart and text.startswith("'", pos + 1):
+                    plain += c
+                    pos += 1
+                    continue
                 if m := USUAL_DOLLAR(text, pos, n):
                     pos, name = m.end(), m[1]
                     found = usual_param(m[2], m[3], m[4]) if name is None else Param(name, None, "value", "", (), False)
@@ -290,15 +298,25 @@ class WordReader(Scanner):
                 self.pos = pos
                 found = self._backtick(quoted)
                 pos = self.pos
-            elif c == "'" and not quoted:
+            elif c == "'":
                 end = text.find("'", pos + 1, n)
+                if quoted:
+                    if end < 0 and not apart and not self.options.posix:
+                        raise _OpenBrace if mode.document else self.missing("'", pos)
+                    apart = not apart and not self.options.posix
+                    plain += c
+                    pos += 1
+                    continue
                 if end < 0:
                     raise self.missing("'", pos)
                 found = SingleQuoted(text[pos + 1 : end])
                 pos = end + 1
             elif c == '"' and '"' not in stops:
+                if apart:
+                    pos += 1
+                    continue
                 self.pos = pos
-                found = self._double(False)
+                found = self._double(False, mode)
                 text, n, pos = self.text, self.n, self.pos
             elif c in "<>" and current.procsub and text.startswith("(", pos + 1) and pos + 1 < n:
                 self.pos = pos
@@ -308,11 +326,7 @@ class WordReader(Scanner):
                 # Brackets and stops.
                 if c == "}" and mode is BRACED_SUBSCRIPT:
                     break
-                if (
-                    c == "}"
-                    and (mode.ansi or mode is DOCUMENT_ARGUMENT)
-                    and self._in_apostrophes(mode, parts, plain, pos)
-                ):
+                if apart:
                     plain += c
                     pos += 1
                     continue
@@ -354,12 +368,12 @@ class WordReader(Scanner):
         self.pos = pos
         return tuple(parts)
 
-    def _double(self, locale: bool) -> DoubleQuoted:
+    def _double(self, locale: bool, mode: Mode) -> DoubleQuoted:
         """Reads ``"..."``; ``pos`` is on the first quote."""
         opened = self.pos
         self.pos += 1
         self.deeper()
-        parts = self._parts(DOUBLE)
+        parts = self._parts(DOUBLE_IN_ARGUMENT if mode.paired else DOUBLE)
         self.depth -= 1
         if self.pos >= self.n:
             raise self.missing('"', opened)
@@ -420,20 +434,11 @@ class WordReader(Scanner):
             return self._bracket_arith(pos, opened)
         if c == "'" and (mode.ansi or not mode.quoted):
             return self._ansi(pos)
-        if c == '"' and not mode.quoted:
+        if c == '"' and (mode.ansi or not mode.quoted):
             self.pos = pos
-            return self._double(True)
+            return self._double(True, mode)
         self.pos = pos
         return "$"
-
-    def _in_apostrophes(self, mode: Mode, parts: list[Part], plain: str, pos: int) -> bool:
-        """Is the brace at ``pos`` within single quotes? In "${x:-'...'}" these are text, and still go in pairs."""
-        before = "".join(part.text if isinstance(part, Literal) else "x" for part in parts) + plain
-        if "'" not in before or "'" not in _PAIRED.sub("", before) or self.options.posix:
-            return False
-        if self.text.find("'", pos, self.n) < 0:
-            raise _OpenBrace if mode.document else self.missing("'", pos)
-        return True
 
     def _joined_name(self, name: str, end: int) -> tuple[str, int]:
         """A name that line continuations cut in pieces."""
