@@ -303,7 +303,7 @@ def _emit_param(node: Param, mode: int) -> Emit:
                 await pending
 
         return Emit(True, waiting)
-    if node.op == ":" and node.subscript in ("@", "*"):
+    if node.op == ":" and node.subscript in ("@", "*") and mode != SPLIT:
         return Emit(False, partial(_put_slice, node.name, get, quoted))
     if mode == SPLIT:
         changed = bool(node.op)
@@ -450,5 +450,13 @@ def _emit_tildes(parts: tuple[Part, ...], assign: bool) -> list[Emit]:
         pieces = with_tildes(cut if last else (*cut, Literal("")), assign, None, assign)
         if number and not assign:
             pieces = [const(part.text)]
-        out += [_emit_text(piece, Fields.literal if piece.const is not None else Fields.quoted) for piece in pieces]
+        out += [_emit_text(piece, Fields.literal if piece.const is not None else _put_home) for piece in pieces]
     return out
+
+
+def _put_home(fields: Fields, text: str) -> None:
+    """What a tilde stands for is quoted; one that stands for nothing is text like any other, maybe of a pattern."""
+    if text.startswith("~"):
+        fields.literal(text)
+    else:
+        fields.quoted(text)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, escape
-from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, regex_escape
+from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, regex_escape
 from ramet.shell.expand.params import Found, Star, one_text, star_join
 from ramet.shell.syntax.nodes import Param
 
@@ -15,12 +15,14 @@ from ramet.shell.syntax.nodes import Param
 def joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str]:
     """How the values of `${a[@]...}` join where one text is wanted: plain ones by spaces, changed ones by IFS; keys,
     slices, replacements and changes of case by IFS only within quotes. Conditions and documents have their own ways."""
+    if quote is as_element:
+        return one_text if quoted and "*" in (node.name, node.subscript) else _by_ifs
     if quote is as_fields and "*" in (node.name, node.subscript) and node.form == "value":
         if node.op:
             return _without_empty(one_text if node.op[0] in "/^,~" else spaced)
         if node.name == "*":
             return _split_again
-    if quote in DOCUMENTS and (node.op[0] in "/^,~" if node.op else node.subscript == "*"):
+    if quote in DOCUMENTS and (node.op[0] in "/^,~" if node.op else node.subscript == "*" and node.form == "value"):
         return one_text
     if quote in DOCUMENTS or node.op == "@A":
         return spaced
@@ -36,6 +38,10 @@ _CONDITIONS: Final = (alone, escape, regex_escape)
 
 def spaced(host: Any, found: Found) -> str:
     return joined(host, " ", found) if isinstance(found, list) else one_text(host, found)
+
+
+def _by_ifs(host: Any, found: Found) -> str:
+    return joined(host, (host.store.get("IFS") or " ")[0], found) if isinstance(found, list) else one_text(host, found)
 
 
 def _split_again(host: Any, found: Found) -> str:

@@ -72,6 +72,12 @@ def alone(text: str) -> str:
     return text
 
 
+def as_element(text: str) -> str:
+    """The same for `a=([n]=...)`, where all values of arrays join by IFS, or by a space where it is empty; not so in
+    the words of operators."""
+    return text
+
+
 _SPECIAL_IN_REPLACEMENT: Final = re.compile(r"[&\\]")
 
 

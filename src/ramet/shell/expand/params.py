@@ -5,8 +5,9 @@ A getter gives text, None when unset, a list for `@` forms and a `Star` for `*` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ramet.shell.expand import transform
 from ramet.shell.expand.aside import WINDOW
@@ -302,6 +303,8 @@ def _replace(op: str) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if not args[0] and op in ("/", "//"):
             return found
+        if ("[!]" in args[0] or "[^]" in args[0]) and _mismeasured(args[0]):
+            return found
         pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
         replacement = args[1] if len(args) > 1 else ""
         ampersand = host.shopt("patsub_replacement")
@@ -309,6 +312,22 @@ def _replace(op: str) -> Apply:
         return each(found, lambda value: transform.replace(value, pattern, replacement, op, ampersand, most))
 
     return apply
+
+
+_MEASURED: Final = re.compile(
+    r"\\.?|\*|[?+@!]\(|(\[[!^]\])|\[(?:\\.|[^\\])(?:\\.|\[:[^]]*:\]|\[\..*?\.\]|\[=.*?=\]|[^]\\])*+\]|.", re.DOTALL
+).finditer
+
+
+def _mismeasured(pattern: str) -> bool:
+    """Whether bash is wrong about how long a text is that the pattern can match, and so never finds one: it measures
+    `[!]a]` as `[!]` and two characters more. Of patterns whose texts have no fixed length it knows nothing."""
+    wrong = False
+    for found in _MEASURED(pattern):
+        if found[0] == "*" or (found[0][0] != "\\" and found[0].endswith("(") and len(found[0]) == 2):
+            return False
+        wrong = wrong or found[1] is not None
+    return wrong
 
 
 def _case(node: Param) -> Apply:

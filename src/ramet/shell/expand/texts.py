@@ -20,7 +20,7 @@ from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.growing import Parts
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
-from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_escape
+from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.params import (
     Apply,
@@ -104,8 +104,13 @@ def _assigned_part(part: Part, quote: Quote) -> Text:
     if not isinstance(part, Param) or part.bad is not None or part.op not in CHOOSING:
         return part_text(part, False, quote)
     with level as station:
-        text = _choice_text(part, False, quote, assign=True)
+        text = _choice_text(part, False, None if quote is as_element else quote, assign=True)
     return _stationed(text) if station else text
+
+
+def element(word: Word) -> Text:
+    """The value of an element in a compound assignment."""
+    return text(word, quote=as_element, assign=True)
 
 
 def document(word: Word) -> Text:
@@ -122,7 +127,7 @@ ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 def bare(word: Word) -> Text:
     """A word as one text in which tildes are text as well."""
-    return concat([part_text(part, False, None) for part in word.parts])
+    return concat([part_text(part, False, alone) for part in word.parts])
 
 
 def _in_condition(word: Word, quote: Quote) -> Text:

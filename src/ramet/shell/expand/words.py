@@ -126,8 +126,9 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
 
 
 def _stays_whole(parts: tuple[Part, ...]) -> bool:
-    """Whether a dollar that means nothing comes after all expansions: to bash such a word has none to split."""
-    if not any(map(_loose_dollar, parts)):
+    """Whether a dollar that means nothing comes after all expansions: to bash such a word has none to split, unless
+    there is a list of values in it."""
+    if not any(map(_loose_dollar, parts)) or _has_list(parts):
         return False
     for part in reversed(parts):
         if _loose_dollar(part):
@@ -344,6 +345,22 @@ def _rejoined(word: Word) -> Word:
 
 _NAME_REST: Final = re.compile(r"[A-Za-z0-9_]+")
 _DOLLAR_NAME: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])", re.ASCII)
+
+
+def _has_list(parts: tuple[Part, ...], quoted: bool = False) -> bool:
+    """Whether `$@` or the like is among the parts, or `$*` without quotes."""
+    for part in parts:
+        if type(part) is DoubleQuoted and _has_list(part.parts, True):
+            return True
+        if type(part) is not Param or part.form == "length":
+            continue
+        if part.name == "@" or part.subscript == "@" or (part.form == "names" and part.op == "@"):
+            return True
+        if not quoted and not part.op and (part.name == "*" or part.subscript == "*"):
+            return True
+        if part.op[-1:] in ("-", "+") and _has_list(part.args[0].parts, quoted):
+            return True
+    return False
 
 
 def _loose_dollar(part: Part) -> bool:

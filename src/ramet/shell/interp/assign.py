@@ -430,7 +430,7 @@ def _element_plan(element: ArrayElement) -> _Plan | Item:
     """An element as it always is, or how to come by it."""
     if element.subscript is None:
         return _Plan(None, False, None, words.words((texts.untilded(element.value),)))
-    key, text, spread = texts.text(element.subscript), texts.text(element.value, assign=True), _spread(element)
+    key, text, spread = texts.text(element.subscript), texts.element(element.value), _spread(element)
     if key.const is not None and text.const is not None and spread is None:
         return Item(key.const, element.append, text.const)
     return _Plan(key, element.append, text, spread)

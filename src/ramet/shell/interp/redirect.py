@@ -123,7 +123,7 @@ def _may_fail(part: Part) -> bool:
 def in_process(sh: Session, plans: list[Plan]) -> bool:
     """Whether the redirections of a program must be made where they touch nothing of this shell."""
     least = STRICTLY if sh.nounset else ALWAYS
-    return any(plan.private >= least for plan in plans)
+    return "failglob" in sh.shopts or any(plan.private >= least for plan in plans)
 
 
 _ROW = 16
