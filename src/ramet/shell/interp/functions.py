@@ -152,20 +152,24 @@ _MANY: Final = 512
 
 async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
     try:
-        result = await _left(sh, pending)
-        if sh.pending:
-            result = await _signalled(sh, result)
-        status = sh.flow_status
-        if result == EXIT:
-            await exit_within(sh)
-        elif "RETURN" in sh.traps:
-            await sh.shell.return_trap(sh)
-        if result == RETURN:
-            sh.status = result = status
-        if len(sh.store.scopes[-1]) > _MANY:
-            await _unburden(sh)
+        return await _ended(sh, await _left(sh, pending))
     finally:
         _leave(sh, frame)
+
+
+async def _ended(sh: Session, result: int) -> int:
+    """What follows the end of a body: signals and traps. RETURN still sees the status from before `return`."""
+    if sh.pending:
+        result = await _signalled(sh, result)
+    status = sh.flow_status
+    if result == EXIT:
+        await exit_within(sh)
+    elif "RETURN" in sh.traps:
+        await sh.shell.return_trap(sh)
+    if result == RETURN:
+        sh.status = result = status
+    if len(sh.store.scopes[-1]) > _MANY:
+        await _unburden(sh)
     return result
 
 
@@ -188,22 +192,10 @@ async def _signalled(sh: Session, result: int) -> int:
 
 
 async def _returned(sh: Session, frame: Frame, result: int) -> int:
-    """The RETURN trap still sees the status from before `return`."""
     try:
-        if sh.pending:
-            result = await _signalled(sh, result)
-        if result == EXIT:
-            await exit_within(sh)
-        else:
-            status = sh.flow_status
-            await sh.shell.return_trap(sh)
-            if result == RETURN:
-                sh.status = result = status
-        if len(sh.store.scopes[-1]) > _MANY:
-            await _unburden(sh)
+        return await _ended(sh, result)
     finally:
         _leave(sh, frame)
-    return result
 
 
 async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
@@ -219,13 +211,6 @@ async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
         result = function.body(sh)
         if type(result) is not int:
             result = await _left(sh, result)  # type: ignore[arg-type]
-        status = sh.flow_status
-        if result == EXIT:
-            await exit_within(sh)
-        elif "RETURN" in sh.traps:
-            await sh.shell.return_trap(sh)
-        if result == RETURN:
-            sh.status = result = status
+        return await _ended(sh, result)
     finally:
         _leave(sh, frame)
-    return result
