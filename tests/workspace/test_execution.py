@@ -84,6 +84,18 @@ def test_cancellation_is_prompt_and_raises(command: str) -> None:
     assert not too_long(act, 0.05)
 
 
+@pytest.mark.parametrize("command", ["sleep 9 &", "(sleep 9 &)", "x=$(sleep 9 > /dev/null &)", "sleep 9 & disown"])
+def test_nothing_runs_on_in_a_closed_workspace(command: str) -> None:
+    async def act() -> None:
+        ws = Workspace()
+        await ws.execute(command)
+        assert len(asyncio.all_tasks()) == 2
+        await ws.close()
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(act())
+
+
 def test_the_cancel_token_stops_and_raises_even_with_a_timeout() -> None:
     async def act() -> None:
         ws, token = Workspace(), asyncio.Event()

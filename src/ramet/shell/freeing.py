@@ -67,7 +67,7 @@ def _free_some(loop: asyncio.AbstractEventLoop) -> None:
         if getrefcount(row) > 2:  # it is more than `row` and an argument
             waiting.append(row)
         else:
-            leaving.append(list(row.values() if isinstance(row, dict) else row))
+            leaving.append(row if type(row) is list else list(row.values() if isinstance(row, dict) else row))
         del row
     end = time.perf_counter() + _SLICE
     while leaving and time.perf_counter() < end:

@@ -51,6 +51,8 @@ def test_parts_and_spans() -> None:
         ("wc -c <<< $s$s; wc -c <<X\n$s$s\nX", "36000001 36000001"),
         ("read y <<< $s; echo ${#y} ${y:0:2}; printf -v y '%s-' $s $s; echo ${#y} ${y: -2}", "18000000 1a 36000002 z-"),
         ("y=${s^^}; echo ${#y} ${y:0:2}; y=${s@Q}; echo ${#y} ${y:0:3}", "18000000 1A 18000002 '1a"),
+        ("y=${s//a/[&]}; echo ${#y} ${y:0:4}; y=${s/a/b}; echo ${#y} ${y:0:3}", "53999996 1[a] 18000000 1ba"),
+        ("y=(0 $s [5]=$s); echo ${#y[1]} ${!y[@]}; declare -p y | wc -c", "18000000 0 1 5 36000037"),
         ("readonly y; y=$s$s; echo no", ""),
     ],
 )  # fmt: skip

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet.core.limits import Budget, Cancelled
-from ramet.shell.expand import fields, pattern_text, patterns
+from ramet.shell.expand import aside as aside_module
+from ramet.shell.expand import fields, growing, pattern_text, patterns, transform
 from ramet.shell.expand.aside import aside, checkpoint
 from ramet.shell.expand.braces import count_words, expand_braces, text_blocks
 from ramet.shell.expand.fields import Fields
@@ -26,7 +27,14 @@ from ramet.shell.syntax.simple import SimpleReader
 
 WHERE: tuple[Where, ...] = ("/", "//", "/#", "/%")
 
-WINDOWS = ((patterns, "WINDOW"), (patterns, "_SUBWINDOW"), (pattern_text, "WINDOW"), (pattern_text, "_RWINDOW"))
+WINDOWS = (
+    (patterns, "WINDOW"),
+    (patterns, "_SUBWINDOW"),
+    (pattern_text, "WINDOW"),
+    (pattern_text, "_RWINDOW"),
+    (pattern_text, "_PIECES"),
+    (growing, "_SLICE"),
+)
 
 
 @pytest.fixture
@@ -40,7 +48,8 @@ def results(text: str, source: str) -> list[object]:
     found: list[object] = [pattern.matches(text), pattern.find(text, 0) if text else None]
     for longest in (False, True):
         found += [pattern.without_prefix(text, longest), pattern.without_suffix(text, longest)]
-    return found + [pattern.replace(text, where, "<\\>") for where in WHERE]
+    found += [pattern.replace(text, where, "<\\>") for where in WHERE]
+    return found + [pattern.replace(text, where, "<{}>".format) for where in WHERE]
 
 
 @given(st.text("abc", max_size=30), st.text("abc*?", min_size=1, max_size=6), st.sampled_from(["", "[ab]", "[!a]"]))
@@ -50,6 +59,18 @@ def test_windows_change_nothing(text: str, source: str, extra: str) -> None:
         for module, name in WINDOWS:
             patch.setattr(module, name, 3)
         assert results(text, source + extra) == wanted
+
+
+@given(st.text("ab\u00e9\u00df\u0130\u01c5\udcff", max_size=20), st.sampled_from(["^", "^^", ",", ",,", "~", "~~"]))
+def test_cases_of_long_texts(text: str, op: str) -> None:
+    def changed() -> list[str]:
+        return [transform.change_case(text, op, matches) for matches in (None, "b\u00e9".__contains__)]
+
+    wanted = changed()
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((transform, "WINDOW"), (aside_module, "WINDOW"), (growing, "_SLICE")):
+            patch.setattr(module, name, 3)
+        assert changed() == wanted
 
 
 def test_matches_across_windows(small_windows: None) -> None:

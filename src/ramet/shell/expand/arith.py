@@ -53,10 +53,12 @@ _NUMBERS_KEPT = 16384
 
 def plain(text: str) -> int | None:
     """The value of a text that is just a decimal number, as nearly all are; None for anything else."""
-    if text.isdecimal() and text.isascii() and len(text) < 19:
+    if len(text) >= 19:
+        return None
+    if text.isdecimal() and text.isascii():
         if text[0] != "0" or len(text) == 1:
             return int(text)
-    elif text[:1] == "-" and text[1:2] != "0" and text[1:].isdecimal() and text.isascii() and len(text) < 19:
+    elif text[:1] == "-" and text[1:2] != "0" and text[1:].isdecimal() and text.isascii():
         return int(text)
     return None
 

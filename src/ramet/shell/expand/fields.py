@@ -24,13 +24,16 @@ _ESCAPED: Final = re.compile(r"\\.", re.DOTALL).sub
 _QUOTE: Final = re.compile(r"[\\*?\[\]()|!@+^\-:]")
 
 
-def is_active(text: str) -> bool:
-    """Does unquoted text hold a pattern?"""
+def may_be_pattern(text: str) -> bool:
+    """Does text hold a pattern, if nothing in it is quoted?"""
     if len(text) > LONG and not any(char in text for char in "*?[("):
         return False
-    if ACTIVE(text) is None:
-        return False
-    return "\\" not in text or ACTIVE(_ESCAPED("x", text)) is not None
+    return ACTIVE(text) is not None
+
+
+def is_active(text: str) -> bool:
+    """Does unquoted text hold a pattern?"""
+    return may_be_pattern(text) and ("\\" not in text or ACTIVE(_ESCAPED("x", text)) is not None)
 
 
 def _all_plain(text: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 from ramet.core.paths import decode
@@ -36,6 +37,13 @@ def grown(parts: Iterable[str]) -> str:
     return text
 
 
+def spliced(text: str, start: int, stop: int, new: str = "") -> str:
+    """A text with something else in the place of a part of it."""
+    if len(text) <= _SLICE:
+        return text[:start] + new + text[stop:]
+    return grown(chain(spanned(text, 0, start), (new,), spanned(text, stop, len(text))))
+
+
 def decoded(data: bytes | bytearray) -> str:
     """Bytes of any number as text."""
     if len(data) < LARGE:
@@ -58,8 +66,13 @@ def slices(parts: Parts) -> Iterator[str]:
     """What parts make, in slices of a length that is soon copied."""
     for part in parts:
         start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, len(part))
-        for at in range(start, stop, _SLICE):
-            yield part[at : min(at + _SLICE, stop)]
+        yield from spanned(part, start, stop)
+
+
+def spanned(text: str, start: int, stop: int) -> Iterator[str]:
+    """A part of a text in slices."""
+    for at in range(start, stop, _SLICE):
+        yield text[at : min(at + _SLICE, stop)]
 
 
 _SLICE: Final = 1 << 20

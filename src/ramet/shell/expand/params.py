@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ramet.shell.expand import transform
-from ramet.shell.expand.aside import WINDOW
+from ramet.shell.expand.aside import WINDOW, apart, watched
 from ramet.shell.expand.bounds import joined, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
@@ -280,7 +280,7 @@ def each(found: Found, change: Callable[[str], str]) -> Found:
         return change(found)
     if found is None:
         return None
-    return type(found)([change(value) for value in found])
+    return type(found)([change(value) for value in (watched(found) if apart() else found)])
 
 
 def _strip(op: str) -> Apply:

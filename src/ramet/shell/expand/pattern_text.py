@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 from ramet.core.errors import LimitExceeded
 from ramet.shell.expand.aside import checkpoint
 from ramet.shell.expand.bounds import NOTABLE
+from ramet.shell.expand.growing import spanned, spliced
 from ramet.shell.expand.pattern_tokens import (
     Set,
     Token,
@@ -65,12 +66,12 @@ class Pattern:
     def without_prefix(self, text: str, longest: bool) -> str:
         """``${text#p}`` or ``${text##p}``."""
         end = self.prefix(text, longest)
-        return text[end:] if end > 0 else text
+        return spliced(text, 0, end) if end > 0 else text
 
     def without_suffix(self, text: str, longest: bool) -> str:
         """``${text%p}`` or ``${text%%p}``."""
         begin = self.suffix(text, longest)
-        return text[:begin] if begin >= 0 else text
+        return spliced(text, begin, len(text)) if begin >= 0 else text
 
     def replace(self, text: str, where: Where, replacement: str | Callable[[str], str], most: int = sys.maxsize) -> str:
         """``${text/p/r}`` and its kin, of at most so many characters; a callable gets what was matched."""
@@ -78,23 +79,39 @@ class Pattern:
             return _filled(replacement, "") if (self.starred or where == "/%") and self.matches("") else text
         if where == "/#":
             end = self.prefix(text, True)
-            return text if end < 0 else _filled(replacement, text[:end]) + text[end:]
+            return text if end < 0 else spliced(text, 0, end, _filled(replacement, text[:end]))
         if where == "/%":
             begin = self.suffix(text, True)
-            return text if begin < 0 else text[:begin] + _filled(replacement, text[begin:])
+            return text if begin < 0 else spliced(text, begin, len(text), _filled(replacement, text[begin:]))
         if self.literal == "":
             return text
-        if self.literal is not None and not self.nocase and isinstance(replacement, str):
-            grows = (len(replacement) - len(self.literal)) * (text.count(self.literal) if where == "//" else 1)
+        if self.literal is not None and not self.nocase:
+            new = _filled(replacement, self.literal)
+            if where == "//" and len(text) > WINDOW:
+                return _replace_windows(text, self.literal, new, most)
+            grows = (len(new) - len(self.literal)) * (text.count(self.literal) if where == "//" else 1)
             _bounded(len(text) + grows, most)
-            if len(text) > WINDOW and where == "//":
-                return _replace_windows(text, self.literal, replacement)
-            return text.replace(self.literal, replacement, 1 if where == "/" else -1)
+            if where == "//":
+                return text.replace(self.literal, new)
+        if where == "/":
+            found = self.find(text, 0)
+            if found is None or found[0] >= len(text):
+                return text
+            begin, end = found
+            new = _filled(replacement, text[begin:end])
+            _bounded(len(text) + len(new) - (end - begin), most)
+            return spliced(text, begin, end, new)
+        return self._replace_all(text, replacement, most)
+
+    def _replace_all(self, text: str, replacement: str | Callable[[str], str], most: int) -> str:
+        done = ""
         out: list[str] = []
         pos, n, size = 0, len(text), 0
         while pos < n:
-            if not len(out) & 255:
+            if len(out) > _PIECES:
                 checkpoint()
+                done += "".join(out)
+                out.clear()
             found = self.find(text, pos)
             if found is None:
                 break
@@ -106,17 +123,19 @@ class Pattern:
             size += len(out[-1])
             _bounded(size, most)
             if end == begin:
-                if where == "//":
-                    out.append(text[begin])
-                else:
-                    pos = end
-                    break
+                out.append(text[begin])
                 end += 1
             pos = end
-            if where == "/":
-                break
-        out.append(text[pos:])
-        return "".join(out)
+        if pos == 0:
+            return text
+        done += "".join(out)
+        for part in spanned(text, pos, n):
+            done += part
+        return done
+
+
+_PIECES: Final = 1024
+"""Pieces of a text that are put together at once."""
 
 
 def _bounded(size: int, most: int) -> None:
@@ -124,19 +143,31 @@ def _bounded(size: int, most: int) -> None:
         raise LimitExceeded("string_bytes", most)
 
 
-def _replace_windows(text: str, old: str, new: str) -> str:
+def _replace_windows(text: str, old: str, new: str, most: int) -> str:
     """`text.replace`, a window at a time; what could begin a match that crosses the border is carried over."""
-    out: list[str] = []
-    carry = ""
-    for start in range(0, len(text), WINDOW):
+    done, carry = "", ""
+    step = max(WINDOW >> 4, 2 * len(old))
+    for start in range(0, len(text), step):
         checkpoint()
-        pieces = (carry + text[start : start + WINDOW]).split(old)
+        pieces = (carry + text[start : start + step]).split(old)
         tail = pieces[-1]
         cut = max(0, len(tail) - len(old) + 1)
         pieces[-1], carry = tail[:cut], tail[cut:]
-        out.append(new.join(pieces))
-    out.append(carry)
-    return "".join(out)
+        _bounded(len(done) + len(new) * (len(pieces) - 1), most)
+        done += new.join(pieces)
+    done += carry
+    return done
+
+
+def _find(text: str, part: str, pos: int) -> int:
+    """`text.find`, a window at a time."""
+    while len(text) - pos > WINDOW + len(part):
+        at = text.find(part, pos, pos + WINDOW + len(part))
+        if at >= 0:
+            return at
+        pos += WINDOW
+        checkpoint()
+    return text.find(part, pos)
 
 
 def _filled(replacement: str | Callable[[str], str], matched: str) -> str:
@@ -163,7 +194,7 @@ class TextPattern(Pattern):
         return len(text) - len(self.text) if text.endswith(self.text) else -1
 
     def find(self, text: str, pos: int) -> tuple[int, int] | None:
-        at = text.find(self.text, pos)
+        at = _find(text, self.text, pos)
         return None if at < 0 else (at, at + len(self.text))
 
 

@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import WINDOW, windows
+from ramet.shell.expand.aside import WINDOW, watched, windows
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.growing import grown
+from ramet.shell.expand.growing import grown, spliced
 from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
 
 
+class _Changed(dict[int, str]):
+    """What becomes of characters, by their codes; for `str.translate`."""
+
+    def __init__(self, change: Callable[[str], str]) -> None:
+        super().__init__()
+        self._change = change
+
+    def __missing__(self, code: int) -> str:
+        self[code] = found = self._change(chr(code))
+        return found
+
+
+# Character by character as C does it: one that would become two stays as it is, or gives the first.
+_UPPER: Final = _Changed(lambda char: big if len(big := char.upper()) == 1 else char)
+_LOWER: Final = _Changed(lambda char: char.lower()[0])
+_SWAPPED: Final = _Changed(lambda char: upper(char) if char.islower() else lower(char))
+
+
 def upper(text: str) -> str:
-    """Upper case, character by character as C does it: one that would become two stays as it is."""
-    if text.isascii():
-        return text.upper() if len(text) < WINDOW else grown(part.upper() for part in windows(text))
-    return "".join([big if len(big := char.upper()) == 1 else char for char in text])
+    if len(text) > WINDOW:
+        return grown(map(upper, windows(text)))
+    return text.upper() if text.isascii() else text.translate(_UPPER)
 
 
 def lower(text: str) -> str:
-    if text.isascii():
-        return text.lower() if len(text) < WINDOW else grown(part.lower() for part in windows(text))
-    return "".join([small if len(small := char.lower()) == 1 else small[0] for char in text])
+    if len(text) > WINDOW:
+        return grown(map(lower, windows(text)))
+    return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
 def swapped(text: str) -> str:
-    if text.isascii():
-        return text.swapcase()
-    return "".join([upper(char) if char.islower() else lower(char) for char in text])
+    if len(text) > WINDOW:
+        return grown(map(swapped, windows(text)))
+    return text.swapcase() if text.isascii() else text.translate(_SWAPPED)
 
 
 def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> str:
     """`^ ^^ , ,, ~ ~~`; without a pattern every character qualifies."""
-    if len(op) == 2 and matches is None:
-        return upper(value) if op == "^^" else lower(value) if op == ",," else swapped(value)
     change = upper if op[0] == "^" else lower if op[0] == "," else swapped
     if len(op) == 1:
         if not value or (matches is not None and not matches(value[0])):
             return value
-        return change(value[0]) + value[1:]
-    return "".join([change(char) if matches is None or matches(char) else char for char in value])
+        return spliced(value, 0, 1, change(value[0]))
+    if matches is None:
+        return change(value)
+    table = _Changed(lambda char: change(char) if matches(char) else char)
+    return grown(part.translate(table) for part in windows(value))
 
 
 def substring(value: str, offset: int, length: int | None) -> str:
@@ -166,9 +184,9 @@ def element_declaration(store: Any, name: str, value: str | None) -> str | None:
 def array_text(array: Indexed | Assoc) -> str:
     """`([0]="a" [1]="b")` as `declare -p` writes it."""
     if isinstance(array, Assoc):
-        inner = " ".join(f"[{key_text(key)}]={quote.double(value)}" for key, value in array.pairs())
+        inner = " ".join(f"[{key_text(key)}]={quote.double(value)}" for key, value in watched(array.pairs()))
         return f"({inner} )" if inner else "()"
-    return "(" + " ".join(f"[{index}]={quote.double(value)}" for index, value in array.pairs()) + ")"
+    return "(" + " ".join(f"[{index}]={quote.double(value)}" for index, value in watched(array.pairs())) + ")"
 
 
 def key_text(key: str) -> str:
@@ -185,9 +203,9 @@ def key_text(key: str) -> str:
 def pairs_text(array: Indexed | Assoc) -> str:
     """`${a[@]@K}`."""
     if isinstance(array, Assoc):
-        text = " ".join(f"{key_text(key)} {quote.double(value)}" for key, value in array.pairs())
+        text = " ".join(f"{key_text(key)} {quote.double(value)}" for key, value in watched(array.pairs()))
         return text + " " if text else ""
-    return " ".join(f"{index} {quote.double(value)}" for index, value in array.pairs())
+    return " ".join(f"{index} {quote.double(value)}" for index, value in watched(array.pairs()))
 
 
 def simple_transform(op: str, value: str) -> str:
@@ -197,7 +215,7 @@ def simple_transform(op: str, value: str) -> str:
     if op == "@U":
         return upper(value)
     if op == "@u":
-        return upper(value[:1]) + value[1:]
+        return spliced(value, 0, 1, upper(value[:1]))
     if op == "@L":
         return lower(value)
     if op == "@E":

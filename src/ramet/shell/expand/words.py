@@ -16,8 +16,7 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
-from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for
+from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for, may_be_pattern
 from ramet.shell.expand.texts import (
     concat,
     is_plain,
@@ -61,7 +60,7 @@ def one_field(parts: tuple[Part, ...]) -> bool:
             bare.append("x")
         else:
             return False
-    return IS_PATTERN(bare[0] if len(bare) == 1 else "".join(bare)) is None
+    return not may_be_pattern(bare[0] if len(bare) == 1 else "".join(bare))
 
 
 def _single_variable(parts: tuple[Part, ...]) -> str | None:

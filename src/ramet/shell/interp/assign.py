@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
 from ramet.shell.expand import texts, words
-from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
+from ramet.shell.expand.aside import LONG_SOURCE, aside, watched
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.growing import Parts, put_together
@@ -395,13 +395,15 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
             key, add, text, fields = plan
             found: list[str] = []
             if fields is not None:
-                found = await fields.run(sh) if fields.wait else fields.run(sh)
+                found = await words.fields_of(fields, sh)
                 if sh.globbing:
                     found = await sh.shell.globbed(sh, found)
             if key is None:
-                items += [Item(None, False, value) for value in found]
-                if len(items) > sh.budget.limits.expansion_words:
+                if len(items) + len(found) > sh.budget.limits.expansion_words:
                     raise sh.budget.exceeded("expansion_words")
+                for start in range(0, len(found), _BLOCK):
+                    items += [Item(None, False, value) for value in found[start : start + _BLOCK]]
+                    await sh.budget.breathe()
             elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
                 items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), tuple(found)))
@@ -429,7 +431,7 @@ class _Plan(NamedTuple):
 def _element_plan(element: ArrayElement) -> _Plan | Item:
     """An element as it always is, or how to come by it."""
     if element.subscript is None:
-        return _Plan(None, False, None, words.words((texts.untilded(element.value),)))
+        return _Plan(None, False, None, words.words((texts.untilded(element.value),), patient=True))
     key, text, spread = texts.text(element.subscript), texts.element(element.value), _spread(element)
     if key.const is not None and text.const is not None and spread is None:
         return Item(key.const, element.append, text.const)
@@ -446,14 +448,6 @@ async def assign_all(sh: Session, name: str, items: Sequence[Item], append: bool
         await aside(sh, lambda: assign_items(sh, name, items, append))
     else:
         assign_items(sh, name, items, append)
-
-
-def _looking_up(items: Iterable[Item]) -> Iterator[Item]:
-    """The same items; if nobody wants them any more they end."""
-    for number, item in enumerate(items):
-        if not number & 255:
-            checkpoint()
-        yield item
 
 
 def _spread(element: ArrayElement) -> words.Words | None:
@@ -492,7 +486,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
     else:
         index = array.top
         store.values[name] = array
-        for item in _looking_up(items):
+        for item in watched(items):
             if item.spread:
                 for word in item.spread:
                     array.set(index, word if plain else store.transform(name, word))
@@ -523,7 +517,7 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     array.blank = False
     loose = items and items[0].key is None
     pending: Item | None = None
-    for item in _looking_up(items):
+    for item in watched(items):
         if item.key == "" and not loose:
             sh.complain(f"{item.written}: bad array subscript")
         elif item.key is not None and not loose:

@@ -253,12 +253,12 @@ class Jobs:
         }
 
     async def end(self) -> None:
-        """Kill every job and wait until they are gone."""
-        ending = [*self.loose, *(job.process for job in self.jobs if job.running)]
+        """Kill every job, also those that shells within this one have left behind, and wait until they are gone."""
+        ending = list(self.shell.processes.values())
+        for process in ending:
+            process.killed = process.killed or 9
         for job in self.jobs:
             job.notified = True
-            if job.running:
-                job.process.killed = job.process.killed or 9
         # A few at a time: the last steps of thousands of processes would fill a turn of the loop.
         for start in range(0, len(ending), _AT_ONCE):
             batch = [process.task for process in ending[start : start + _AT_ONCE]]

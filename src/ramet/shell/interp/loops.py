@@ -252,7 +252,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
 
 
 def compile_select(node: Select, body: Run) -> Run:
-    fields = words.words(node.words) if node.words is not None else None
+    fields = words.words(node.words, patient=True) if node.words is not None else None
 
     async def loop(sh: Session) -> int:
         sh.line, sh.ran = node.line, node
@@ -261,7 +261,7 @@ def compile_select(node: Select, body: Run) -> Run:
         if fields is None:
             items = sh.params
         else:
-            items = await fields.run(sh) if fields.wait else fields.run(sh)
+            items = await words.fields_of(fields, sh)
             if sh.globbing:
                 items = await sh.shell.globbed(sh, items)
         if not items:

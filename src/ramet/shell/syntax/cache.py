@@ -64,7 +64,7 @@ def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
 
 def recall(text: str, options: Options) -> Known | None:
     """The lines of a text that was read before with these options and without aliases."""
-    return _scripts.get((text, options))
+    return _scripts.get((text, options)) if len(text) <= LONGEST else None
 
 
 def remember(text: str, options: Options, known: Known) -> None:

@@ -39,8 +39,10 @@ LineOf = Callable[[Session, str], str | None]
 def is_large(sh: Session, name: str) -> bool:
     """Whether writing a variable takes long enough to be done aside."""
     value = sh.vars.get(name)
-    return (
-        len(value) > LARGE if type(value) is str else isinstance(value, Indexed | Assoc) and len(value) > _LARGE_ARRAY
+    if type(value) is str:
+        return len(value) > LARGE
+    return isinstance(value, Indexed | Assoc) and (
+        len(value) > _LARGE_ARRAY or any(len(text) > LARGE for _, text in value.pairs())
     )
 
 
