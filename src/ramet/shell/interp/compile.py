@@ -608,8 +608,14 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 
 
 def _background(statement: nodes.Statement) -> Run:
-    run = _apart(statement.node)
     node = statement.node
+    if isinstance(node, nodes.Pipeline) and node.negated and node.stages:
+        # Nobody turns around what a job ends with.
+        alone = len(node.stages) == 1 and not node.timed
+        job = node.stages[0] if alone else nodes.Pipeline(node.stages, False, node.timed, node.merge, node.line)
+        run = _apart(job)
+    else:
+        run = _apart(node)
     if isinstance(node, nodes.Cond | nodes.ArithCommand):
         run = _checked(run, node)  # other commands end with the process that was made for them
     text: list[str] = []

@@ -109,6 +109,8 @@ def compile_for(node: For, body: Run) -> Run:
                         _put_reference(sh, name, str(item))
                     except Readonly as error:
                         status = sh.error(error.message)
+                        if sh.posix:
+                            return sh.shell.leave(sh, status)
                         break
                 else:
                     old = sh.vars.get(name)

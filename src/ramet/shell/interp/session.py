@@ -63,6 +63,7 @@ class Frame:
         "name",
         "options",
         "params",
+        "replaced",
         "scope",
         "source",
         "special",
@@ -74,8 +75,9 @@ class Frame:
         self.params, self.loops, self.function = params, loops, function
         self.options: tuple[set[str], set[str]] | None = None
         self.scope = True
-        self.special = self.trapped = False
-        """Something is to be done after the call; an ERR trap was set in it where there had been none."""
+        self.special = self.trapped = self.replaced = False
+        """Something is to be done after the call; an ERR trap was set in it where there had been none; it has given
+        itself other parameters."""
 
 
 class Session:

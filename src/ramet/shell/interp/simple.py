@@ -13,7 +13,7 @@ from typing import Any, Final
 from ramet.shell.expand import words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
-from ramet.shell.expand.errors import Discard, Readonly, ShellError
+from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
 from ramet.shell.expand.values import EXPORT, Assoc, Indexed, NameRef
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, compile_before_command, put, set_item
@@ -28,7 +28,7 @@ from ramet.shell.interp.prefixed import compile_prefixed
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.tracing import trace_patiently, trace_value
+from ramet.shell.interp.tracing import trace_array, trace_patiently, trace_value
 from ramet.shell.interp.traps import announce, before_command, child_died
 from ramet.shell.interp.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
@@ -161,10 +161,30 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
             if fields is not None:
                 out += await fields.run(sh) if fields.wait else fields.run(sh)
             elif assign is not None:
-                out.append(await assign.word(sh) if assign.wait else assign.word(sh))
+                word = await assign.word(sh) if assign.wait else assign.word(sh)
+                more = place + 1 < len(plans)
+                out.append(await _declared(sh, out, word) if more and word.items is not None else word)
         return out
 
     return True, waiting
+
+
+async def _declared(sh: Session, before: list[str], word: AssignWord) -> str:
+    """`local a=(1 2) b=("${a[@]}")`: an array is declared before the words that follow it are expanded."""
+    builtin = before[0] if before else ""
+    options = [one for one in before[1:] if one[:1] in "-+" and not isinstance(one, AssignWord)]
+    usual = set("".join(options)) <= _USUAL and not (builtin == "local" and not sh.frames)
+    if builtin not in (*_DECLARING, "local") or builtin in sh.functions or not usual:
+        return word
+    if sh.xtrace:
+        await trace_array(sh, word)
+    result = BUILTINS[builtin](sh, [builtin, *options, word])
+    status = result if isinstance(result, int) else await result
+    return word if status else word.name
+
+
+_USUAL: Final = frozenset("-+aAgiIlnrtuxc")
+"""Options that declare."""
 
 
 _KEYED: Final = re.compile(r"-[a-zA-Z]*A").match
@@ -486,6 +506,8 @@ async def _with_assignments(
             try:
                 store.writable(assign.name)
             except Readonly as error:
+                if sh.errexit:
+                    raise Fatal(error.message) from None
                 if sh.posix:
                     raise Discard(error.message) from None
                 sh.complain(error.message)

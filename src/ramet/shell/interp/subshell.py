@@ -40,8 +40,8 @@ def report(sh: Session, error: Exception) -> int:
         return 1
     sh.complain_once(error)
     if isinstance(error, Fatal | Unbound):
-        # What ends a shell ends `bash -c` with 127, any other shell with 1.
-        return 127 if sh.origin == "environment" and not (sh.sub_level or sh.interactive) else 1
+        # What ends a shell ends `bash -c` with 127, any other shell, and one with `set -e`, with 1.
+        return 127 if sh.origin == "environment" and not (sh.sub_level or sh.interactive or sh.errexit) else 1
     return error.status if isinstance(error, ShellError) else 1
 
 

@@ -49,8 +49,7 @@ async def trace_command(sh: Session, argv: list[str]) -> None:
             await sh.budget.breathe()
         if isinstance(word, AssignWord):
             if word.items is not None:
-                inner = _items(word) if len(word.items) < _ROW else await aside(sh, partial(_items, word))
-                await trace_patiently(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
+                await trace_array(sh, word)
                 shown.append(word.name)
                 continue
             scalars.append(word)
@@ -61,6 +60,12 @@ async def trace_command(sh: Session, argv: list[str]) -> None:
             if not place % _ROW:
                 await sh.budget.breathe()
             await trace_value(sh, f"{scalar.name}{'+' if scalar.append else ''}=", scalar.value)
+
+
+async def trace_array(sh: Session, word: AssignWord) -> None:
+    """The trace of an array among the arguments of a declaration."""
+    inner = _items(word) if len(word.items or ()) < _ROW else await aside(sh, partial(_items, word))
+    await trace_patiently(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
 
 
 _ROW: Final = 256

@@ -29,7 +29,7 @@ async def change(sh: Session, word: str, physical: bool = False) -> None:
         raise fail(errno.EACCES, word)
     # A component that is not a directory must not vanish by `..`.
     if "/.." in logical:
-        await _check_components(sh, logical)
+        await _check_components(sh, logical, 0 if word.startswith("/") else len(sh.pwd))
     old = sh.pwd
     text = str(target if physical else named)
     if logical.startswith("//") and not logical.startswith("///"):
@@ -49,14 +49,17 @@ async def _walked(sh: Session, word: str) -> paths.Path:
     return here
 
 
-async def _check_components(sh: Session, logical: str) -> None:
-    here = ""
-    for part in logical.split("/"):
+async def _check_components(sh: Session, logical: str, known: int) -> None:
+    """What is `known` as the place where we are is not looked at: a way leads up even from a directory that is gone."""
+    here = logical[:known]
+    for part in logical[known:].split("/"):
         if part == "..":
-            stat = await sh.shell.fs.stat(paths.parse(here or "/"), follow=True)
-            if not stat.is_dir:
-                raise fail(errno.ENOTDIR, logical)
+            if len(here) > known:
+                stat = await sh.shell.fs.stat(paths.parse(here), follow=True)
+                if not stat.is_dir:
+                    raise fail(errno.ENOTDIR, logical)
             here = str(paths.parse(here or "/").parent)
+            known = min(known, len(here))
         elif part and part != ".":
             here = f"{here.rstrip('/')}/{part}"
 
@@ -108,8 +111,25 @@ async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
         name = sh.store.get(target) if "cdable_vars" in sh.shopts and target.isidentifier() else None
         if name:
             return await _cd(sh, name, physical, True)
+        if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
+            return _lost(sh, target)
         return sh.error(f"cd: {target}: {reason(error)}")
     return await _said(sh) if show else 0
+
+
+_GONE: Final = (
+    "error retrieving current directory: getcwd: cannot access parent directories: No such file or directory\n"
+)
+
+
+def _lost(sh: Session, target: str) -> int:
+    """`cd .` in a directory that is gone: it stays the one where we are, however it is called then."""
+    sh.err(f"cd: {_GONE}")
+    old, sh.cwd = sh.pwd, paths.parse(target, sh.cwd)
+    sh.called = (sh.cwd, f"{old}/{target}")
+    put(sh, "OLDPWD", old)
+    put(sh, "PWD", sh.pwd)
+    return 0
 
 
 async def _said(sh: Session, name: str | None = None) -> int:
@@ -139,8 +159,9 @@ def pwd(sh: Session, argv: list[str]) -> Result:
 async def _physical(sh: Session) -> int:
     try:
         path = await sh.shell.fs.resolve(sh.cwd)
-    except OSError as error:
-        return sh.error(f"pwd: {reason(error)}")
+    except OSError:
+        sh.err(f"pwd: {_GONE}")
+        return 1
     written = sh.out(encode(f"{'/' if sh.pwd.startswith('//') else ''}{path}\n"), "pwd")
     return written if isinstance(written, int) else await written
 

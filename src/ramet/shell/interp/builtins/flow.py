@@ -281,7 +281,7 @@ def _show_traps(sh: Session, wanted: list[str]) -> Result:
         return 0
 
     def line(name: str) -> str:
-        shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" else name
+        shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" and not sh.posix else name
         return f"trap -- {quote.single(traps[name])} {shown}\n"
 
     if not wanted:

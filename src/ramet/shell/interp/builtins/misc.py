@@ -161,13 +161,16 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, strict=strict))
         if result == EXIT and "EXIT" in sh.traps:
             await exit_within(sh)
+    except ShellError as error:
+        sh.complain_once(error)  # it names the file
+        raise
     finally:
         sh.frames.pop()
         sh.depth -= 1
         sh.trace_level -= 1
         sh.ran = ran
         sh.line = line
-        if own is not None and sh.params is own:
+        if own is not None and not frame.replaced:
             sh.params = before
     status = sh.flow_status
     if "RETURN" in sh.traps and result != EXIT:

@@ -14,6 +14,8 @@ from ramet.shell.interp.session import Builtin, Session
 
 
 def _set_params(sh: Session, argv: list[str], start: int) -> Result:
+    if sh.frames:
+        sh.frames[-1].replaced = True
     if len(argv) > _MANY:
         return drive(_set_many(sh, argv, start))
     sh.params = [str(found) for found in argv[start:]]

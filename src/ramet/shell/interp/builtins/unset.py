@@ -76,6 +76,8 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
         store.unset(name)
         if name == "PATH":
             sh.hashed.clear()
+        elif name == "POSIXLY_CORRECT" and sh.posix:
+            sh.set_option("posix", False)
     elif not variables and word in sh.functions:
         return _unset_function(sh, word)
     return 0
