@@ -108,14 +108,6 @@ def split_string(text: str, env: Mapping[str, str]) -> list[str]:
     return words
 
 
-def _env_words(words: list[str]) -> list[str]:
-    """A lone `-` means -i and ends the options."""
-    for place, word in enumerate(words):
-        if word == "-" and all(before.startswith("-") and before != "--" for before in words[:place]):
-            return [*words[:place], "-i", "--", *words[place + 1 :]]
-    return words
-
-
 async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
     if o.split:
         operands = [*split_string(" ".join(o.split), proc.env), *operands]
@@ -131,8 +123,11 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
                 unset=o.unset + inner.unset,
                 chdir=inner.chdir or o.chdir,
             )
-    steps = ["cleaning environ"] if o.clear else []
-    variables = {} if o.clear else dict(proc.env)
+    alone = operands[:1] == ["-"]  # which means -i where the options end
+    operands = operands[alone:]
+    clear = o.clear or alone
+    steps = ["cleaning environ"] if clear else []
+    variables = {} if clear else dict(proc.env)
     for name in o.unset:
         if not name or "=" in name:
             raise UsageError(f"cannot unset {quote(name)}: Invalid argument", hint=False)
@@ -464,7 +459,6 @@ _ENV = Command(
     usage="[OPTION]... [-] [NAME=VALUE]... [COMMAND [ARG]...]",
     bad_usage=125,
     operands_first=True,
-    rewrite=_env_words,
 )
 
 COMMANDS = [

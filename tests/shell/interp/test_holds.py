@@ -30,6 +30,8 @@ SCRIPTS = {
     ),
     "a long text that goes": ("", ': "' + "a$x " * 130_000 + '"; :'),
     "brackets that never close": (f"{LONG}; x=${{x:0:500000}}; x=${{x//00000/ab*c[}}", "echo $x > /dev/null"),
+    "a long line of history": (LONG, 'history -s "$x"; history -p !! "$x" > /dev/null; history > /dev/null'),
+    "many words for env": (MANY, 'env true "${a[@]}"'),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Final
 
-from ramet.core.paths import encode
+from ramet.shell.expand.aside import WINDOW, aside
 from ramet.shell.expand.errors import Slip
 from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
+from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import write_lines
@@ -66,10 +68,8 @@ async def _listed(sh: Session, words: list[str]) -> int:
         raise Slip("history: too many arguments")
     start = max(0, len(entries) - abs(count))
     for first in range(start, len(entries), _SOME):
-        written = sh.out(encode(_lines(sh, first, min(first + _SOME, len(entries)))), "history")
-        if written if isinstance(written, int) else await written:
+        if await write_large(sh, _lines(sh, first, min(first + _SOME, len(entries))), "history"):
             return 1
-        await sh.budget.breathe()
     return 0
 
 
@@ -101,10 +101,12 @@ async def _expanded(sh: Session, words: list[str]) -> int:
         kept.added = False
     status = 0
     out: list[str] = []
+    long = any(len(entry.text) > WINDOW for entry in kept.entries)
     for word in words:
         await sh.budget.breathe()
         try:
-            found = recording.expanded(sh, word)
+            expand = partial(recording.expanded, sh, word)
+            found = await aside(sh, expand) if long or len(word) > WINDOW else expand()
         except ExpansionFailure:
             status = sh.error(f"history: {word}: history expansion failed")
         else:
