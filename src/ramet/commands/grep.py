@@ -601,11 +601,11 @@ class _Run:
 
 
 async def egrep(proc: Proc, o: GrepOptions, operands: list[str]) -> int:
-    return await grep(proc, o, operands, "E")
+    return await grep(replace(proc, argv=["grep", *proc.argv[1:]]), o, operands, "E")
 
 
 async def fgrep(proc: Proc, o: GrepOptions, operands: list[str]) -> int:
-    return await grep(proc, o, operands, "F")
+    return await grep(replace(proc, argv=["grep", *proc.argv[1:]]), o, operands, "F")
 
 
 _CLUSTER = re.compile(r"-([EFGPiywxzsvbnHhoqaIrRLlcTZUu]+)(\d+)(.*)", re.DOTALL)

@@ -18,6 +18,8 @@ LARGE = 1 << 20
 
 PART = 32 * 1024
 """What those who work on every line take at a time, so that even many short ones are done in a moment."""
+HELD = 4096
+"""How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
 
 
 class Inputs:
@@ -218,6 +220,11 @@ def parse_count(text: str, what: str, low: int = 0) -> int:
 
 
 # --------------------------------------------------------------------------------------------------------- text
+
+
+def is_unbuffered(proc: Proc) -> bool:
+    """Whether `stdbuf` asked that output does not wait."""
+    return proc.env.get("_STDBUF_O") in ("0", "L")
 
 
 def is_utf8(proc: Proc) -> bool:

@@ -231,7 +231,9 @@ async def stdbuf(proc: Proc, o: StdbufOptions, operands: list[str]) -> int:
                 parse_size(mode, "mode")
             except UsageError as error:
                 raise UsageError(str(error).replace("mode:", "mode"), status=125, hint=False) from None
-    return await proc.run(operands)
+    modes = {"_STDBUF_I": o.input, "_STDBUF_O": o.output, "_STDBUF_E": o.error}
+    asked = {name: mode for name, mode in modes.items() if mode is not None}
+    return await proc.run(operands, env={**proc.env, **asked})
 
 
 @dataclass(frozen=True, slots=True)

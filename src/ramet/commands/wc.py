@@ -67,24 +67,24 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
             return 1
     named = bool(operands) or o.files0 is not None
     total, status = Counts(), 0
-    rows: list[tuple[Counts, str | None]] = []
+    rows: list[tuple[Counts, str | None] | str] = []
+    """Counts and their names and, in between, complaints: the columns are as wide as the last file needs them."""
     sizes, odd = 0, False
     for word, problem in words:
         counts = Counts()
         if problem:
-            proc.complain(problem)
+            rows.append(problem)
             status = 1
             continue
         try:
             reader = await proc.open(word)
         except IsADirectoryError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
             status = 1
             odd = True
-            rows.append((counts, word))
+            rows += [f"{shown(word)}: {reason(error)}", (counts, word)]
             continue
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            rows.append(f"{shown(word)}: {reason(error)}")
             status = 1
             continue
         if isinstance(reader, FileStream):
@@ -103,11 +103,13 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
     width = 1 if piped or (len(words) == 1 and len(wanted) == 1) else max(len(str(sizes)), 7 if odd else 1)
     if len(words) > 1:
         rows.append((total, "total"))
-    out = []
-    for counts, name in rows:
+    for row in rows:
+        if isinstance(row, str):
+            proc.complain(row)
+            continue
+        counts, name = row
         text = " ".join(str(getattr(counts, n)).rjust(width) for n in wanted)
-        out.append(f"{text} {name}\n" if name is not None else f"{text}\n")
-    await proc.emit(encode("".join(out)))
+        await proc.emit(encode(f"{text} {name}\n" if name is not None else f"{text}\n"))
     return status
 
 

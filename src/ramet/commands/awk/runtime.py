@@ -144,7 +144,7 @@ class Runtime(State):
                 if await self._skipped(word, error):
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
-                begun = self.watches_files or "begin" in self.namespace
+                begun = self.watches_files or "begin" in self.namespace or self.NR > 0
                 raise AwkError(f"cmd. line:1: {message}" if begun else message) from None
             if await self._opened(Records(reader, self.utf8), word):
                 return True
@@ -210,7 +210,6 @@ class Runtime(State):
             self._redirects()
             self._named("<", name)
             try:
-                await self.flush_file(name)
                 reader = await self.proc.open(name)
             except OSError as error:
                 self.special["ERRNO"] = reason(error)
@@ -362,11 +361,6 @@ class Runtime(State):
         self.sinks[key] = self._numbered(made)
         return made
 
-    async def flush_file(self, name: str) -> None:
-        found = self.sinks.get((">", name))
-        if found is not None:
-            found.flush()
-
     async def close(self, name: str, end: str = "") -> float:
         """close(): the exit status of a command, 0 for a file, -1 when nothing of that name is open.
 
@@ -375,6 +369,7 @@ class Runtime(State):
         """
         if end not in ("", "to", "from"):
             raise AwkError("fatal: close: second argument must be `to' or `from'")
+        self.flush()
         sinks = [(kind, name) for kind in (">", "|", "|&") if (kind, name) in self.sinks and end != "from"]
         sources = [(kind, name) for kind in ("<", "|", "|&") if (kind, name) in self.sources and end != "to"]
         if len(sinks) + len(sources) > 1 and ("|&", name) not in sinks:

@@ -60,11 +60,15 @@ class Actions(Words):
         self.batches: list[Batch] = []
         self.files: dict[str, Writer] = {}
 
-    async def flush(self) -> None:
+    def push(self) -> None:
         if self.out:
-            data = b"".join(self.out)
+            self.proc.stdout.write(b"".join(self.out))
             self.out.clear()
-            await self.proc.emit(data)
+
+    async def flush(self) -> None:
+        self.push()
+        if self.proc.stdout.full:
+            await self.proc.stdout.drain()
 
     def print_node(self, end: bytes) -> Node:
         add = self.out.append
@@ -162,6 +166,7 @@ class Actions(Words):
             except OSError as error:
                 if error.errno == errno.ENOENT:
                     return True
+                self.push()
                 proc.complain(typographic(proc, f"cannot delete {quote(found.word)}: {reason(error)}"))
                 self.settings.status = 1
                 return False

@@ -28,6 +28,7 @@ class _Walk:
     ancestors: set[Path] = field(default_factory=set)
 
     def complain(self, word: str, error: OSError) -> None:
+        self.expression.push()
         self.proc.complain(typographic(self.proc, f"{quote(word)}: {reason(error)}"))
         self.status = 1
 
@@ -199,6 +200,7 @@ async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> Asyn
             first = above.get(await proc.fs.resolve(child.path))
             if first is not None:
                 loop = f"{quote(child.word)} is part of the same file system loop as {quote(first)}."
+                walk.expression.push()
                 proc.complain(typographic(proc, f"File system loop detected; {loop}"))
                 walk.status = 1
                 continue

@@ -34,11 +34,16 @@ class Expression:
     async def evaluate(self, found: Found) -> None:
         await self.root.run(found)
 
-    async def flush(self) -> None:
+    def push(self) -> None:
+        """What was found so far goes out before anything is said about what comes next."""
         if self.out:
-            data = b"".join(self.out)
+            self.proc.stdout.write(b"".join(self.out))
             self.out.clear()
-            await self.proc.emit(data)
+
+    async def flush(self) -> None:
+        self.push()
+        if self.proc.stdout.full:
+            await self.proc.stdout.drain()
 
     async def finish(self) -> None:
         await self.flush()

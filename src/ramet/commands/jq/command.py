@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramet.commands.declare import Command, UsageError, help_text, version_text
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import HELD, slurp
 from ramet.commands.jq import values
 from ramet.commands.jq.builtins import Halt
 from ramet.commands.jq.options import Options, options
@@ -57,10 +57,10 @@ async def _execute(state: Session, text: str) -> int:
         else:
             await state.run(run)
     except Halt as halt:
-        await state.flush()
         if halt.shown and halt.value is not None:
             shown = halt.value if isinstance(halt.value, str) else values.dumps(halt.value) + "\n"
             proc.stderr.write(shown.encode("utf-8", "replace"))
+        await state.flush()
         return halt.status
     await state.flush()
     if state.status:
@@ -102,8 +102,12 @@ async def _copy(state: Session) -> None:
         data = (
             made if isinstance(made, bytes) else ("\n".join(map(values.dumps, made)) + "\n").encode("utf-8", "replace")
         )
-        await state.proc.emit(data)
-        await state.proc.budget.breathe()
+        if len(data) < HELD:
+            state.out.append(data.decode("utf-8", "replace"))
+        else:
+            await state.flush()
+            await state.proc.emit(data)
+        await state.breathe()
         if state.parse_error is not None:
             break
     if state.parse_error is not None:

@@ -28,6 +28,7 @@ class Options:
     seq: bool = False
     help: bool = False
     version: bool = False
+    unbuffered: bool = False
     configuration: bool = False
     from_file: str | None = None
     libraries: list[str] = field(default_factory=list)
@@ -45,9 +46,9 @@ _SWITCHES = {
     "S": "sort", "sort-keys": "sort",
     "e": "exit_status", "exit-status": "exit_status", "R": "raw_input", "raw-input": "raw_input", "stream": "stream",
     "seq": "seq", "raw-output0": "nul", "stream-errors": "stream_errors", "h": "help", "help": "help",
-    "V": "version", "version": "version", "build-configuration": "configuration",
+    "V": "version", "version": "version", "unbuffered": "unbuffered", "build-configuration": "configuration",
 }  # fmt: skip
-_IGNORED = frozenset(("unbuffered", "monochrome-output", "M", "b", "binary"))
+_IGNORED = frozenset(("monochrome-output", "M", "b", "binary"))
 
 
 def options(words: list[str]) -> Options:

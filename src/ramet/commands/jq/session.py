@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import chain, islice
 from typing import Any
 
+from ramet.commands.inputs import HELD, is_unbuffered
 from ramet.commands.jq import values
 from ramet.commands.jq.apart import REPORTED, Apart
 from ramet.commands.jq.broken import broken_events
@@ -151,6 +152,7 @@ class Session:
         self.last: Json = None
         self.any_output = False
         self.out: list[str] = []
+        self.unbuffered = o.unbuffered or is_unbuffered(proc)
         self.palette = Palette.parse(proc.env.get("JQ_COLORS", "")) if o.colour else None
         self.failed_file = False
         self.modules = Modules(proc, o.libraries)
@@ -271,7 +273,6 @@ class Session:
         self.note(1, 0, exact=(self.newlines,))
         for value in sequence(b"".join(data)):
             if isinstance(value, Ignored):
-                await self.flush()
                 self.proc.stderr.write(encode(f"jq: ignoring parse error: {value}\n"))
             else:
                 yield list(tostream(value)) if self.o.stream else [value]
@@ -464,7 +465,6 @@ class Session:
                 if self.parse_error is not None and self.broken is None:
                     break
         if self.parse_error is not None:
-            await self.flush()
             self.proc.stderr.write(encode(f"jq: parse error: {self.parse_error}\n"))
             self.status = 5
 
@@ -513,15 +513,14 @@ class Session:
             for result in run(None, value):
                 self.emit(result)
                 count += 1
-                if not count & 255:
+                if self.unbuffered or not count & 255:
                     await self.breathe()
         except REPORTED as error:
-            await self.failed(error)
+            self.failed(error)
         if len(self.out) > 256:
             await self.breathe()
 
-    async def failed(self, error: Exception) -> None:
-        await self.flush()
+    def failed(self, error: Exception) -> None:
         if isinstance(error, Break):
             self.report("break")
         elif isinstance(error, RecursionError):
@@ -549,7 +548,7 @@ class Session:
                     await self.emit_parts(result)
                 elif isinstance(error, REPORTED):
                     current, host.places.index = host.places.index, result
-                    await self.failed(error)
+                    self.failed(error)
                     host.places.index = current
                 else:
                     raise error
@@ -564,7 +563,8 @@ class Session:
         self.proc.stderr.write(text.encode("utf-8", "replace"))
 
     async def breathe(self) -> None:
-        await self.flush()
+        if self.unbuffered or sum(map(len, self.out)) >= HELD:
+            await self.flush()
         await self.proc.budget.breathe()
 
     async def flush(self) -> None:

@@ -12,7 +12,7 @@ import string
 from dataclasses import dataclass, replace
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.inputs import LARGE, PART, is_utf8, slurp
+from ramet.commands.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
@@ -138,6 +138,7 @@ class _Run:
         self.temporary: Path | None = None
         self.next_word = 0
         self.in_place = o.in_place is not None
+        self.unbuffered = o.unbuffered or is_unbuffered(proc)
         self.delim = b"\0" if o.null_data else b"\n"
         self.status = 0
         self.reader: Reader | None = None
@@ -157,6 +158,10 @@ class _Run:
                 await self.by_block(change)
             else:
                 await self.by_line()
+        except ScriptError as error:
+            await self.discard()
+            self.proc.complain(str(error))
+            return error.status
         except BaseException:
             await self.discard()
             raise
@@ -195,6 +200,8 @@ class _Run:
                 continue
             try:
                 self.files[name] = Output(await self.proc.create(name), self.delim)
+                if name == "/dev/stderr":
+                    self.files[name].ahead, self.out.ahead = self.out.ahead, self.files[name]
             except OSError as error:
                 raise ScriptError(f"couldn't open file {name}: {reason(error)}", 4) from None
 
@@ -287,6 +294,7 @@ class _Run:
             self.temporary = None
 
     async def close(self) -> None:
+        self.out.flush()
         await self.finish_file()
         await self.close_sources()
         for output in self.files.values():
@@ -303,7 +311,7 @@ class _Run:
     # ------------------------------------------------------------------ whole blocks
 
     async def by_block(self, change: BlockChange) -> None:
-        proc, missing = self.proc, False
+        missing = False
         drops = self.program[0].name != "s"
         size = BLOCK if all(map(_light, self.program)) else 2 * PART
         while await self.next_file():
@@ -312,9 +320,9 @@ class _Run:
                 async for block in line_blocks(self.reader, size=size):
                     changed = change(block) if len(block) < LONG else await asyncio.to_thread(change, block)
                     if changed or not drops:
-                        await proc.emit(b"\n" + changed if missing else changed)
+                        self.out.parts.append(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
-                    await proc.budget.breathe()
+                    await self.breathe()
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
@@ -369,15 +377,12 @@ class _Run:
             self.status = self.status or stop.value
             if machine.at < len(machine.lines) or self.rest:
                 await self.after_quit(machine)
-        finally:
-            self.out.flush()
 
     def may_stop(self, machine: Machine) -> bool:
         """Nothing that is still to come can be changed: it is passed on unread, or not wanted at all."""
         return machine.at >= len(machine.lines) and not machine.separate and not self.out.missing
 
     async def pass_rest(self) -> None:
-        self.out.flush()
         if self.quiet:
             # Nobody wants what the other files hold, but whether they can be read.
             while await self.next_file():
@@ -386,16 +391,16 @@ class _Run:
         # What is left of the file at hand goes on where the lines read so far ended; another file begins a line.
         begun, unfinished = False, bool(self.rest)
         if self.rest:
-            self.proc.stdout.write(self.rest)
+            self.out.parts.append(self.rest)
             self.rest = b""
         while True:
             while self.reader is not None:
                 block = await self.reader.read(LARGE)
                 if not block:
                     break
-                await self.proc.emit(self.delim + block if begun and unfinished else block)
+                self.out.parts.append(self.delim + block if begun and unfinished else block)
                 begun, unfinished = False, not block.endswith(self.delim)
-                await self.proc.budget.breathe()
+                await self.breathe()
             if not await self.next_file():
                 return
             begun = True
@@ -409,7 +414,8 @@ class _Run:
         self.rest = b""
 
     async def breathe(self) -> None:
-        self.out.flush()
+        if not self.in_place and (self.unbuffered or sum(map(len, self.out.parts)) >= HELD):
+            self.out.flush()
         if self.proc.stdout.full:
             await self.proc.stdout.drain()
         await self.proc.budget.breathe()

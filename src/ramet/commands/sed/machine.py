@@ -6,6 +6,7 @@ It yields a `Need`; the driver fills in `lines`, or empties `queue`, and resumes
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 
@@ -242,9 +243,10 @@ class Machine:
             matcher = self._previous()
             if id(matcher) not in known:
                 highest = max((piece.group for piece in substitution.pieces), default=0)
-                if highest > matcher.groups:
+                if highest > matcher.groups and not self.posix:
                     raise ScriptError(f"{self.behind}: invalid reference \\{highest} on `s' command's RHS")
-                known[id(matcher)] = substitute.make(substitution, matcher)
+                pieces = tuple(piece for piece in substitution.pieces if piece.group <= matcher.groups)
+                known[id(matcher)] = substitute.make(replace(substitution, pieces=pieces), matcher)
             return known[id(matcher)](line)
 
         return change

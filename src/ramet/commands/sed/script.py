@@ -46,7 +46,7 @@ _EXTENSIONS = frozenset("eFvzLQTRW")
 _ONE_ADDRESS = frozenset("=aiqQrRl")
 _PLAIN = frozenset("dDgGhHnNpPxzF=")
 _TEXT_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-
+_LEAD = re.compile(r"\\+(?=\n)")
 
 _OF_CHARACTERS = re.compile(r"\\[wWsSbB<>]|\[\^|\[[:=.]|\[[^\]]*[^\x00-\x7f]")
 _CODE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|d([0-9]{1,3})|o([0-7]{1,3})|.)", re.DOTALL)
@@ -452,6 +452,7 @@ class _Parser:
         nothing = self.ends.get(self.pos) is False
         if nothing or (self.flavour.posix and self.peek() != "\\"):
             raise self.error("expected \\ after `a', `c' or `i'", self.pos + (not nothing))
+        at = -1
         if self.peek() == "\\":
             self.pos += 1
             at = self.pos
@@ -466,6 +467,12 @@ class _Parser:
                 # `a\  text` keeps its blanks.
                 self.pos = at
         out: list[str] = []
+        if self.pos == at and (lead := _LEAD.match(self.text, at)):
+            # The first backslash behind `a\` is text already: it does not keep the newline behind it.
+            self.pos = lead.end() + 1
+            out.append("\\" * (len(lead[0]) // 2) + "\n")
+            if len(lead[0]) % 2:
+                return "".join(out).encode()
         while self.pos < len(self.text):
             char = self.take()
             if char == "\n":
