@@ -179,6 +179,8 @@ def compile_node(node: nodes.Node) -> Run:
     if isinstance(node, nodes.AndOr):
         return _and_or(node)
     if isinstance(node, nodes.Pipeline):
+        if node.negated and not node.timed and len(node.stages) == 1 and getattr(node.stages[0], "redirects", None):
+            return _negated_inside(node, node.stages[0])
         return compile_pipeline(
             node, [(_apart if len(node.stages) > 1 else compile_node)(stage) for stage in node.stages]
         )
@@ -191,13 +193,29 @@ def compile_node(node: nodes.Node) -> Run:
         plans = compile_redirects(redirects)
         line = node.line
         inner = run
+        blamed = not isinstance(node, _CHECKED)
 
         def redirected(sh: Session) -> Result:
             sh.line = line
-            return drive(run_redirected(sh, plans, inner))
+            return drive(run_redirected(sh, plans, inner, blamed))
 
         return redirected
     return run
+
+
+def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
+    """`! { a; } < file`: what `!` negates is the command, not that its redirections fail."""
+    if isinstance(stage, nodes.Simple):
+        return compile_pipeline(node, [compile_node(stage)])
+    bare = type(stage)(**{name: () if name == "redirects" else getattr(stage, name) for name in stage.__slots__})
+    inner = compile_pipeline(nodes.Pipeline((bare,), True, "", (), node.line), [compile_node(bare)])
+    plans, line = compile_redirects(stage.redirects), stage.line
+
+    def redirected(sh: Session) -> Result:
+        sh.line = line
+        return drive(run_redirected(sh, plans, inner, False))
+
+    return redirected
 
 
 # ------------------------------------------------------------------------------------------------ chains and ifs

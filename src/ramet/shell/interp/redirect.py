@@ -356,20 +356,14 @@ async def keep(sh: Session, undo: Undo, lasting: bool = False) -> None:
             await _closed(old)
 
 
-async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session], Result]) -> int:
-    """Run something under redirections."""
+async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session], Result], blamed: bool) -> int:
+    """Run something under redirections; that these fail counts here where it is `blamed`, or nowhere else."""
     undo: Undo = []
     mark = len(sh.substitutions)
+    made = False
     try:
-        if not await apply(sh, plans, undo):
-            sh.status = 1
-            result: Any = 1
-            if not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-                result = failed(sh, 1)
-                if type(result) is not int:
-                    result = await result
-            return int(result)
-        result = run(sh)
+        made = await apply(sh, plans, undo)
+        result: Any = run(sh) if made else 1
         if type(result) is not int:
             result = await result
     except (ShellError, ArithFailure) as error:
@@ -379,6 +373,12 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
         good = True if not undo else await restore(sh, undo)
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark)
-    if not good and result == 0:
+    if not made:
+        sh.status = 1
+        if blamed and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+            result = failed(sh, 1)
+            if type(result) is not int:
+                result = await result
+    elif not good and result == 0:
         sh.status = result = 1
     return int(result)
