@@ -143,7 +143,7 @@ EXACT = [
     ("def f($a): a; [f(1, 2)]", "null", "[1,2,1,2]"),
     ("[last(empty)], [limit(3; repeat(. * 2))], [range(0; 3; 0)]", "1", "[null]|[2,2,2]|[]"),
     ("try from_entries catch .", '[{"key":1}]', '"Cannot use number (1) as object key"'),
-    ("@html", '"<&\'\\">"', '"&lt;&amp;&apos;&quot;&gt;"'),
+    ("@html", '"<&\'\\">"', '"&lt;&amp;&#39;&quot;&gt;"'),
     ('[match("^", "$"; "g").offset], gsub("^"; ">")', '"a\\nb"', '[0,3]|">a\\nb"'),
     ('match("(?<x>b)(c)?").captures[1]', '"ab"', '{"offset":-1,"string":null,"length":0,"name":null}'),
     ('try (error("x") // 1) catch .', "null", '"x"'),
