@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 
 import pytest
+from tests.shell_runner import run_script
 
 from ramet.backends.ram import RAMResource
 from ramet.commands.table import COMMANDS, MODULES, Lazy
@@ -203,3 +204,12 @@ def test_a_cross_mount_copy_and_move_carry_modes_and_links() -> None:
         "/other/moved/f 750 f",
         "/other/moved/l 777 l",
     ]
+
+
+@pytest.mark.parametrize(
+    "command", ["sed s/1/1/", "sed -n p", "awk '{ print }'", "jq .", "jq -c .", "grep .", "cat", "cut -c1-"]
+)
+def test_what_a_slow_source_gives_is_passed_on_while_it_goes_on(command: str) -> None:
+    turn = "echo $i >&${COPROC[1]}; read -t 20 x <&${COPROC[0]}; echo $x"
+    script = f"coproc {{ {command}; }}; for i in 1 2 3; do {turn}; done; kill $COPROC_PID"
+    assert asyncio.run(run_script(script))[0] == b"1\n2\n3\n"

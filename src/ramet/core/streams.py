@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from ramet.core.errors import LimitExceeded, fail
@@ -28,13 +29,15 @@ WHOLE = 4
 class Reader:
     """Buffered input. Subclasses give `_fill` (and `_fill_now` when they can answer without waiting)."""
 
-    __slots__ = ("_buffer", "_pos", "longest")
+    __slots__ = ("_buffer", "_pos", "idle", "longest")
     terminal: bool = False
     """Whether somebody types this (`test -t`)."""
 
     def __init__(self) -> None:
         self._buffer = b""
         self._pos = 0
+        self.idle: Callable[[], None] | None = None
+        """What is done when others have to be waited for: see `live`."""
         self.longest = DEFAULT_LIMITS.string_bytes
         """Bytes of a line: who waits for the end of one that has none would take all memory."""
 
@@ -218,6 +221,8 @@ class IteratorReader(Reader):
         self._source = source
 
     async def _fill(self) -> bytes:
+        if self.idle is not None:
+            self.idle()
         async for block in self._source:
             if block:
                 return block
@@ -359,6 +364,8 @@ class PipeReader(Reader):
     async def _fill(self) -> bytes:
         channel = self._channel
         while (block := self._fill_now()) is None:
+            if self.idle is not None:
+                self.idle()
             if channel.wake_reader is None or channel.wake_reader.done():
                 channel.wake_reader = asyncio.get_running_loop().create_future()
             # Several readers may share the pipe (subshells): all wait on the same future, one gets the block.
@@ -465,6 +472,23 @@ class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, wh
 
 
 # ------------------------------------------------------------------------------------------- working with lines
+
+
+@contextmanager
+def live(reader: Reader, flush: Callable[[], None]) -> Iterator[None]:
+    """Whoever waits for this input lets go of output that is held back: what a slow source gives is seen at once."""
+
+    def idle() -> None:
+        try:
+            flush()
+        except BrokenPipeError:
+            return  # whoever writes meets this again with the rest of its output
+
+    reader.idle = idle
+    try:
+        yield
+    finally:
+        reader.idle = None
 
 
 async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -> AsyncIterator[bytes]:

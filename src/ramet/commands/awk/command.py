@@ -27,6 +27,7 @@ from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
+from ramet.core.streams import live
 from ramet.patterns import MatchTimeout
 
 _ROOM = Room(20_000)
@@ -129,7 +130,8 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         runtime.source = name or runtime.source
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
-        return await _Run(proc, o, compiled, runtime, operands).all()
+        with live(proc.stdin, runtime.flush):
+            return await _Run(proc, o, compiled, runtime, operands).all()
     except (AwkError, MatchTimeout) as error:
         for message in (*getattr(error, "warnings", ()), str(error)):
             if name is not None:

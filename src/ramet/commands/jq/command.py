@@ -14,6 +14,7 @@ from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.streams import live
 
 _ROOM = Room(6000)
 
@@ -52,10 +53,8 @@ async def _execute(state: Session, text: str) -> int:
         proc.stderr.write(encode(f"jq: error: {message}\njq: 1 compile error\n"))
         return 3
     try:
-        if o.compact and text.strip() == "." and _copies(o):
-            await _copy(state)
-        else:
-            await state.run(run)
+        with live(proc.stdin, state.push):
+            await (_copy(state) if o.compact and text.strip() == "." and _copies(o) else state.run(run))
     except Halt as halt:
         if halt.shown and halt.value is not None:
             shown = halt.value if isinstance(halt.value, str) else values.dumps(halt.value) + "\n"

@@ -567,10 +567,15 @@ class Session:
             await self.flush()
         await self.proc.budget.breathe()
 
-    async def flush(self) -> None:
+    def push(self) -> None:
         if self.out:
-            await self.proc.emit("".join(self.out).encode("utf-8", "replace"))
+            self.proc.stdout.write("".join(self.out).encode("utf-8", "replace"))
             self.out.clear()
+
+    async def flush(self) -> None:
+        self.push()
+        if self.proc.stdout.full:
+            await self.proc.stdout.drain()
 
     async def emit_parts(self, value: Json) -> None:
         """As `emit`, for what may be long."""

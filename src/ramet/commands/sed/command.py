@@ -23,7 +23,7 @@ from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs
 from ramet.core.stat import Kind as FileKind
-from ramet.core.streams import BLOCK, Capture, Reader, line_blocks
+from ramet.core.streams import BLOCK, Capture, Reader, line_blocks, live
 from ramet.patterns import MatchTimeout
 
 _MOST_LINKS = 40
@@ -154,10 +154,8 @@ class _Run:
         if not (self.in_place or self.o.null_data or self.o.debug):
             change = block_change(self.program, self.quiet, len(self.words) > 1, self.proc.budget.check)
         try:
-            if change is not None:
-                await self.by_block(change)
-            else:
-                await self.by_line()
+            with live(self.proc.stdin, self.out.flush):
+                await (self.by_line() if change is None else self.by_block(change))
         except ScriptError as error:
             await self.discard()
             self.proc.complain(str(error))
