@@ -22,8 +22,14 @@ class _Changed(dict[int, str]):
         self._change = change
 
     def __missing__(self, code: int) -> str:
-        self[code] = found = self._change(chr(code))
+        found = self._change(chr(code))
+        if len(self) < _KEPT:
+            self[code] = found
         return found
+
+
+_KEPT: Final = 10_000
+"""Characters whose change is kept in mind."""
 
 
 # Character by character as C does it: one that would become two stays as it is, or gives the first.
