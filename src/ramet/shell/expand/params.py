@@ -348,12 +348,12 @@ def _case(node: Param) -> Apply:
     return apply
 
 
-def _numbers(host: Any, label: str, args: Sequence[str]) -> tuple[int, int | None]:
+def _numbers(host: Any, node: Param, args: Sequence[str]) -> tuple[int, int | None]:
     """The offset and the length of a slice."""
     try:
         return host.evaluate(args[0] or "0"), host.evaluate(args[1] or "0") if len(args) > 1 else None
     except Slip as error:
-        raise Slip(f"{label}: {error.message}") from None
+        raise Slip(f"{shown(node)}: {error.message}") from None
 
 
 def left_of(node: Param, value: str, host: Any, text: str) -> str | Span | None:
@@ -372,7 +372,7 @@ def left_of(node: Param, value: str, host: Any, text: str) -> str | Span | None:
 
 def span(node: Param, value: str, host: Any, args: Sequence[str]) -> Span:
     """`${x:n:m}` of a text that is too long to be copied at once."""
-    offset, length = _numbers(host, shown(node), args)
+    offset, length = _numbers(host, node, args)
     try:
         return Span(value, *transform.ends(len(value), offset, length))
     except Slip:
@@ -380,12 +380,10 @@ def span(node: Param, value: str, host: Any, args: Sequence[str]) -> Span:
 
 
 def _slice(node: Param) -> Apply:
-    label = shown(node)
-
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if found is None:
             return None
-        offset, length = _numbers(host, label, args)
+        offset, length = _numbers(host, node, args)
         try:
             return part(host, found, offset, length)
         except Slip:

@@ -370,17 +370,16 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
     if key is None:
         key = key_text(node)
     strict = not choosing and node.form != "length" and node.op not in ("@a", "@A")
-    label = label_of(node)
     runs = [arg.run for arg in args]
 
     def value(host: Any, subscript: str | None) -> Found:
         found = base(host, subscript)
-        if found is None and strict:
-            unbound(host, label)
+        if found is None and strict and host.nounset:
+            unbound(host, label_of(node))
         return found
 
     if apply is not None and node.op and (node.op[0] in _HEAVY or node.op in _HEAVY_AT):
-        return True, _patient(node, key, args, base, apply, label if strict else None)
+        return True, _patient(node, key, args, base, apply, strict)
     if node.form == "keys" and not node.op:
         return True, _keys(node, base)
     if node.form == "names":
@@ -459,7 +458,7 @@ def _is_large(found: str | list[str]) -> bool:
 
 
 def _patient(
-    node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, label: str | None
+    node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, strict: bool
 ) -> Callable[[Any], Awaitable[Found]]:
     """A parameter with an operator that looks at every character: large values are worked on aside."""
     whole = node.subscript in ("@", "*") and node.form == "value"
@@ -471,8 +470,8 @@ def _patient(
         else:
             found = base(host, subscript)
         if found is None:
-            if label is not None:
-                unbound(host, label)
+            if strict and host.nounset:
+                unbound(host, label_of(node))
             return apply(host, None, _NO_ARGUMENTS)
         if _nothing(found, node):
             return apply(host, found, _NO_ARGUMENTS)
