@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from ramet.shell.expand import texts
@@ -11,6 +12,7 @@ from ramet.shell.syntax.nodes import DoubleQuoted, Simple, Word
 
 if TYPE_CHECKING:
     from ramet.shell.interp.session import Session
+from ramet.shell.interp.time_text import time_text
 
 
 def decode_prompt(sh: Session, text: str) -> str:
@@ -33,7 +35,7 @@ def decode_prompt(sh: Session, text: str) -> str:
             end = text.find("}", i)
             end = len(text) if end < 0 else end
             form = text[i + 1 : end]
-            out.append(time.strftime(form or "%X", time.gmtime(sh.shell.now())))
+            out.append(time_text(form or "%X", datetime.fromtimestamp(int(sh.shell.now()), UTC)))
             i = end + 1
         else:
             out.append(_escape(sh, code))

@@ -18,6 +18,7 @@ from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.time_text import time_text
 from ramet.shell.interp.variables import is_name, split_subscript
 
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ class _Printer:
         except (OverflowError, ValueError, OSError):
             seconds = 0  # no calendar reaches that far
             moment = datetime.fromtimestamp(0, zone)
-        return moment.strftime((spec.time or "%X").replace("%s", str(int(seconds))))
+        return time_text((spec.time or "%X").replace("%s", str(int(seconds))), moment)
 
 
 def _char_code(text: str) -> int:

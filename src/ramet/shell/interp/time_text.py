@@ -1,0 +1,19 @@
+"""Times in a form of the user's own (`printf '%(...)T'`, `\\D{...}`), for which bash has little room."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from ramet.core.paths import encode
+
+_ROOM: Final = 128
+"""Bytes, with one for the end: a time that takes more is none at all."""
+
+
+def time_text(form: str, moment: datetime) -> str:
+    """A moment in a form, or nothing when that is too long."""
+    if len(form) > _ROOM * _ROOM:
+        return ""
+    text = moment.strftime(form)
+    return text if len(encode(text)) < _ROOM else ""
