@@ -27,7 +27,7 @@ from ramet.backends.addresses import without_password
 from ramet.backends.postgres import PostgresConfig, PostgresResource, key_name
 from ramet.core import ops
 from ramet.core.errors import Unavailable
-from ramet.core.paths import parse
+from ramet.core.paths import ROOT, parse
 from ramet.layers.stack import Policy, build
 from ramet.testing import READING, Check, run_check
 
@@ -236,6 +236,16 @@ def test_a_reader_that_stops_ends_the_query(reader: str, owner: str) -> None:
         else:
             pytest.fail("the server still works for a reader that left")
         await watcher.close()
+
+    run(act, reader)
+
+
+def test_what_is_given_back_after_a_close_is_closed_as_well(reader: str) -> None:
+    async def act(tree: PostgresResource) -> None:
+        async with tree._connected(ROOT) as connection:
+            await tree.close()
+        assert connection.is_closed()
+        assert [name async for name, _ in tree.scan(ROOT)], "whoever comes later is served"
 
     run(act, reader)
 

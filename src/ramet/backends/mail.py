@@ -227,7 +227,7 @@ class MailResource(Fixed):
             raise unreached(path, self.config.where, error) from None
         finally:
             if client is not None:
-                if done:
+                if done and self._idle.get(asyncio.get_running_loop()) is idle:  # not closed since
                     idle.append(client)
                 else:
                     client.drop()

@@ -92,10 +92,15 @@ class PostgresResource(Database):
         settings = {**SETTINGS, "statement_timeout": str(int(self.config.statement_seconds * 1000))}
         if not self.config.writable:
             settings["default_transaction_read_only"] = "on"
-        connection = await asyncpg.connect(
+        making = asyncio.ensure_future(asyncpg.connect(
             self.config.dsn, password=self.config.password, timeout=min(20.0, self.config.timeout),
             command_timeout=self._patience, server_settings=settings, statement_cache_size=64,
-        )  # fmt: skip
+        ))  # fmt: skip
+        try:
+            connection = await asyncio.shield(making)
+        except asyncio.CancelledError:
+            making.add_done_callback(_let_go)  # cancelled itself, the client may lose one that was made just then
+            raise
         try:
             await self._check_role(connection)
         except BaseException:
@@ -125,7 +130,8 @@ class PostgresResource(Database):
     @asynccontextmanager
     async def _connected(self, path: Path, *, fresh: bool = False) -> AsyncIterator[Any]:
         """A connection, given back when it is in order. Errors of the client become ours here, and nowhere else."""
-        idle = self._idle.setdefault(asyncio.get_running_loop(), [])
+        loop = asyncio.get_running_loop()
+        idle = self._idle.setdefault(loop, [])
         connection, done = None, False
         try:
             while idle and not fresh and connection is None:
@@ -143,7 +149,8 @@ class PostgresResource(Database):
             raise self._translated(error, path, told=fresh) from None
         finally:
             if connection is not None:
-                if done and not fresh and len(idle) < IDLE and _is_at_rest(connection):
+                kept = done and not fresh and len(idle) < IDLE and self._idle.get(loop) is idle  # not closed since
+                if kept and _is_at_rest(connection):
                     idle.append(connection)
                 else:
                     connection.terminate()  # whatever the server was still doing for it ends here
@@ -488,6 +495,12 @@ def _arguments(path: Path, statement: Any, values: Sequence[str]) -> list[object
 
 def _as_json(row: Any) -> str:
     return json.dumps(dict(row.items()), default=str, ensure_ascii=False)
+
+
+def _let_go(making: asyncio.Future[Any]) -> None:
+    """A connection that nobody waits for any more."""
+    if not making.cancelled() and making.exception() is None:
+        making.result().terminate()
 
 
 def _is_at_rest(connection: Any) -> bool:
