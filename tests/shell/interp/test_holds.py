@@ -32,6 +32,11 @@ SCRIPTS = {
     "brackets that never close": (f"{LONG}; x=${{x:0:500000}}; x=${{x//00000/ab*c[}}", "echo $x > /dev/null"),
     "a long line of history": (LONG, 'history -s "$x"; history -p !! "$x" > /dev/null; history > /dev/null'),
     "many words for env": (MANY, 'env true "${a[@]}"'),
+    "a long text that is no number": (
+        f"{LONG}; x+=a",
+        'wait "$x"; ulimit -n "$x"; umask "$x"; [ "$x" -lt 4 ]; [ -t "$x" ]; read -n "$x" y; fc -l "$x"; : ${!x}',
+    ),
+    "a long subscript": (f"{LONG}; declare -A q", 'unset "q[$x]"; [[ -v q[$x] ]]; printf -v "q[$x]" a'),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }
 

@@ -15,6 +15,7 @@ from ramet.shell.expand.bounds import joined, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.growing import Span
+from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
 from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Param, SingleQuoted, Word
@@ -213,14 +214,14 @@ def parameter(host: Any, text: str) -> Found:
         return list(host.params)
     if text == "*":
         return Star(host.params)
-    if text.isascii() and text.isdigit():
+    if is_number(text):
         return _positional(int(text))(host, None)
-    if text.isidentifier() and text.isascii():
+    if is_name(text):
         return host.store.get(text)  # type: ignore[no-any-return]
     if len(text) == 1 and text in "#?-$!":
         return host.special(text)  # type: ignore[no-any-return]
     name, bracket, rest = text.partition("[")
-    if bracket and rest.endswith("]") and name.isidentifier():
+    if bracket and rest.endswith("]") and is_name(name):
         subscript = rest[:-1]
         if subscript == "@":
             return host.store.elements(name)  # type: ignore[no-any-return]

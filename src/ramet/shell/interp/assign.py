@@ -11,6 +11,7 @@ from ramet.shell.expand.aside import LONG_SOURCE, aside, watched
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.session import Session
@@ -143,7 +144,7 @@ def put(sh: Session, name: str, value: str, append: bool = False) -> None:
     if name == "PATH":
         sh.hashed.clear()
     elif name == "OPTIND":
-        sh.store.option_place = (int(value) if value.isdigit() else 1, 0)
+        sh.store.option_place = (int(value) if is_number(value) else 1, 0)
     elif name == "POSIXLY_CORRECT" and not sh.posix:
         sh.set_option("posix", True)
 

@@ -17,6 +17,7 @@ from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.nesting import level
+from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -34,7 +35,6 @@ from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import before_command, child_died, failed
-from ramet.shell.interp.variables import is_name
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
 

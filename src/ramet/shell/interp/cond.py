@@ -19,12 +19,13 @@ from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.marks import regex_text
 from ramet.shell.expand.nesting import level
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.interp.drive import Run, drive
 from ramet.shell.interp.own_fds import WithDescriptors
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.interp.variables import split_subscript
 from ramet.shell.syntax.nodes import (
     Cond,
     CondAnd,
@@ -119,7 +120,7 @@ async def _device(sh: Session, word: str) -> Stat | None:
     if name in ("null", "zero", "random", "urandom", "full", "tty"):
         return Stat(Kind.DEVICE, mode=0o666)
     number = {"stdin": 0, "stdout": 1, "stderr": 2}.get(name)
-    if number is None and name.startswith("fd/") and name[3:].isdigit():
+    if number is None and name.startswith("fd/") and is_number(name[3:]):
         number = int(name[3:])
     if number is None or number not in sh.fds:
         return None
@@ -185,13 +186,13 @@ def plain_unary(sh: Session, op: str, word: str) -> bool:
     if op == "-R":
         value = sh.vars.get(word)
         return type(value) is NameRef and bool(value.target)
-    number = int(word) if word.strip().isdigit() else -1  # -t
+    number = int(word) if len(word) <= LONGEST_NUMBER and is_number(word.strip()) else -1  # -t
     return number in sh.fds and sh.fds[number].stream.terminal
 
 
 def is_set(sh: Session, word: str) -> bool:
     """`-v name`, `-v name[sub]`."""
-    if word.isdigit():
+    if is_number(word):
         return int(word) == 0 or int(word) <= len(sh.params)
     name, subscript = split_subscript(word)
     if not is_name(name):

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from ramet.shell.expand.errors import Overflow, ShellError, Slip
+from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.function_table import traced
 from ramet.shell.interp.session import Frame, FunctionDef, Session
@@ -56,7 +57,7 @@ async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bo
 async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
     limit = sh.budget.limits.recursion
     nest = sh.store.get("FUNCNEST")
-    if nest is not None and nest.isdigit() and 0 < int(nest) < limit:
+    if nest is not None and is_number(nest) and 0 < int(nest) < limit:
         limit = int(nest)
     if sh.depth > limit:
         sh.depth -= 1

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from ramet.shell.expand import texts
 from ramet.shell.expand.errors import Readonly
+from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import NameRef
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.variables import MISSING, Variables, is_name
+from ramet.shell.interp.variables import MISSING, Variables
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
 
 

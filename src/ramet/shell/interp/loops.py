@@ -10,6 +10,7 @@ from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
@@ -83,7 +84,7 @@ def compile_for(node: For, body: Run) -> Run:
             items = await words.fields_of(fields, sh)
             if sh.globbing:
                 items = await sh.shell.globbed(sh, items)
-        if not name.isidentifier():
+        if not is_name(name):
             sh.status = sh.error(f"`{name}': not a valid identifier")
             return 1
         status = turns = 0
@@ -289,7 +290,7 @@ def compile_select(node: Select, body: Run) -> Run:
                 show = not reply.strip()
                 if show:
                     continue
-                number = int(reply) if reply.strip().isdigit() else 0
+                number = int(reply) if len(reply) <= LONGEST_NUMBER and is_number(reply.strip()) else 0
                 sh.store.set(node.name, str(items[number - 1]) if 1 <= number <= len(items) else "")
                 result: Any = body(sh)
                 if type(result) is not int:
@@ -322,7 +323,7 @@ def menu(sh: Session, items: list[str]) -> str:
     """The numbered list that `select` shows, in columns that tabs lead to."""
     width = len(str(len(items)))
     columns_text = sh.store.get("COLUMNS") or ""
-    total = int(columns_text) if columns_text.isdigit() and int(columns_text) > 0 else 80
+    total = int(columns_text) if is_number(columns_text) and int(columns_text) > 0 else 80
     cell = width + 2 + max(len(item) for item in items) + 2
     columns = max(1, total // cell)
     rows = -(-len(items) // columns)

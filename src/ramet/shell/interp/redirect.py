@@ -20,6 +20,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.growing import Parts, slices
+from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
@@ -214,7 +215,7 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
     if plan.var is not None and word == "-":
         found = parameter(sh, plan.var)
         named = found if isinstance(found, str) else ""
-        if not named.isdigit():
+        if not is_number(named):
             raise RedirectError(f"{plan.var}: ambiguous redirect")
         closing = sh.fds.pop(int(named), None)
         if closing is not None:
@@ -224,7 +225,7 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
         _put(sh, fd, None, undo)
         return True
     source, move = (word[:-1], True) if word.endswith("-") else (word, False)
-    if not source.isdigit():
+    if not is_number(source):
         if plan.op == ">&" and fd == 1 and plan.var is None:
             return False
         raise RedirectError(f"{plan.shown}: ambiguous redirect")
@@ -319,7 +320,7 @@ def _device_number(word: str) -> int | None:
     name = word[5:]
     if name in ("stdin", "stdout", "stderr"):
         return ("stdin", "stdout", "stderr").index(name)
-    if name.startswith("fd/") and name[3:].isdigit():
+    if name.startswith("fd/") and is_number(name[3:]):
         return int(name[3:])
     return None
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core import paths
+from ramet.shell.expand.numerals import is_name, is_number, is_signed
 from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, Dynamic, Indexed, Value
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 
@@ -41,11 +42,11 @@ class Dice:
 
 
 def _seed(sh: Session, value: str) -> None:
-    sh.dice().seed(int(value) if value.lstrip("-").isdigit() else 0)
+    sh.dice().seed(int(value) if is_signed(value) else 0)
 
 
 def _set_seconds(sh: Session, value: str) -> None:
-    offset = int(value) if value.lstrip("-").isdigit() else 0
+    offset = int(value) if is_signed(value) else 0
     sh.seconds_base = sh.shell.now() - offset
 
 
@@ -90,7 +91,7 @@ def _arguments(sh: Session) -> list[list[str]]:
 
 
 def _set_line(sh: Session, value: str) -> None:
-    sh.line = int(value) if value.isdigit() else 0
+    sh.line = int(value) if is_number(value) else 0
 
 
 def _set_last(sh: Session, value: str) -> None:
@@ -145,7 +146,7 @@ def _set_command(sh: Session, name: str, value: str) -> None:
 
 
 def _set_directory(sh: Session, key: str, value: str) -> None:
-    place = int(key) if key.isdigit() else 0
+    place = int(key) if is_number(key) else 0
     if 1 <= place <= len(sh.dirs):
         sh.dirs[place - 1] = value
 
@@ -204,7 +205,7 @@ def adopt_environment(sh: Session, env: dict[str, str]) -> None:
 def adopt_variables(sh: Session, given: Iterable[tuple[str, str]]) -> None:
     """Exported variables of an environment, or some of them."""
     for name, value in given:
-        if paths.encode(name) and name.isidentifier() and name.isascii() and not sh.store.attrs.get(name, 0) & READONLY:
+        if paths.encode(name) and is_name(name) and not sh.store.attrs.get(name, 0) & READONLY:
             if isinstance(sh.vars.get(name), Dynamic):
                 continue
             sh.vars[name] = value
@@ -217,7 +218,7 @@ def complete_environment(sh: Session, env: Mapping[str, str]) -> None:
         if option in OPTIONS:
             sh.set_option(option, True)
     level = sh.store.get("SHLVL") or "0"
-    number = int(level) + 1 if level.lstrip("-").isdigit() else 1
+    number = int(level) + 1 if is_signed(level) else 1
     if number >= 1000:
         sh.err(f"{sh.name}: warning: shell level ({number}) too high, resetting to 1\n")
     sh.vars["SHLVL"] = str(max(number, 0) if number < 1000 else 1)

@@ -8,6 +8,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.assign import AssignWord
 from ramet.shell.interp.session import Session
 
@@ -102,7 +103,7 @@ def _prefix(sh: Session) -> str:
 
 def _write(sh: Session, text: str) -> None:
     target = sh.store.get("BASH_XTRACEFD") or ""
-    description = sh.fds.get(int(target)) if target.isdigit() else None
+    description = sh.fds.get(int(target)) if is_number(target) else None
     if description is not None and description.writer is not None:
         description.writer.write(encode(text))
     else:

@@ -15,7 +15,9 @@ from typing import Final, TypeVar
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.errors import Discard, Readonly, Slip
+from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.transform import lower, upper
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -54,18 +56,18 @@ _MAX_HOPS: Final = 8
 def split_subscript(text: str) -> tuple[str, str | None]:
     """`a[i]` as (`a`, `i`); any other text as (text, None)."""
     if text.endswith("]"):
-        name, bracket, rest = text.partition("[")
-        if bracket:
-            inner = rest[:-1]
+        opens = text.find("[")
+        if opens >= 0:
+            inner = text[opens + 1 : -1]
             if not is_subscript(inner):
                 return text, None
-            return name, inner
+            return text[:opens], inner
     return text, None
 
 
 def is_subscript(inner: str) -> bool:
     """Whether the quotes and the brackets within a subscript go in pairs, so that what follows it closes it."""
-    if _QUOTED(inner) is None:
+    if _QUOTED(inner) is None if len(inner) < LARGE else not any(char in inner for char in "][\\\"'`"):
         return True
     depth = 0
     for part in _BRACKETS(inner):
@@ -81,10 +83,6 @@ def is_subscript(inner: str) -> bool:
 _QUOTED: Final = re.compile(r"""[][\\"'`]""").search
 _OPEN: Final = ("\\", '"', "'", "`")
 _BRACKETS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|`[^`]*`|[][\\"'`]""", re.DOTALL).findall
-
-
-def is_name(text: str) -> bool:
-    return text.isascii() and text.isidentifier()
 
 
 def aside(name: str) -> str:

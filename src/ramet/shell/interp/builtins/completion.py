@@ -9,6 +9,7 @@ from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.fields import split_plain
+from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket
 from ramet.shell.expand.words import Words, fields_of
@@ -355,7 +356,7 @@ def complete(sh: Session, argv: list[str]) -> Result:
     if not names:
         return usage(sh, "complete")
     function = dict(flags).get("F")
-    if function is not None and any(char in function for char in _NO_NAME):
+    if function is not None and (len(function) > LONGEST_NAME or any(char in function for char in _NO_NAME)):
         return sh.error(f"complete: `{function}': not a valid identifier", 2)
     spec = _specification(flags)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Readonly, ShellError, Slip
+from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -36,7 +37,7 @@ from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
 from ramet.shell.interp.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import is_name, is_subscript, split_subscript
+from ramet.shell.interp.variables import is_subscript, split_subscript
 
 _BITS: Final = {
     "i": INTEGER,

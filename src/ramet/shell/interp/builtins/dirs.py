@@ -9,6 +9,7 @@ from typing import Final
 from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
+from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
@@ -108,7 +109,7 @@ async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
     try:
         await change(sh, target, physical)
     except OSError as error:
-        name = sh.store.get(target) if "cdable_vars" in sh.shopts and target.isidentifier() else None
+        name = sh.store.get(target) if "cdable_vars" in sh.shopts and is_name(target) else None
         if name:
             return await _cd(sh, name, physical, True)
         if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
@@ -176,7 +177,7 @@ def _short(home: str, path: str) -> str:
 def _rotation(sh: Session, word: str, size: int) -> int | None:
     """`+N` and `-N` as a place in the stack."""
     digits = word[1:]
-    if not digits.isdigit():
+    if not is_number(digits):
         return None
     number = int(digits)
     return number if word[0] == "+" else size - 1 - number
@@ -199,7 +200,7 @@ async def _dirs(sh: Session, argv: list[str]) -> int:
     stack = [sh.pwd, *sh.dirs]
     for word in islice(argv, 1, None):
         await sh.budget.breathe()
-        if word[:1] in ("+", "-") and word[1:].isdigit():
+        if word[:1] in ("+", "-") and is_number(word[1:]):
             place = _rotation(sh, word, len(stack))
             if place is None or not 0 <= place < len(stack):
                 return _outside(sh, "dirs", word[1:])
@@ -253,7 +254,7 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         if len(stack) < 2:
             return sh.error("pushd: no other directory")
         stack[0], stack[1] = stack[1], stack[0]
-    elif words[0][:1] in ("+", "-") and words[0][1:].isdigit() and not plain:
+    elif words[0][:1] in ("+", "-") and is_number(words[0][1:]) and not plain:
         place = _rotation(sh, words[0], len(stack))
         if place is None or not 0 <= place < len(stack):
             return _outside(sh, "pushd", words[0])

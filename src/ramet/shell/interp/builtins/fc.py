@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ramet.core import ops, paths
@@ -57,6 +58,9 @@ def _last(sh: Session) -> int:
     return count - 1 if last == count else last
 
 
+_LEADING: Final = re.compile("[0-9]{1,18}").match
+
+
 def _place(sh: Session, word: str | None, listing: bool, first: bool = False) -> int:
     """Where in the list a number or the beginning of a command leads; negative when nowhere."""
     kept = sh.history
@@ -66,9 +70,8 @@ def _place(sh: Session, word: str | None, listing: bool, first: bool = False) ->
     if word is None:
         return last
     digits = word.removeprefix("-")
-    if digits[:1].isdigit() and digits.isascii():
-        leading = digits[: next((at for at, char in enumerate(digits) if not char.isdigit()), len(digits))]
-        number = int(leading[:18])
+    if (leading := _LEADING(digits)) is not None:
+        number = int(leading[0])
         if word.startswith("-"):
             if not number:
                 return len(kept.entries) - 1 if listing else _OUTSIDE

@@ -7,6 +7,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, TooMany
+from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
@@ -147,13 +148,13 @@ def getopts(sh: Session, argv: list[str]) -> Result:
     opterr = sh.store.get("OPTERR") != "0"
     index, place = sh.store.option_place
     wanted = sh.store.get("OPTIND") or "1"
-    if wanted.isdigit() and (int(wanted) != index or not index):
+    if is_number(wanted) and (int(wanted) != index or not index):
         index, place = int(wanted) or 1, 0
 
     def leave(status: int, letter: str) -> Result:
         sh.store.option_place = (index, place)
         sh.vars["OPTIND"] = str(index)
-        if not name.isidentifier():
+        if not is_name(name):
             return sh.error(f"getopts: `{name}': not a valid identifier")
         try:
             sh.store.set(name, letter)
@@ -240,7 +241,7 @@ def trap(sh: Session, argv: list[str]) -> Result:
         action, names = words[0], words[1:]
         if action == "-":
             action = None
-        elif action.isdigit():
+        elif is_number(action):
             action, names = None, words
 
     def set_one(text: str) -> int:

@@ -19,13 +19,14 @@ from ramet.shell.expand.bounds import within
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.growing import decoded
+from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import Options, bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import MANY, plain
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.interp.variables import split_subscript
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142
@@ -88,7 +89,7 @@ def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
     elif letter == "d":
         request.delim = encode(value)[:1] or b"\0"
     elif letter in "nN":
-        if not value.isdigit():
+        if not is_number(value):
             return sh.error(f"read: {value}: invalid number")
         request.count, request.exact = int(value), letter == "N"
     elif letter == "p":
@@ -101,7 +102,7 @@ def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
         if request.timeout < 0:
             return sh.error(f"read: {value}: invalid timeout specification")
     elif letter == "u":
-        if not value.isdigit():
+        if not is_number(value):
             return sh.error(f"read: {value}: invalid file descriptor specification")
         request.fd = int(value)
         if request.fd not in sh.fds:

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from ramet.core.paths import encode
+from ramet.shell.expand.numerals import is_name, is_number, is_signed
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
@@ -14,7 +15,7 @@ from ramet.shell.interp.patience import each, then, turn, write_lines
 from ramet.shell.interp.processes import deliver
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import interrupted
-from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.interp.variables import split_subscript
 
 if TYPE_CHECKING:
     from ramet.shell.interp.jobs import Job, Jobs
@@ -168,7 +169,7 @@ def _waited(sh: Session, job: Job) -> None:
 
 async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
     job = _found(sh, "wait", word)
-    if job is None and word[1:].isdigit() and word[0] == "%":
+    if job is None and word[0] == "%" and is_number(word[1:]):
         # One that was waited for is still known by its number, until another one has it.
         job = next((old for old in reversed(sh.jobs.ended) if old.id == int(word[1:]) and not old.forgotten), None)
     if job is not None:
@@ -181,7 +182,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
         return status
     if word.startswith("%"):
         return sh.error(f"wait: {word}: no such job", 127)
-    if number_of(word) is None or not word.isdigit():
+    if number_of(word) is None or not is_number(word):
         return sh.error(f"wait: `{word}': not a pid or valid job spec")
     process = sh.shell.processes.get(int(word))
     if process is not None and process.session.parent is sh:
@@ -338,7 +339,7 @@ def _kill_one(sh: Session, word: str, number: int) -> int:
         return 0
     if not word:
         return sh.error("kill: `': not a pid or valid job spec")
-    if number_of(word) is None or not word.lstrip("-").isdigit():
+    if number_of(word) is None or not is_signed(word):
         return sh.error(f"kill: {word}: arguments must be process or job IDs")
     pid = abs(int(word))
     sh.status = 0  # which an EXIT trap sees, should this be the end
@@ -354,12 +355,12 @@ def _names(sh: Session, words: list[str]) -> Result:
 
     def name(word: str) -> int:
         number = signals.number_of(word)
-        if number is None and word.isdigit() and 128 < (number_of(word) or 0) < 128 + len(signals.NAMES):
+        if number is None and is_number(word) and 128 < (number_of(word) or 0) < 128 + len(signals.NAMES):
             out.append(f"{signals.NAMES[int(word) - 128]}\n")
         elif number is None or number >= len(signals.NAMES):
             return sh.error(f"kill: {word}: invalid signal specification")
         else:
-            out.append(f"{signals.NAMES[number] if word.isdigit() else number}\n")
+            out.append(f"{signals.NAMES[number] if is_number(word) else number}\n")
         return 0
 
     return then(each(sh, words, name), lambda status: write_lines(sh, out, len(out), "kill", status))

@@ -11,11 +11,12 @@ from ramet.core.streams import Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
+from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import TRANSFORM, is_name
+from ramet.shell.interp.variables import TRANSFORM
 
 _COUNTS: Final = {
     "n": "line count",
@@ -30,7 +31,7 @@ _COUNTS: Final = {
 def mapfile(sh: Session, argv: list[str]) -> Result:
     letters, operands, wrong = options_of(argv, "t", "dnOsuCc")
     for letter, value in letters:
-        if letter in _COUNTS and (not value.isdigit() or (letter == "c" and not int(value))):
+        if letter in _COUNTS and (not is_number(value) or (letter == "c" and not int(value))):
             return sh.error(f"{argv[0]}: {value}: invalid {_COUNTS[letter]}")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)

@@ -14,6 +14,7 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
+from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
@@ -376,7 +377,7 @@ def umask(sh: Session, argv: list[str]) -> Result:
         return sh.out(encode(text), "umask")
     word = words[0]
     if word[:1].isdigit():
-        if any(char not in "01234567" for char in word) or int(word, 8) > 0o7777:
+        if not is_number(word) or not set(word) <= set("01234567") or int(word, 8) > 0o7777:
             return sh.error(f"umask: {word}: octal number out of range")
         sh.umask = int(word, 8) & 0o777
     else:
@@ -493,7 +494,7 @@ def _set_limit(sh: Session, letter: str, value: str, soft: bool, hard: bool) -> 
     now, most = _limit(sh, letter)
     if value in ("hard", "soft"):
         value = most if value == "hard" else now
-    if value != "unlimited" and not value.isdigit():
+    if value != "unlimited" and not is_number(value):
         return sh.error(f"ulimit: {value}: invalid number")
     if most != "unlimited" and (value == "unlimited" or int(value) > int(most)):
         why = "Invalid argument" if soft and not hard else "Operation not permitted"

@@ -14,12 +14,13 @@ from ramet.shell.expand.aside import LARGE, aside, checkpoint
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.growing import decoded
+from ramet.shell.expand.numerals import is_name
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.time_text import time_text
-from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.interp.variables import split_subscript
 
 if TYPE_CHECKING:
     from ramet.shell.interp.builtins.long_double import LongDouble

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ramet.core.depth import HOP
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
@@ -20,8 +21,10 @@ class Usage(Exception):
 
 
 def integer(text: str) -> int:
-    if text.isdecimal() and text.isascii() and len(text) < 19:
+    if len(text) < 19 and text.isdecimal() and text.isascii():
         return int(text)
+    if len(text) > LONGEST_NUMBER:
+        raise Usage(f"{text}: integer expression expected")
     stripped = text.strip(" \t\n")
     digits = stripped[1:] if stripped[:1] in "+-" else stripped
     if not digits or not digits.isascii() or not digits.isdigit():
@@ -46,10 +49,14 @@ def binary(sh: Session, left: str, op: str, right: str) -> bool | Awaitable[bool
     return compare_files(sh, op, left, right)
 
 
+def _is_descriptor(word: str) -> bool:
+    return len(word) <= LONGEST_NUMBER and is_number(word.strip().lstrip("+-"))
+
+
 def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
     if op in FILE_TESTS:
         return file_test(sh, op, word)
-    if op == "-t" and word.strip().lstrip("-").isdigit() is False:
+    if op == "-t" and not _is_descriptor(word):
         return False
     try:
         return plain_unary(sh, op, word)
@@ -167,7 +174,7 @@ class _Parser:
             right = self.args[self.pos + 2]
             self.pos += 3
             return await _settled(binary(self.sh, word, following, right))
-        if word == "-t" and following is not None and not following.strip().lstrip("+-").isdigit():
+        if word == "-t" and following is not None and not _is_descriptor(following):
             self.pos += 1  # what follows is no descriptor, so standard output is meant
             return await _settled(unary(self.sh, word, "1"))
         if word in UNARY and following is not None:

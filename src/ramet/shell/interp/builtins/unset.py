@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
+from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import READONLY, Assoc, Indexed, NameRef
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.interp.variables import split_subscript
 
 
 def unset(sh: Session, argv: list[str]) -> Result:

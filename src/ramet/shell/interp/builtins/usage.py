@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from ramet.core.paths import encode
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
@@ -151,7 +152,7 @@ def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) 
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
         word = str(argv[i])
-        if numbers and word[1:].isdigit():
+        if numbers and is_number(word[1:]):
             break
         i += 1
         if word == "--":
@@ -175,7 +176,7 @@ def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) 
 
 def number_of(text: str) -> int | None:
     """A decimal number of 64 bits, with blanks around it and a sign; None for anything else."""
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST_NUMBER:
         return None
     stripped = text.strip(" \t\n\r\v\f")
     digits = stripped[1:] if stripped[:1] in ("+", "-") else stripped
@@ -188,8 +189,6 @@ def number_of(text: str) -> int | None:
 
 _BEYOND: Final = 1 << 63
 _DIGITS: Final = 20
-_LONGEST: Final = 4096
-"""Characters of anything that is worth being read as a number."""
 
 
 def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:
