@@ -12,6 +12,7 @@ from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.patience import each, then, write_lines
+from ramet.shell.interp.remaining import shifted
 from ramet.shell.interp.session import Builtin, Session
 
 
@@ -120,17 +121,7 @@ def shift(sh: Session, argv: list[str]) -> Result:
         if "shift_verbose" in sh.shopts:
             sh.complain(f"shift: {count}: shift count out of range")
         return 1
-    sh.params = sh.params[count:]
-    if len(sh.params) > _MANY and sh.budget.check():
-        return drive(_breathe(sh))
-    return 0
-
-
-_MANY: Final = 10_000
-
-
-async def _breathe(sh: Session) -> int:
-    await sh.budget.breathe()
+    sh.params = shifted(sh.params, count)
     return 0
 
 
