@@ -17,6 +17,7 @@ from ramet.commands.awk.times import mktime, strftime
 from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Typed, Var
 from ramet.commands.awk.values import Array, TypedRegex, Value, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
+from ramet.core import letters
 
 if TYPE_CHECKING:
     from ramet.commands.awk.emit import Emitter
@@ -291,19 +292,6 @@ def typeof(runtime: Runtime, value: Value, unset: str = "untyped") -> str:
     return "string"
 
 
-def lowered(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    return "".join(char.lower()[:1] for char in text)
-
-
-def uppered(text: str) -> str:
-    """In capitals, letter by letter: what would become two letters stays."""
-    if text.isascii():
-        return text.upper()
-    return "".join(up if len(up := char.upper()) == 1 else char for char in text)
-
-
 def length(runtime: Runtime, value: Value) -> float:
     return float(len(value)) if isinstance(value, dict) else float(len(runtime.text(value)))
 
@@ -549,8 +537,8 @@ def intdiv(runtime: Runtime, left: float, right: float, array: Array) -> float:
 
 _CALLABLE: dict[str, Callable[..., Value]] = {
     "length": length,
-    "tolower": lambda runtime, text: lowered(runtime.text(text)),
-    "toupper": lambda runtime, text: uppered(runtime.text(text)),
+    "tolower": lambda runtime, text: letters.lower(runtime.text(text)),
+    "toupper": lambda runtime, text: letters.upper(runtime.text(text)),
     "substr": lambda runtime, text, start, count=None: substr(
         runtime.text(text), num(start), None if count is None else num(count)
     ),
@@ -593,8 +581,8 @@ RUNTIME_NAMES = {
     "strftime": strftime,
     "mktime": mktime,
     "typeof": typeof,
-    "lowered": lowered,
-    "uppered": uppered,
+    "lowered": letters.lower,
+    "uppered": letters.upper,
     "length": length,
     "keys": keys,
     "asort": asort,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ramet.commands.sed.program import Piece, Substitution
+from ramet.core.letters import lower, upper
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.engines import ReEngine, Span
 
@@ -154,9 +155,9 @@ def _with_case(pieces: tuple[Piece, ...], line: bytes, spans: list[Span]) -> byt
         if not text:
             continue
         if lasting:
-            text = text.upper() if lasting == "U" else text.lower()
+            text = upper(text) if lasting == "U" else lower(text)
         if once:
-            head = text[0].upper() if once == "u" else text[0].lower()
+            head = upper(text[0]) if once == "u" else lower(text[0])
             text, once = head + text[1:], ""
         out.append(text)
     return "".join(out).encode("utf-8", "surrogateescape")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from ramet.core import letters
+from ramet.core.letters import Changed
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, watched, windows
 from ramet.shell.expand.errors import Slip
@@ -13,41 +15,19 @@ from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
 
-
-class _Changed(dict[int, str]):
-    """What becomes of characters, by their codes; for `str.translate`."""
-
-    def __init__(self, change: Callable[[str], str]) -> None:
-        super().__init__()
-        self._change = change
-
-    def __missing__(self, code: int) -> str:
-        found = self._change(chr(code))
-        if len(self) < _KEPT:
-            self[code] = found
-        return found
-
-
-_KEPT: Final = 10_000
-"""Characters whose change is kept in mind."""
-
-
-# Character by character as C does it: one that would become two stays as it is, or gives the first.
-_UPPER: Final = _Changed(lambda char: big if len(big := char.upper()) == 1 else char)
-_LOWER: Final = _Changed(lambda char: char.lower()[0])
-_SWAPPED: Final = _Changed(lambda char: upper(char) if char.islower() else lower(char))
+_SWAPPED: Final = Changed(lambda char: letters.upper(char) if char.islower() else letters.lower(char))
 
 
 def upper(text: str) -> str:
     if len(text) > WINDOW:
         return grown(map(upper, windows(text)))
-    return text.upper() if text.isascii() else text.translate(_UPPER)
+    return letters.upper(text)
 
 
 def lower(text: str) -> str:
     if len(text) > WINDOW:
         return grown(map(lower, windows(text)))
-    return text.lower() if text.isascii() else text.translate(_LOWER)
+    return letters.lower(text)
 
 
 def swapped(text: str) -> str:
@@ -65,7 +45,7 @@ def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> s
         return spliced(value, 0, 1, change(value[0]))
     if matches is None:
         return change(value)
-    table = _Changed(lambda char: change(char) if matches(char) else char)
+    table = Changed(lambda char: change(char) if matches(char) else char)
     return grown(part.translate(table) for part in windows(value))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.core.depth import apart, roomy
+from ramet.core.letters import lower
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand import texts
@@ -467,7 +468,7 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
 
         def equal(sh: Session, value: str, other: str) -> bool:
             if "nocasematch" in sh.shopts:
-                return (value.lower() == other.lower()) is wanted
+                return (lower(value) == lower(other)) is wanted
             return (value == other) is wanted
 
         return _pair(node.op, left, texts.operand(node.right), equal, traced)
@@ -476,7 +477,7 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
 
         def same(sh: Session, value: str, pattern: str) -> bool:
             if "nocasematch" in sh.shopts:
-                return (value.lower() == fixed.lower()) is wanted
+                return (lower(value) == lower(fixed)) is wanted
             return (value == fixed) is wanted
 
         return _pair(node.op, left, right, same, traced)
