@@ -135,6 +135,8 @@ EXACT = [
         "[3.14159265358979323846,1e1000,nan,-Infinity]",
         "[3.14159265358979323846,1E+1000,null,-1.7976931348623157e+308]",
     ),
+    (".[]", "[1E1234567890,-NaN]", "1.7976931348623157e+308|null"),
+    ("try fromjson catch .", '"nan1"', "\"Invalid literal at EOF at line 1, column 4 (while parsing 'nan1')\""),
     (".[0], .[0] + 0, (.[0] | tojson)", "[1.000]", '1.000|1|"1.000"'),
     ("@csv, unique, min, add", "[1.0,1,1.00]", '"1.0,1,1.00"|[1.0]|1.0|3'),
     ("map(. + 0)", "[1e15,1e16,1.2e16,1e17]", "[1000000000000000,1e+16,12000000000000000,1e+17]"),
@@ -159,6 +161,13 @@ EXACT = [
         '[]|"number (1) and number (0) cannot be divided (remainder) because the divisor is zero"',
     ),
 ]
+
+
+def test_a_program_may_begin_with_a_dash() -> None:
+    script = "echo 5 | jq -c '-.'; jq -nc '-(1), -.5'; jq -n -x"
+    out, err, status = asyncio.run(run_script(script))
+    assert (out, status) == (b"-5\n-1\n-0.5\n", 2)
+    assert err.startswith(b"jq: Unknown arguments")
 
 
 @pytest.mark.parametrize(("program", "text", "lines"), EXACT)

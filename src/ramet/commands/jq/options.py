@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import UsageError
@@ -70,7 +71,7 @@ def options(words: list[str]) -> Options:
     while at < len(words):
         word = words[at]
         at += 1
-        if only_words or not word.startswith("-") or word == "-" or word[1:2].isdecimal():
+        if only_words or not _OPTION(word):
             if not have_program and o.from_file is None:
                 o.words.append(word)
                 have_program = True
@@ -141,6 +142,10 @@ def options(words: list[str]) -> Options:
                     raise _unknown()
     o.stream = o.stream or o.stream_errors
     return o
+
+
+_OPTION = re.compile("-[-A-Za-z]").match
+"""What looks like an option; other words with a dash are programs, as `-.a` is."""
 
 
 def _unknown() -> UsageError:

@@ -25,7 +25,7 @@ def _respelled(found: re.Match[str]) -> str:
     word = found[0]
     if word[0] == '"':
         return word
-    if word in ("nan", "-nan"):
+    if word.lower() in ("nan", "-nan"):
         return "NaN"
     number = _ODD_NUMBER.fullmatch(word)
     if number is None or not any(char.isdigit() for char in word):
@@ -264,7 +264,7 @@ class _Scan:
         if not token:
             return None
         for word in ("true", "false", "null"):
-            if token[0] == word[0] and not token.startswith("na"):
+            if token[0] == word[0] and token != "nan":
                 return self.whole("word") if token == word else "Invalid literal"
         return self.whole("number") if _NUMBER.fullmatch(token) else "Invalid numeric literal"
 

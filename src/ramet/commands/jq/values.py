@@ -439,7 +439,13 @@ def parse_float(text: str) -> Json:
     value = float(text)
     if text[-1] != "0" and repr(value) == text and "e" not in text:
         return value
-    shown = str(Decimal(text)) if len(text) < _LONG else text
+    if len(text) < _LONG:
+        exact = Decimal(text)
+        if math.isinf(value) and exact.adjusted() > _LARGEST_POWER:
+            return value
+        shown = str(exact)
+    else:
+        shown = text
     made = number(value)
     # What is no literal is spelled alike by every writer of numbers.
     return made if type(made) is int and shown == str(made) else Literal(value, shown)
@@ -447,6 +453,10 @@ def parse_float(text: str) -> Json:
 
 _LONG = 5000
 """Beyond so many characters a number is not looked at but kept."""
+
+
+_LARGEST_POWER = 999_999_999
+"""Beyond this power of ten a number is infinite also to decimal arithmetic."""
 
 
 def parse_int(text: str) -> Json:
