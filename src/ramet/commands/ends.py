@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
-from ramet.commands.inputs import Inputs, parse_size
+from ramet.commands.inputs import Inputs, only_opens, parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -104,15 +104,8 @@ async def head(proc: Proc, o: HeadOptions, operands: list[str]) -> int:
     for word in inputs.words:
         try:
             reader = await proc.open(word)
-        except IsADirectoryError:
-            if titled:
-                await _title(proc, word, first)
-                first = False
-            proc.complain(f"error reading {quote(word)}: Is a directory")
-            inputs.status = 1
-            continue
         except OSError as error:
-            proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
+            first = await _fail(proc, word, error, titled, first)
             inputs.status = 1
             continue
         try:
@@ -130,9 +123,23 @@ async def head(proc: Proc, o: HeadOptions, operands: list[str]) -> int:
     return inputs.status
 
 
+def _named(word: str) -> str:
+    return "standard input" if word == "-" else word
+
+
 async def _title(proc: Proc, word: str, first: bool) -> None:
-    name = "standard input" if word == "-" else word
-    await proc.emit(encode(f"{'' if first else chr(10)}==> {name} <==\n"))
+    await proc.emit(encode(f"{'' if first else chr(10)}==> {_named(word)} <==\n"))
+
+
+async def _fail(proc: Proc, word: str, error: OSError, titled: bool, first: bool) -> bool:
+    """The complaint about a file, under its title where it was opened; whether the next title is the first still."""
+    if not only_opens(error):
+        proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
+        return first
+    if titled:
+        await _title(proc, word, first)
+    proc.complain(f"error reading {quote(_named(word))}: {reason(error)}")
+    return first and not titled
 
 
 async def _first_bytes(proc: Proc, reader: Reader, amount: int) -> None:
@@ -314,15 +321,9 @@ async def tail(proc: Proc, o: TailOptions, operands: list[str]) -> int:
         try:
             reader = await proc.open(word)
         except OSError as error:
-            if isinstance(error, IsADirectoryError):
-                if titled:
-                    await _title(proc, word, first)
-                    first = False
-                proc.complain(f"error reading {quote(word)}: {reason(error)}")
-            else:
-                proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
+            first = await _fail(proc, word, error, titled, first)
             status = 1
-            if o.follow and retry and not isinstance(error, IsADirectoryError):
+            if o.follow and retry and not only_opens(error):
                 open_files.append(_Followed(word, None))
             continue
         if titled:

@@ -432,7 +432,10 @@ class _Run:
     async def operand(self, word: str) -> None:
         proc = self.proc
         if word == "-":
-            await self.stream(proc.stdin, self.o.label)
+            try:
+                await self.stream(proc.stdin, self.o.label)
+            except OSError as error:
+                self.fail(self.o.label, error)
             return
         try:
             if self.recursive and proc.descriptor(word) is None:
@@ -441,7 +444,9 @@ class _Run:
                     if not self.dirs.skips([word] if word.endswith("/") else _suffixes(word)):
                         await self.tree(proc.path(word), word if word.endswith("/") else word + "/")
                     return
-            if self.files.skips(_suffixes(word)) and not await self.is_directory(word):
+            if (self.files.rules or self.dirs.rules) and (
+                self.dirs if await self.is_directory(word) else self.files
+            ).skips(_suffixes(word)):
                 return
             if self.o.devices == "skip" and (await proc.fs.stat(proc.path(word))).kind in _SPECIAL:
                 return

@@ -22,6 +22,11 @@ HELD = 4096
 """How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
 
 
+def only_opens(error: OSError) -> bool:
+    """Whether what failed would be opened well and only not be read: a directory, a standard input that is closed."""
+    return error.errno in (errno.EISDIR, errno.EBADF)
+
+
 class Inputs:
     """The files a command reads, one after another; an unreadable one is a message and a failing status."""
 

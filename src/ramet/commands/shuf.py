@@ -114,7 +114,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
             else:
                 pool = await _sample(proc, word, end, count, chooser)
         except OSError as error:
-            proc.complain(f"{shown(operands[0])}: {reason(error)}")
+            proc.complain(f"{shown(operands[0])}: {reason(error)}" if operands else f"read error: {reason(error)}")
             return 1
         if isinstance(chooser, Bytewise) and count is not None and not o.echo and not o.repeat:
             pool = await _reservoir(proc, operands[0] if operands else "-", pool, count, chooser)

@@ -9,6 +9,7 @@ from itertools import groupby, islice
 from operator import eq
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
+from ramet.commands.inputs import only_opens
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -82,9 +83,9 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
         opened = True
         out = await proc.create(operands[1]) if len(operands) > 1 and operands[1] != "-" else proc.stdout
     except OSError as error:
-        word = operands[1] if opened else operands[0]
-        directory = isinstance(error, IsADirectoryError) and not opened
-        proc.complain(f"error reading {quote(word)}" if directory else f"{shown(word)}: {reason(error)}")
+        word = operands[1] if opened else operands[0] if operands else "-"
+        unread = only_opens(error) and not opened
+        proc.complain(f"error reading {quote(word)}" if unread else f"{shown(word)}: {reason(error)}")
         return 1
     key = _key(fields, chars, width, o.ignore_case)
     groups = _Groups(o, end, out)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import errno
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, flag, quote, shown, value
-from ramet.commands.inputs import LARGE, char_width, is_utf8
+from ramet.commands.inputs import LARGE, char_width, is_utf8, only_opens
 from ramet.commands.name_lists import Listed, listed
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -78,14 +79,12 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
             continue
         try:
             reader = await proc.open(word)
-        except IsADirectoryError as error:
-            status = 1
-            odd = True
-            rows += [f"{shown(word)}: {reason(error)}", (counts, word)]
-            continue
         except OSError as error:
-            rows.append(f"{shown(word)}: {reason(error)}")
             status = 1
+            rows.append(f"{shown(word)}: {reason(error)}")
+            if only_opens(error):
+                odd = odd or error.errno == errno.EISDIR
+                rows.append((counts, word if named else None))
             continue
         if isinstance(reader, FileStream):
             sizes += (await reader.stat()).size or 0

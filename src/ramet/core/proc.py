@@ -109,6 +109,8 @@ class Proc:
     async def open(self, word: str, *, dash: bool = True) -> Reader:
         """Input named by a word; `-` is stdin when `dash`. Directories fail with EISDIR. Close with `close()`."""
         if dash and word == "-":
+            if self.stdin.refused:
+                raise fail(self.stdin.refused, word)
             return self.stdin
         found = self.descriptor(word)
         if found is not None:

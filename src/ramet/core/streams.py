@@ -32,6 +32,8 @@ class Reader:
     __slots__ = ("_buffer", "_pos", "idle", "longest")
     terminal: bool = False
     """Whether somebody types this (`test -t`)."""
+    refused: int = 0
+    """The error that every read gives, known beforehand; 0 where reading may go well."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -283,9 +285,10 @@ class OpenDirectory(Reader):
     """A directory that was opened like a file, which works until somebody reads from it."""
 
     __slots__ = ()
+    refused = errno.EISDIR
 
     def _fill_now(self) -> bytes:
-        raise fail(errno.EISDIR)
+        raise fail(self.refused)
 
     async def _fill(self) -> bytes:
         return self._fill_now()

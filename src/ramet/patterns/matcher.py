@@ -510,6 +510,8 @@ def _compile(
 ) -> Matcher:
     texts = [_decode(pattern, utf8) for pattern in patterns]
     if any(not text.isascii() and _has_surrogate(text) for text in texts):
+        if dialect == PERL:
+            raise PatternError(perl.flaw(b"\n".join(patterns)))
         # A byte that is no UTF-8 can only be found byte by byte.
         utf8 = False
         texts = [pattern.decode("latin-1") for pattern in patterns]

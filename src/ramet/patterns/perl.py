@@ -477,6 +477,27 @@ def rewrite(pattern: str, style: Style) -> str:
     return _Rewriter(pattern, style).run()
 
 
+def flaw(pattern: bytes) -> str:
+    """What is wrong with the first character of a pattern that is none in UTF-8."""
+    try:
+        pattern.decode()
+    except UnicodeDecodeError as error:
+        rest = pattern[error.start :]
+    first = rest[0]
+    if first < 0xC0:
+        return "UTF-8 error: isolated byte with 0x80 bit set"
+    if first >= 0xFE:
+        return "UTF-8 error: illegal byte (0xfe or 0xff)"
+    size = next(size for size in range(2, 7) if not first << size & 0x80)
+    for place, byte in enumerate(rest[1:size], 2):
+        if byte & 0xC0 != 0x80:
+            return f"UTF-8 error: byte {place} top bits not 0x80"
+    missing = size - len(rest)
+    if missing > 0:
+        return f"UTF-8 error: {missing} byte{'s' if missing > 1 else ''} missing at end"
+    return "UTF-8 error: code point is not defined or overlong"
+
+
 _GROUP_NAME = re.compile(r"\(\?(?:P?<|')(\w+)")
 
 

@@ -12,7 +12,7 @@ import string
 from dataclasses import dataclass, replace
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, slurp
+from ramet.commands.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, only_opens, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
@@ -221,9 +221,9 @@ class _Run:
                 if self.in_place:
                     await self.begin_edit()
             except OSError as error:
-                if error.errno == errno.EISDIR:
-                    # It opens well: what fails is reading, and that ends everything.
-                    raise ScriptError(f"read error on {self.word}: {reason(error)}", 4) from None
+                if only_opens(error):  # What fails is reading, and that ends everything.
+                    name = "stdin" if self.word == "-" else self.word
+                    raise ScriptError(f"read error on {name}: {reason(error)}", 4) from None
                 self.fail(f"can't read {self.word}: {reason(error)}", 2)
                 continue
             return True

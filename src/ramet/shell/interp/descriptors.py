@@ -94,9 +94,10 @@ class ClosedReader(Reader):
     """What a command reads from when its standard input is closed."""
 
     __slots__ = ()
+    refused = errno.EBADF
 
     async def _fill(self) -> bytes:
-        raise fail(errno.EBADF, "-")
+        raise fail(self.refused, "-")
 
 
 class ClosedWriter(Writer):

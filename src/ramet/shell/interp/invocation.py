@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -91,7 +92,14 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         if rest:
             child.name = child.arg0 = rest.pop(0)
     elif call.reading or not rest:
-        source = ScriptInput(await sh.reader(0).read_all(sh.budget.limits.string_bytes))
+        try:
+            data = await sh.reader(0).read_all(sh.budget.limits.string_bytes)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                sh.err(f"{argv[0]}: error reading input file: {reason(error)}\n")
+                return 2
+            data = b""  # A standard input that is closed has no script in it.
+        source = ScriptInput(data)
         text = source.text
         child.origin = "stdin"
     else:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.core import paths
+from ramet.core.errors import reason
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import aside
@@ -280,7 +281,11 @@ def compile_select(node: Select, body: Run) -> Run:
                     await sh.say(shown)
                 prompt = sh.store.get("PS3")
                 sh.err("#? " if prompt is None else prompt)
-                data = await sh.reader(0).readline()
+                try:
+                    data = await sh.reader(0).readline()
+                except OSError as error:
+                    sh.complain(f"read error: 0: {reason(error)}")
+                    data = b""
                 if not data:
                     sh.out(b"\n", "select")
                     status = 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
@@ -86,8 +85,8 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
             count += 1
             if not count & 1023:
                 await sh.budget.breathe()
-    except OSError as error:
-        return sh.error(f"{command}: {reason(error)}")
+    except OSError:
+        return 0  # What cannot be read is at its end, as bash has it.
     except (BadSubscript, Fatal):
         raise
     except BadNumber as error:
