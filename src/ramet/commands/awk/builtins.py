@@ -221,7 +221,7 @@ def gensub(runtime: Runtime, rx: regex.Rx, with_: str, how: Value, text: str) ->
         which = max(int(num(how)), 1)
     if odd:
         runtime.warn(f"gensub: third argument `{runtime.text(how)}' treated as 1")
-    return regex.general_substitute(rx, with_, text, which)
+    return runtime.grown(regex.general_substitute(rx, with_, text, which))
 
 
 def srand(runtime: Runtime, seed: Value, given: bool) -> float:
@@ -384,7 +384,7 @@ def _emit_gensub(e: Emitter, args: Args) -> str:
 def _emit_sprintf(e: Emitter, args: Args) -> str:
     _need(args, 1, 10_000, "sprintf")
     values = "".join(f"{e.value(arg)}, " for arg in args[1:])
-    return f"sprintf({e.text(args[0])}, ({values}), R.convfmt)"
+    return f"R.grown(sprintf({e.text(args[0])}, ({values}), R.convfmt))"
 
 
 def _emit_math(function: str, before: str = "") -> Callable[[Emitter, Args], str]:

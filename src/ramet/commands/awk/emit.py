@@ -361,8 +361,8 @@ class Emitter:
             code = f"({self.text(parts[0])} + {self.text(parts[1])})"
         else:
             code = "''.join((" + ", ".join(self.text(part) for part in parts) + "))"
-        # Only what is made of variables can grow from turn to turn of a loop.
-        return f"R.grown({code})" if any(isinstance(part, (Var, Index)) for part in parts) else code
+        # What grows from turn to turn is made of variables, or comes out of a function; fields look themselves.
+        return f"R.grown({code})" if any(isinstance(part, (Var, Index, Call, Builtin)) for part in parts) else code
 
     def comparison(self, node: Binary) -> str:
         op = node.op

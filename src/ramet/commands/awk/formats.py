@@ -6,6 +6,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value, looks_numeric, num, number_text
@@ -38,6 +39,10 @@ def _read(form: str) -> tuple[str | _Conversion, ...]:
             continue
         parts.append("%" if found[5] == "%" else (found[2], found[3], found[4], found[5], found[1], at))
         pos = found.end()
+
+
+WIDEST: Final = 1 << 27
+"""Characters that one conversion may be told to fill."""
 
 
 def sprintf(
@@ -87,6 +92,8 @@ def sprintf(
                 precision = int(precision_text or 0)
             if precision < 0:
                 precision = None
+        if width > WIDEST or (precision or 0) > WIDEST:
+            raise AwkError(f"fatal: format asks for more than {WIDEST} characters\n\t`{form}'")
         value = take(place)
         if kind == "c":
             out.append(_pad(_character(value, utf8), width, flags))

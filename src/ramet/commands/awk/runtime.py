@@ -313,12 +313,6 @@ class Runtime(State):
             self.stdout.write("".join(self.out).encode("utf-8", "surrogateescape"))
             self.out.clear()
 
-    def grown(self, text: str) -> str:
-        """A text that may have grown, unless it grew beyond what one text may be."""
-        if len(text) > self.longest:
-            raise self.proc.budget.exceeded("string_bytes")
-        return text
-
     def tidy(self) -> None:
         """Called every so often by loops: bounds the time and what is held back."""
         self.proc.budget.check()

@@ -301,6 +301,12 @@ class State:
 
     # ------------------------------------------------------------------ record and fields
 
+    def grown(self, text: str) -> str:
+        """A text that may have grown, unless it grew beyond what one text may be."""
+        if len(text) > self.longest:
+            raise self.proc.budget.exceeded("string_bytes")
+        return text
+
     def set_record(self, text: str, from_program: bool = False) -> None:
         self.record = text
         self.record_is_text = from_program
@@ -312,7 +318,9 @@ class State:
     def get_record(self) -> str:
         if self.stale:
             assert self.fields is not None
-            self.record = self.ofs.join(self.fields)
+            if len(self.ofs) * len(self.fields) > self.longest:
+                raise self.proc.budget.exceeded("string_bytes")
+            self.record = self.grown(self.ofs.join(self.fields))
             self.stale = False
         return self.record
 
@@ -348,7 +356,7 @@ class State:
 
     def set_field(self, number: int, value: Value) -> Value:
         if number == 0:
-            self.set_record(self.text(value), value.__class__ is str or value.__class__ is float)
+            self.set_record(self.grown(self.text(value)), value.__class__ is str or value.__class__ is float)
             return value
         if number < 0:
             raise AwkError(f"fatal: attempt to access field {number}")
@@ -358,7 +366,7 @@ class State:
         while len(fields) < number:
             fields.append("")
             self.cells[len(fields)] = NO_FIELD
-        fields[number - 1] = self.text(value)
+        fields[number - 1] = self.grown(self.text(value))
         if value.__class__ is Field:
             self.cells.pop(number, None)
         else:

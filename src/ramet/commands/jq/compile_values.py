@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from ramet.commands.jq import formats, values
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.paths import get_slice, index, short
 from ramet.commands.jq.scopes import Env, Run, Scope, Scoped
 from ramet.commands.jq.values import CompileError, Json, described, fail
+
+_MOST: Final = values.LONGEST // 8 + 1
+"""Items after which it is known that an array gets too many."""
 
 
 class Values(Scoped):
@@ -69,6 +73,7 @@ class Values(Scoped):
             for value in part(env, item):
                 shown = form(value)
                 for before in fill(at - 1, env, item):
+                    values.bounded(len(before) + len(shown))
                     yield before + shown
 
         def run(env: Env, item: Any) -> Iterator[Any]:
@@ -80,7 +85,9 @@ class Values(Scoped):
         inner = self.value(node[1], scope)
 
         def run(env: Env, item: Any) -> Iterator[Any]:
-            yield list(inner(env, item))
+            made = list(islice(inner(env, item), _MOST))
+            values.bounded(8 * len(made))
+            yield made
 
         return self.computed(run, path)
 

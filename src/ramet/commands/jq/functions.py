@@ -96,7 +96,9 @@ def fromjson(value: Json) -> Json:
 
 
 def tojson(value: Json) -> Json:
-    return dumps(value)
+    text = dumps(value)
+    values.bounded(len(text))
+    return text
 
 
 def floor(value: Json) -> Json:
@@ -239,8 +241,9 @@ def add(value: Json) -> Json:
     if not isinstance(value, list):
         raise fail(f"Cannot iterate over {described(value)}")
     if value and all(type(item) is str for item in value):
-        return "".join(value)
+        return values.joined("", value)
     if value and all(type(item) is list for item in value):
+        values.bounded(8 * sum(map(len, value)))
         return [element for item in value for element in item]
     result: Json = None
     for item in value:

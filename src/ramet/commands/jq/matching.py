@@ -9,7 +9,7 @@ from typing import Any
 from ramet.commands.jq.compile import Compiler, Native
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.scopes import Env, Run, Scope
-from ramet.commands.jq.values import Json, described, fail, kind
+from ramet.commands.jq.values import Json, described, fail, joined, kind
 from ramet.patterns import PatternError, perl
 from ramet.patterns.engines import compile_regex
 from ramet.patterns.perl_reader import Style
@@ -167,4 +167,4 @@ def _replaced(text: str, found: list[Any], choices: list[list[Json]], which: int
             out.append(new)
         at = match.end()
     out.append(text[at:])
-    return "".join(out)
+    return joined("", out)

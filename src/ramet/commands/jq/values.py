@@ -15,6 +15,10 @@ Json = Any
 """None, bool, int, float, str, list or dict; a value is never changed once it is shared."""
 
 
+LONGEST = 1 << 28
+"""Characters of a text that a program puts together; of an array it is an eighth of that, for what items take."""
+
+
 class JqError(Exception):
     """An error of the program, with the value that `catch` sees."""
 
@@ -191,12 +195,26 @@ def add(left: Json, right: Json) -> Json:
     if is_number(left) and is_number(right):
         return number(to_double(left) + to_double(right))
     if a is str and b is str:
+        bounded(len(left) + len(right))
         return left + right
     if a is list and b is list:
+        bounded(8 * (len(left) + len(right)))
         return left + right
     if a is dict and b is dict:
         return {**left, **right}
     raise fail(f"{described(left)} and {described(right)} cannot be added")
+
+
+def bounded(size: int) -> None:
+    """An error when so many characters are too many for one value."""
+    if size > LONGEST:
+        raise fail(f"The result is too long ({size} of at most {LONGEST})")
+
+
+def joined(separator: str, parts: list[str]) -> str:
+    """`separator.join`, unless that is too long."""
+    bounded(sum(map(len, parts)) + len(separator) * len(parts))
+    return separator.join(parts)
 
 
 def subtract(left: Json, right: Json) -> Json:
@@ -220,7 +238,7 @@ def multiply(left: Json, right: Json) -> Json:
         if not right >= 0:
             return None
         times = int(min(right, 1 << 29))
-        if len(left) * times > 1 << 28:
+        if len(left) * times > LONGEST:
             raise fail("Repeat string result too long")
         return left * times
     if isinstance(left, dict) and isinstance(right, dict):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from typing import Final
 
 from ramet.commands.sed import substitute
 from ramet.commands.sed.program import LONG, Instruction, Kind, Piece, Substitution
@@ -23,8 +24,9 @@ Check = Callable[[], object]
 """Raises when the time is up; called now and then in a long block, which is worked on beside the event loop."""
 
 
-def block_change(program: list[Instruction], quiet: bool, several: bool, check: Check) -> BlockChange | None:
-    """One function for whole blocks; None when the script needs a cycle for each line."""
+def block_change(program: list[Instruction], quiet: bool, several: bool, check: Check, most: int) -> BlockChange | None:
+    """One function for whole blocks; None when the script needs a cycle for each line. More than `most` bytes are an
+    error."""
     if not program:
         return None
     if several and len({item.name for item in program}) > 1:
@@ -34,13 +36,20 @@ def block_change(program: list[Instruction], quiet: bool, several: bool, check: 
         return _selection(program[0], "p") if len(program) == 1 else None
     changes: list[BlockChange] = []
     for item in program:
-        change = _substitution(item, check) if item.name == "s" else _selection(item, "d")
+        change = _substitution(item, check, most) if item.name == "s" else _selection(item, "d")
         if change is None:
             return None
         changes.append(change)
     if len(changes) == 1:
         return changes[0]
-    return lambda block: functools.reduce(lambda data, change: change(data), changes, block)
+    return functools.partial(_in_turn, changes, most)
+
+
+def _in_turn(changes: list[BlockChange], most: int, block: bytes) -> bytes:
+    for change in changes:
+        block = change(block)
+        substitute.bounded(len(block), most)  # before one of them doubles what another has doubled
+    return block
 
 
 # ---------------------------------------------------------------------------------------------- lines kept or dropped
@@ -69,18 +78,22 @@ def _selection(item: Instruction, name: str) -> BlockChange | None:
 # ------------------------------------------------------------------------------------------------------ substitutions
 
 
-def _substitution(item: Instruction, check: Check) -> BlockChange | None:
+_LONG_PIECE: Final = 1024
+"""Bytes of a replacement that is put into one line at a time."""
+
+
+def _substitution(item: Instruction, check: Check, most: int) -> BlockChange | None:
     substitution = item.substitution
     if item.first is not None or item.negated or substitution is None:
         return None
     matcher = substitution.matcher
-    if matcher is None or any(b"\n" in piece.text for piece in substitution.pieces):
+    if matcher is None or any(b"\n" in piece.text or len(piece.text) > _LONG_PIECE for piece in substitution.pieces):
         return None
     quick = _quick(substitution, matcher, check)
     if quick is None:
         return None
     plain = bool(matcher.literal) or _edge(substitution, matcher) is not None
-    slow = substitute.make(substitution, matcher)
+    slow = substitute.make(substitution, matcher, most)
     return lambda block: quick(block) if plain or block.isascii() else _by_line(slow, block)
 
 

@@ -152,7 +152,10 @@ class _Run:
         await self.open_outputs()
         change = None
         if not (self.in_place or self.o.null_data or self.o.debug):
-            change = block_change(self.program, self.quiet, len(self.words) > 1, self.proc.budget.check)
+            budget = self.proc.budget
+            change = block_change(
+                self.program, self.quiet, len(self.words) > 1, budget.check, budget.limits.string_bytes
+            )
         try:
             with live(self.proc.stdin, self.out.flush):
                 await (self.by_line() if change is None else self.by_block(change))
@@ -347,6 +350,7 @@ class _Run:
             out=self.out,
             files=self.files,
             behind=self.behind,
+            most=self.proc.budget.limits.string_bytes,
             trace=self.trace(),
         )
         horizon = None if self.o.debug else _horizon(self.program)

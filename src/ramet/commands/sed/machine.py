@@ -87,10 +87,11 @@ class Machine:
         out: Output,
         files: dict[str, Output],
         behind: str,
+        most: int,
         trace: Trace | None = None,
     ) -> None:
         self.program, self.quiet, self.delim, self.separate = program, quiet, delim, separate
-        self.posix, self.line_length = posix, line_length
+        self.posix, self.line_length, self.most = posix, line_length, most
         self.out, self.files = out, files
         self.behind, self.trace = behind, trace
         """The end of the script, where errors are that show only now."""
@@ -236,7 +237,7 @@ class Machine:
         if substitution is None:
             return None
         if substitution.matcher is not None:
-            return substitute.make(substitution, substitution.matcher)
+            return substitute.make(substitution, substitution.matcher, self.most)
         known: dict[int, substitute.Change] = {}
 
         def change(line: bytes) -> bytes | None:
@@ -246,7 +247,7 @@ class Machine:
                 if highest > matcher.groups and not self.posix:
                     raise ScriptError(f"{self.behind}: invalid reference \\{highest} on `s' command's RHS")
                 pieces = tuple(piece for piece in substitution.pieces if piece.group <= matcher.groups)
-                known[id(matcher)] = substitute.make(replace(substitution, pieces=pieces), matcher)
+                known[id(matcher)] = substitute.make(replace(substitution, pieces=pieces), matcher, self.most)
             return known[id(matcher)](line)
 
         return change
@@ -388,6 +389,7 @@ class Machine:
                     return "delete" if self.posix else "end"
                 kept = self.space
                 yield from self._next()
+                substitute.bounded(len(kept) + len(self.space), self.most)
                 self.space = kept + self.delim + self.space
             elif name == "D":
                 _, newline, rest = self.space.partition(self.delim)
@@ -479,11 +481,13 @@ class Machine:
         if name == "h":
             self.hold, self.hold_end = self.space, self.end
         elif name == "H":
+            substitute.bounded(len(self.hold) + len(self.space), self.most)
             self.hold += self.delim + self.space
             self.hold_end = self.end
         elif name == "g":
             self.space, self.end = self.hold, self.hold_end
         elif name == "G":
+            substitute.bounded(len(self.space) + len(self.hold), self.most)
             self.space += self.delim + self.hold
             self.end = self.hold_end
         elif name == "x":

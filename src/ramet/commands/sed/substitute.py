@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ramet.commands.sed.program import Piece, Substitution
+from ramet.core.errors import LimitExceeded
 from ramet.core.letters import lower, upper
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.engines import ReEngine, Span
@@ -15,23 +16,25 @@ Fill = Callable[[bytes, list[Span]], bytes]
 """What a match, given by its line and spans, is replaced by."""
 
 
-def make(substitution: Substitution, matcher: Matcher) -> Change:
-    """The function for a substitution whose pattern is known."""
+def make(substitution: Substitution, matcher: Matcher, most: int) -> Change:
+    """The function for a substitution whose pattern is known; a line of more than `most` bytes is an error."""
     pieces = substitution.pieces
     constant = constant_of(pieces)
     every, number = substitution.every, substitution.number
     if constant is not None and matcher.literal and number == 1:
-        return _literal(matcher.literal, constant, every)
+        return _literal(matcher.literal, constant, every, most)
     fill = filler(pieces)
     step = after_byte if substitution.by_bytes else after_char
-    general = _general(matcher, fill, every, number, needs_groups(pieces), step)
+    general = _general(matcher, fill, every, number, needs_groups(pieces), step, most)
     if number != 1 or has_case(pieces):
         return general
     template = template_of(pieces)
+    safe = most // (1 + sum(len(piece.text) if piece.group < 0 else 1 for piece in pieces))
+    """Bytes of a line which cannot become too long, whatever matches."""
 
     def change(line: bytes) -> bytes | None:
         engine = matcher.engine(line)
-        if isinstance(engine, ReEngine) and not engine.nullable:
+        if isinstance(engine, ReEngine) and not engine.nullable and len(line) < safe:
             changed, count = engine.pattern.subn(template, line, 0 if every else 1)
             return changed if count else None
         return general(line)
@@ -39,13 +42,24 @@ def make(substitution: Substitution, matcher: Matcher) -> Change:
     return change
 
 
-def _literal(old: bytes, new: bytes, every: bool) -> Change:
+def _literal(old: bytes, new: bytes, every: bool, most: int) -> Change:
     count = -1 if every else 1
+    safe = most // (1 + len(new))
 
     def change(line: bytes) -> bytes | None:
-        return line.replace(old, new, count) if old in line else None
+        if old not in line:
+            return None
+        if len(line) > safe:
+            bounded(len(line) + (line.count(old) if every else 1) * (len(new) - len(old)), most)
+        return line.replace(old, new, count)
 
     return change
+
+
+def bounded(size: int, most: int) -> None:
+    """An error when so many bytes are too many for one text."""
+    if size > most:
+        raise LimitExceeded("string_bytes", most)
 
 
 def after_byte(data: bytes, pos: int) -> int:
@@ -53,11 +67,18 @@ def after_byte(data: bytes, pos: int) -> int:
 
 
 def _general(
-    matcher: Matcher, fill: Fill, every: bool, number: int, groups: bool, step: Callable[[bytes, int], int]
+    matcher: Matcher,
+    fill: Fill,
+    every: bool,
+    number: int,
+    groups: bool,
+    step: Callable[[bytes, int], int],
+    most: int,
 ) -> Change:
     def change(line: bytes) -> bytes | None:
         engine = matcher.engine(line)
         pos, last, copied, seen, end = 0, -1, 0, 0, len(line)
+        size = end
         out: list[bytes] = []
         while pos <= end:
             if groups:
@@ -79,6 +100,8 @@ def _general(
             if seen >= number:
                 out.append(line[copied:start])
                 out.append(fill(line, spans))
+                size += len(out[-1]) - (stop - start)
+                bounded(size, most)
                 copied = stop
                 if not every:
                     break
