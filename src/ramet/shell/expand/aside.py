@@ -82,9 +82,9 @@ async def aside(host: Any, work: Callable[[], T]) -> T:
             host.budget.check()
         return doing.result()
     finally:
+        doing.add_done_callback(_forget)
         if not doing.done():
             stop.set()
-            doing.add_done_callback(_forget)
             # What it changes of the session, it changes before the next command begins.
             await asyncio.wait((doing,), timeout=_LOOK)
 
