@@ -33,7 +33,7 @@ class Limits:
     output_bytes: int = 256 * MIB
     """Bytes of captured stdout, and of captured stderr."""
     string_bytes: int = 512 * MIB
-    """Size of one string: a variable, a command substitution, a line."""
+    """Size of one string: a variable, a command substitution, a line. Nothing below 64 KiB is ever refused."""
     expansion_words: int = 10_000_000
     """Words that one command may expand to."""
     expression_chars: int = 8192
@@ -42,8 +42,9 @@ class Limits:
     recursion: int = 20_000
     """Nested function calls, sources, evals and subshells."""
     loop_steps: int | None = None
-    """Turns of all loops of one execution; None leaves it to the wall time."""
+    """Turns of all loops of the shell in one execution; None leaves it to the wall time, as with those of awk."""
     open_files: int = 1024
+    """Descriptors that a shell has open."""
     processes: int = 4096
     """Commands, subshells and jobs alive at the same time."""
     fan_out: int = 32
@@ -65,7 +66,7 @@ DEFAULT_LIMITS = Limits()
 class Budget:
     """The remaining time of one execution, and the way to stop it from outside."""
 
-    __slots__ = ("_clock", "cancelled", "deadline", "limits", "slice_end")
+    __slots__ = ("_clock", "cancelled", "deadline", "limits", "slice_end", "turns")
 
     SLICE = 0.002
     """Seconds of uninterrupted work before the event loop gets a turn."""
@@ -77,6 +78,7 @@ class Budget:
         self.deadline = now + limits.wall_time if limits.wall_time is not None else float("inf")
         self.slice_end = now + self.SLICE
         self.cancelled = False
+        self.turns = 0
 
     def check(self) -> bool:
         """Raise when the time is up or the work was cancelled; True when the event loop wants a turn."""
@@ -104,6 +106,14 @@ class Budget:
     def left(self) -> float | None:
         """Seconds until the deadline; None when there is none."""
         return None if self.deadline == float("inf") else max(0.0, self.deadline - self._clock())
+
+    def turn(self) -> None:
+        """Say that a loop has made a turn; an error where that is one too many."""
+        allowed = self.limits.loop_steps
+        if allowed is not None:
+            self.turns += 1
+            if self.turns > allowed:
+                raise self.exceeded("loop_steps")
 
     def spilled(self, size: int) -> None:
         """Say that a command has laid so many bytes aside; an error where that is too much."""

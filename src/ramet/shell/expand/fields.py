@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ramet.shell.expand.aside import WINDOW, checkpoint
+from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 
 DEFAULT_IFS: Final = " \t\n"
@@ -76,7 +77,7 @@ def words_between(white: str) -> Callable[..., list[str]]:
 class Fields:
     """Takes the parts of a word in order and gives its fields."""
 
-    __slots__ = ("_after_space", "_open", "_pieces", "done", "globs", "ifs", "patient")
+    __slots__ = ("_after_space", "_open", "_pieces", "done", "globs", "host", "ifs", "patient")
 
     def __init__(self, ifs: str | None, done: list[str] | None = None) -> None:
         self.ifs = DEFAULT_IFS if ifs is None else ifs
@@ -85,6 +86,8 @@ class Fields:
         self.globs = False
         self.patient = False
         """Whether someone waits when putting something into this takes its time."""
+        self.host: Any = None
+        """Whose limits hold for what is put together."""
         self._pieces: list[tuple[str, bool]] = []
         self._open = False
         self._after_space = False
@@ -173,6 +176,8 @@ class Fields:
             else:
                 self._glob(text, text)
         else:
+            if self.host is not None:
+                within(self.host, sum([len(piece) for piece, _ in pieces]))
             text = "".join([piece for piece, _ in pieces])
             bare = "".join([piece if not quoted else "x" for piece, quoted in pieces])
             if is_active(bare):
@@ -241,8 +246,11 @@ def fields_for(host: Any, out: list[str]) -> Fields:
     """Fields by the IFS of a session, to be put behind others."""
     ifs = host.store.get("IFS")
     if ifs is not None and not ifs.isascii() and bytewise(host):
-        return _ByteFields(as_bytes(ifs), out)
-    return Fields(ifs, out)
+        fields: Fields = _ByteFields(as_bytes(ifs), out)
+    else:
+        fields = Fields(ifs, out)
+    fields.host = host
+    return fields
 
 
 def split_plain(text: str, ifs: str | None) -> list[str]:

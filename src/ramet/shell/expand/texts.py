@@ -14,6 +14,7 @@ from typing import Any, Final
 from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
+from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.choices import Choice, chosen, label_of
 from ramet.shell.expand.errors import Discard, Fatal
@@ -480,7 +481,10 @@ def _patient(
             return apply(host, found, values)
         if node.op == "@P" and isinstance(found, list):
             return await _prompts(host, found)
-        return await aside(host, lambda: apply(host, found, values))
+        changed = await aside(host, lambda: apply(host, found, values))
+        if type(changed) is str:
+            within(host, len(changed))
+        return changed
 
     return run
 

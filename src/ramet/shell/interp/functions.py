@@ -87,9 +87,9 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         scope = sh.store.scope_at(len(sh.store.scopes) - 1)
         scope.temporary = False
         scope.temps = set(scope)
+    if sh.watch and "DEBUG" in sh.traps:
+        return drive(_debugged(sh, function, frame))
     try:
-        if sh.watch and "DEBUG" in sh.traps:
-            return drive(_debugged(sh, function, frame))
         result = function.body(sh)
     except BaseException:
         _leave(sh, frame)

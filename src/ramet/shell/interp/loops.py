@@ -21,11 +21,14 @@ _TURNS: Final = 15
 """Turns between two looks at the clock, as a mask."""
 
 
-async def breathe(sh: Session, turns: int) -> None:
-    """Count turns, and let others run."""
-    limit = sh.budget.limits.loop_steps
-    if limit is not None and turns > limit:
-        raise sh.budget.exceeded("loop_steps")
+def unwatched(sh: Session) -> int:
+    """The turns that a loop takes between two looks, as a mask: where turns are counted, it looks at each."""
+    return _TURNS if sh.budget.limits.loop_steps is None else 0
+
+
+async def breathe(sh: Session) -> None:
+    """Count a turn where they are counted, and let others run."""
+    sh.budget.turn()
     await sh.budget.breathe()
 
 
@@ -34,6 +37,7 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
 
     async def loop(sh: Session) -> int:
         status = turns = 0
+        mask = unwatched(sh)
         sh.loops += 1
         while True:
             sh.ignore += 1
@@ -61,8 +65,8 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
                 if result == BREAK:
                     break
             turns += 1
-            if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
-                await breathe(sh, turns)
+            if not turns & mask and (not mask or sh.budget.check()):
+                await breathe(sh)
         sh.loops -= 1
         if sh.pipes is None and sh.status != status:
             sh.pipes = [sh.status]
@@ -85,10 +89,13 @@ def compile_for(node: For, body: Run) -> Run:
             items = await words.fields_of(fields, sh)
             if sh.globbing:
                 items = await sh.shell.globbed(sh, items)
+            if len(items) > sh.budget.limits.expansion_words:
+                raise sh.budget.exceeded("expansion_words", "for")
         if not is_name(name):
             sh.status = sh.error(f"`{name}': not a valid identifier")
             return 1
         status = turns = 0
+        mask = unwatched(sh)
         sh.loops += 1
         store = sh.store
         try:
@@ -135,8 +142,8 @@ def compile_for(node: For, body: Run) -> Run:
                     if result == BREAK:
                         break
                 turns += 1
-                if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
-                    await breathe(sh, turns)
+                if not turns & mask and (not mask or sh.budget.check()):
+                    await breathe(sh)
         finally:
             sh.loops -= 1
             if len(sh.substitutions) > mark:
@@ -188,6 +195,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
 
     async def loop(sh: Session) -> int:
         status = turns = 0
+        mask = unwatched(sh)
         inside = False  # what fails in the body is no failure of the loop's own expressions
         sh.line = line
         sh.loops += 1
@@ -239,8 +247,8 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     if step[0]:
                         await found
                 turns += 1
-                if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
-                    await breathe(sh, turns)
+                if not turns & mask and (not mask or sh.budget.check()):
+                    await breathe(sh)
         except (ArithFailure, ShellError) as error:
             if inside or not isinstance(error, ArithFailure) or error.subscript:
                 raise
@@ -312,6 +320,7 @@ def compile_select(node: Select, body: Run) -> Run:
                     if result == BREAK:
                         break
                 show = not sh.store.get("REPLY")
+                await breathe(sh)
         finally:
             sh.loops -= 1
         sh.status = status

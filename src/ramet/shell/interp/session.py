@@ -284,6 +284,8 @@ class Session:
 
     def fork(self, borrow: bool = False) -> Session:
         """A subshell; with `borrow` this shell waits until the subshell is gone."""
+        if self.depth >= self.budget.limits.recursion:
+            raise self.budget.exceeded("recursion", "fork")  # before anything is shared that would have to be let go
         twin = object.__new__(Session)
         twin.shell = self.shell
         twin.store = self.store.fork(borrow)
@@ -338,8 +340,6 @@ class Session:
         twin.jobs = self.jobs.fork()
         twin._wire()
         twin.rewatch()
-        if twin.depth > self.budget.limits.recursion:
-            raise self.budget.exceeded("recursion", "fork")
         return twin
 
     def retire(self) -> None:

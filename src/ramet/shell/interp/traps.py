@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ramet.shell.expand.errors import Overflow
 from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.function_table import traced
@@ -40,6 +41,10 @@ async def run_trap(sh: Session, name: str) -> int:
     try:
         where = "debug trap: " if name == "DEBUG" else "return trap: " if name == "RETURN" else "trap: "
         result = await sh.shell.run_text(sh, action, keep_line=True, where=where)
+    except Overflow as error:
+        if name != "DEBUG":
+            raise
+        result = sh.error(error.message)  # or no command would ever run again, not even one that removes the trap
     finally:
         sh.in_trap -= 1
         sh.trace_level -= 1
