@@ -130,7 +130,9 @@ def test_capture_is_bounded_loudly() -> None:
     capture.write(b"abc")
     with pytest.raises(LimitExceeded):
         capture.write(b"d")
-    assert capture.getvalue() == b"abcd" and len(capture) == 4
+    with pytest.raises(LimitExceeded):
+        capture.write(b"e")
+    assert capture.getvalue() == b"abc" and len(capture) == 5
 
 
 def test_tee_null_and_copy() -> None:

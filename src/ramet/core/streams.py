@@ -238,7 +238,7 @@ class IteratorReader(Reader):
 
 
 class Capture(Writer):
-    """Collects output in memory, up to a limit that is an error when it is passed."""
+    """Collects output in memory, up to a limit that is an error when it is passed: what goes beyond it is not kept."""
 
     __slots__ = ("_limit", "_name", "_size", "parts")
 
@@ -249,10 +249,13 @@ class Capture(Writer):
         self._name = name
 
     def write(self, data: bytes) -> None:
-        self.parts.append(data)
         self._size += len(data)
         if self._limit is not None and self._size > self._limit:
+            room = self._limit - (self._size - len(data))
+            if room > 0:
+                self.parts.append(data[:room])
             raise LimitExceeded(self._name, self._limit)
+        self.parts.append(data)
 
     def getvalue(self) -> bytes:
         if len(self.parts) > 1:

@@ -62,6 +62,11 @@ class Channels:
         self.stdout: Writer = self.captured_out
         self.stderr: Writer = self.captured_err
 
+    @property
+    def overflowed(self) -> bool:
+        """Whether more was written than may be captured."""
+        return max(len(self.captured_out), len(self.captured_err)) > self.limit
+
     def stream(self) -> tuple[PipeReader, deque[tuple[int, int]]]:
         """From now on output goes to the reader, with back-pressure, and is not collected.
 

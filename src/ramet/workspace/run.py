@@ -152,6 +152,8 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
                 stderr=channels.stderr,
                 budget=budget,
             )
+        if channels.overflowed:  # whoever went on after that, the result is not whole
+            outcome.exit_code, outcome.truncated = outcome.exit_code or 1, True
         # Calls that never wait, one after the other, are a loop that nobody else gets a turn in.
         now = time.monotonic()
         if now > session.shell.turn:
@@ -160,6 +162,7 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     except (TimeoutError, TimeUp):
         outcome.exit_code, outcome.timed_out = TIMED_OUT, True
         session.state.status = TIMED_OUT
+        _tell(channels, f"ramet: {budget.exceeded('wall_time')}\n")
     except LimitExceeded as error:
         outcome.exit_code, outcome.truncated = 1, True
         _tell(channels, f"ramet: {error}\n")
@@ -229,7 +232,7 @@ def _result(call: Call, channels: Channels, outcome: _Outcome, duration: float) 
         stderr=channels.captured_err.getvalue(),
         exit_code=outcome.exit_code,
         timed_out=outcome.timed_out,
-        truncated=outcome.truncated or max(len(channels.captured_out), len(channels.captured_err)) > channels.limit,
+        truncated=outcome.truncated or channels.overflowed,
         bytes_read=dict(fs.bytes_read),
         bytes_written=dict(fs.bytes_written),
         cache_hits=outcome.usage.cache_hits,

@@ -1,0 +1,151 @@
+"""Every limit is loud: what hits one fails with a status and a message that names it, and the session goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from ramet import Limits, Workspace
+
+KIB = 1024
+ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "wall_time": ({"wall_time": 0.02}, ["sleep 9", "x=$(sleep 9)", "sleep 9 | cat; echo no"]),
+    "output_bytes": (
+        {"output_bytes": 100},
+        [
+            "seq 1000",
+            "seq 1000; true",
+            "seq 1000 || true",
+            "(seq 1000); true",
+            "seq 1000 | cat; true",
+            "seq 1000 & wait; true",
+            "echo $(seq 1000); true",
+            "while :; do echo abc; done",
+        ],
+    ),
+    "string_bytes": (
+        {"string_bytes": 100 * KIB},
+        [
+            "printf -v x %0200000d 1",
+            "x=$(printf '%0200s' {1..1000})",
+            "x=a; while :; do x=$x$x; done",
+            "set -- a; while :; do set -- $1$1; done",
+            "x=\\'; while :; do x=${x@Q}; done",
+            "echo a | sed ':a;s/a/aa/g;ba'",
+            "echo a | sed ':a;s/.*/&&/;ba'",
+            "echo a | sed -E ':a;s/(a*)/\\1\\1/;ba'",
+            "echo a | sed ':a;G;H;ba'",
+            "seq 30000 | sed ':a;N;ba'",
+            "echo a | sed '" + "s/a/aaaaaaaa/g;" * 12 + "'",
+            "printf %065000d 1 | sed 's/0/aaaaaaaa/g;s/a/bbbbbbbb/3'",
+            "awk 'BEGIN { $0 = \"a\"; while (1) $0 = $0 $0 }'",
+            'awk \'BEGIN { $0 = "a"; while (1) { OFS = $0; $3 = "" } }\'',
+            "awk 'BEGIN { x = \"a\"; while (1) x = toupper(x) tolower(x) }'",
+            'awk \'BEGIN { x = "a"; while (1) x = sprintf("%s%s", x, x) }\'',
+            'awk \'BEGIN { x = "a"; while (1) x = gensub(/a/, "aa", "g", x) }\'',
+        ],
+    ),
+    "expansion_words": (
+        {"expansion_words": 100},
+        [
+            "echo {1..200}",
+            "a=({1..200})",
+            "for x in {1..200}; do :; done",
+            "set -- a b; while :; do set -- $@ $@; done",
+        ],
+    ),
+    "expression_chars": (
+        {"expression_chars": 20},
+        ["a[1+1+1+1+1+1+1+1+1+1+1+1]=1", "x=abc; echo ${x:0+0+0+0+0+0+0+0+0+0+0+0}"],
+    ),
+    "recursion": (
+        {"recursion": 20},
+        [
+            "f() { (f); }; f",
+            "f() { x=$(f); }; f",
+            "set -o pipefail; f() { f | cat; }; f",
+            "f() { cat <(f); }; f; ! :",
+            "f() { env bash -c f; }; export -f f; f",
+        ],
+    ),
+    "loop_steps": (
+        {"loop_steps": 50},
+        [
+            "while :; do :; done",
+            "for ((;;)); do :; done",
+            "for i in {1..60}; do :; done",
+            "for i in {1..10}; do for j in {1..10}; do :; done; done",
+            "for i in {1..10}; do (for j in {1..10}; do :; done) || exit; done",
+            "select x in a b; do :; done < <(yes 1)",
+        ],
+    ),
+    "open_files": ({"open_files": 12}, ["for i in {1..20}; do exec {fd}< /dev/null; done"]),
+    "processes": ({"processes": 4}, ["cat | cat | cat | cat | cat", "for i in {1..9}; do sleep 9 & done"]),
+    "sort_memory": ({"sort_memory": 100, "spill_bytes": 100}, []),  # it spills, which has its own limit
+    "spill_bytes": ({"sort_memory": 100, "spill_bytes": 100}, ["seq 1000 | sort", "seq 1000 | sort | tail -1 || exit"]),
+    "fan_out": ({"fan_out": 1}, []),  # what is too many waits its turn
+    "regex_seconds": ({"regex_seconds": 0.01}, []),  # tests/patterns
+}
+
+
+def test_every_limit_is_here() -> None:
+    assert set(ROWS) == {field.name for field in fields(Limits)}
+
+
+@pytest.mark.parametrize(("name", "script"), [(name, script) for name, (_, rows) in ROWS.items() for script in rows])
+def test_what_hits_a_limit_fails_and_says_so(name: str, script: str) -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(**ROWS[name][0])) as ws:
+            await ws.execute("keep=1; set -o pipefail")
+            result = await ws.execute(script)
+            assert result.exit_code != 0
+            assert f"limit reached: {name} (" in result.error_text
+            assert (await ws.execute("echo $keep", timeout=None)).text == "1\n"
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'reduce range(40) as $i ("a"; . + .)',
+        'reduce range(40) as $i ("a"; "\\(.)\\(.)")',
+        'reduce range(40) as $i ("a"; [., .] | add)',
+        'reduce range(40) as $i ("a"; gsub("a"; "aa"))',
+        "reduce range(40) as $i ([1]; . + .)",
+        "reduce range(40) as $i ([1]; [.[], .[]])",
+        'reduce range(40) as $i ("\\""; tojson)',
+    ],
+)
+def test_what_grows_without_end_in_jq_ends(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ramet.commands.jq.values.LONGEST", 1 << 16)
+    monkeypatch.setattr("ramet.commands.jq.compile_values._MOST", 1 << 14)
+
+    async def act() -> None:
+        async with Workspace() as ws:
+            result = await ws.execute(f"jq -n '{program}'")
+            assert result.exit_code == 5 and "The result is too long" in result.error_text
+
+    asyncio.run(act())
+
+
+def test_output_beyond_the_limit_is_not_kept() -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(output_bytes=1000)) as ws:
+            result = await ws.execute("for i in {1..50}; do seq 1000; done 2> /dev/null")
+            assert result.truncated and len(result.stdout) == 1000
+
+    asyncio.run(act())
+
+
+def test_a_debug_trap_that_nests_too_deeply_leaves_the_session_whole() -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(recursion=20)) as ws:
+            result = await ws.execute("f() { local x=1; f; }; trap f DEBUG; :")
+            assert "maximum function nesting level exceeded (20)" in result.error_text
+            assert (await ws.execute("trap - DEBUG; echo ${#FUNCNAME[@]} ${x-none}")).text == "0 none\n"
+
+    asyncio.run(act())
