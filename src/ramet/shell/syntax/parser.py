@@ -30,11 +30,6 @@ from ramet.shell.syntax.simple import NAMES, RESERVED
 _BLANK = re.compile(r"(?:[ \t]*+(?:\#[^\n]*+)?\n){1,1000}+").match
 _LINKS = frozenset(["&&", "||"])
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
-_DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
-_DEFINES = re.compile(r"[ \t]*\(").match
-_DESCRIPTOR = frozenset("0123456789{")
-_WRAPPERS = frozenset(["command", "builtin"])
-_COMPOUND_OK = frozenset(["eval", "let"])
 
 
 class Parser(CompoundReader):

@@ -15,9 +15,9 @@ from typing import NamedTuple, NoReturn
 
 from ramet.shell.syntax.errors import SyntaxFailure
 
-EOF, NEWLINE, OPERATOR, WORD, COMPLEX = range(5)
-"""Kinds of tokens. WORD is a word whose extent is known from its text alone (``raw``), COMPLEX one that must be
-read."""
+EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)
+"""Kinds of tokens, the middle ones in the order of `TOKEN`'s groups. WORD is a word whose extent is known from its
+text alone (``raw``), COMPLEX one that must be read."""
 
 _BRACED = r"\$\{[^{}'\"`$\\\n()<>]*\}"
 SIMPLE = (
@@ -31,12 +31,16 @@ _OPERATORS = (
     "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "(", ")",
 )  # fmt: skip
 _OPERATOR_SET = frozenset(_OPERATORS) | {"<", ">"}
+ALONE = r"(?![^ \t\n|&;)])"
+"""After a word: it is one in any view."""
 TOKEN = re.compile(
-    r"[ \t]*+(?:\\\n[ \t]*+)*+(?:#[^\n]*)?"
-    r"(?:(\n)|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
-    r"|(" + SIMPLE + r")(?=[ \t\n|&;()]|[<>](?!\()|\Z))?",
+    r"[ \t]*+(?:(?:\\\n[ \t]*+)++(?:#[^\n]*+)?|#[^\n]*+)?"
+    r"(?:([^ \t\n\"'`$\\|&;()<>]++)" + ALONE + r"|(\n)"
+    r"|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
+    r"|(" + SIMPLE + r")(?![^ \t\n|&;()<>]|[<>]\())?",
     re.ASCII,
 ).match
+"""A plain word, a newline, an operator, any word whose extent is known."""
 _CUT_WORD = re.compile(r"[A-Za-z0-9_]+(?:\\\n[A-Za-z0-9_]*)+(?=[ \t\n|&;()]|\Z)", re.ASCII).match
 _EXTGLOB = frozenset("?*+@!")
 
@@ -73,27 +77,34 @@ class Scanner:
 
     def peek(self) -> None:
         """Finds the token after ``pos``."""
-        text = self.text
-        m = TOKEN(text, self.pos, self.n)
+        m = TOKEN(self.text, self.pos, self.n)
         assert m is not None  # every part of the expression is optional
         kind = m.lastindex
         if kind is None:
-            self.start = self.stop = m.end()
-            self.raw = ""
-            self.kind = EOF if self.start >= self.n else COMPLEX
-            if self.kind == COMPLEX and (cut := _CUT_WORD(text, self.start, self.n)) is not None:
-                # A plain word that line continuations cut is plain still, and may be a keyword.
-                self.kind, self.raw, self.stop = WORD, cut[0].replace("\\\n", ""), cut.end()
+            self._unusual(m.end())
             return
         raw = self.raw = m[kind]
         stop = self.stop = m.end()
         self.start = stop - len(raw)
-        self.kind = kind
-        if kind == WORD:
-            if self.options.extglob and raw[-1] in _EXTGLOB and text.startswith("(", stop) and stop < self.n:
-                self.kind, self.raw = COMPLEX, ""
-        elif kind == OPERATOR and text.startswith("\\\n", stop):
-            self._join_operator()
+        if kind <= NEWLINE:
+            self.kind = kind
+        elif kind == OPERATOR:
+            self.kind = kind
+            if self.text.startswith("\\\n", stop):
+                self._join_operator()
+        elif raw[-1] in _EXTGLOB and self.options.extglob and self.text.startswith("(", stop) and stop < self.n:
+            self.kind, self.raw = COMPLEX, ""
+        else:
+            self.kind = WORD
+
+    def _unusual(self, start: int) -> None:
+        """The token at ``start`` is the end of the text or a word whose extent is not known from its text alone."""
+        self.start = self.stop = start
+        self.raw = ""
+        self.kind = EOF if start >= self.n else COMPLEX
+        if self.kind == COMPLEX and (cut := _CUT_WORD(self.text, start, self.n)) is not None:
+            # A plain word that line continuations cut is plain still, and may be a keyword.
+            self.kind, self.raw, self.stop = WORD, cut[0].replace("\\\n", ""), cut.end()
 
     def _join_operator(self) -> None:
         """An operator may be cut by line continuations: ``&\\<newline>&``."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
 from ramet.shell.syntax.redirects import REDIRECTIONS
-from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
+from ramet.shell.syntax.scanner import ALONE, COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
 from ramet.shell.syntax.words import WORDS
 
 RESERVED = frozenset(
@@ -29,14 +29,16 @@ _USUAL_NAME = re.compile(r"[^=\[{0-9][^=\[]*+\Z|\[\Z").match
 _UNUSUAL = _DECLARATIONS | _WRAPPERS | _COMPOUND_OK
 """Commands whose words are not all read alike."""
 
-_AHEAD = r"(?=[ \t\n|&;)]|\Z)"
+_TARGET = r"[ \t]*+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]*+(?!\#)" + SIMPLE + ALONE
 _BULK = re.compile(
-    r"((?:[ \t]++(?!\#)" + SIMPLE + _AHEAD + r")*+)"
-    r"((?:(?:[ \t]++[0-9])?[ \t]*+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]*+(?!\#)" + SIMPLE + _AHEAD + r")*+)"
+    r"(?:[ \t]++(?!\#)(" + SIMPLE + ")" + ALONE + r"(?:[ \t]++(?!\#)" + SIMPLE + ALONE + r")*+)?+"
+    r"((?:(?:[ \t]++[0-9])?" + _TARGET + r")*+)"
     r"[ \t]*+(?:\#[^\n]*+)?(?:(\n)|((?>;;?&?|\|[|&]?|&&|&(?!>)|\)))(?!\\))?",
     re.ASCII,
 ).match
-"""Words, redirections of the usual kinds, and the token after them."""
+"""The first word and the others, redirections of the usual kinds, and the token after them."""
+_FIRST, _REDIRECTED, _LINE_END, _OPERATOR = range(1, 5)
+"""Its groups."""
 _WORDS = re.compile(SIMPLE, re.ASCII).findall
 _REDIRECTIONS = re.compile(r"([0-9]?)(>>|[<>]&?)[ \t]*+(" + SIMPLE + ")", re.ASCII).findall
 
@@ -162,24 +164,26 @@ class SimpleReader(AssignmentReader):
 
     def _bulk(self, words: list[Word | Assignment], redirects: list[Redirect]) -> bool:
         """Reads what is plain after ``pos``, all of it on one line, and the token after it; does the command end?"""
-        text, pos = self.text, self.pos
-        m = _BULK(text, pos, self.n)
+        text = self.text
+        m = _BULK(text, self.pos, self.n)
         assert m is not None  # every part of the expression is optional
-        kind, end, last = m.lastindex, m.end(1), m.end(2)
-        if end != pos:
-            known = WORDS.get
-            words += [known(raw) or self._remember(raw) for raw in _WORDS(text, pos, end)]
+        kind, first, (end, last) = m.lastindex, m[_FIRST], m.span(_REDIRECTED)
+        if first is not None:
+            words.append(WORDS.get(first) or self._remember(first))
+            if (begin := m.end(_FIRST)) != end:
+                known = WORDS.get
+                words += [known(raw) or self._remember(raw) for raw in _WORDS(text, begin, end)]
         if last != end:
             line = self.line_at(end)
             for fd, op, raw in _REDIRECTIONS(text, end, last):
                 target = WORDS.get(raw) or self._remember(raw)
                 redirects.append(Redirect(op, target, int(fd) if fd else None, None, None, line))
         self.pos = last
-        if kind == 3:
+        if kind == _LINE_END:
             self.kind, self.raw, self.stop = NEWLINE, "\n", m.end()
             self.start = self.stop - 1
-        elif kind == 4:
-            raw = self.raw = m[4]
+        elif kind == _OPERATOR:
+            raw = self.raw = m[_OPERATOR]
             self.kind, self.stop = OPERATOR, m.end()
             self.start = self.stop - len(raw)
         else:

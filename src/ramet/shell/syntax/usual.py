@@ -20,11 +20,11 @@ _USUAL_OPERATION = r"(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]*+))?"
 USUAL_DOLLAR = re.compile(rf"\$(?:({_N})(?!\\)|\{{({_N}){_USUAL_OPERATION}\}})", re.ASCII).match
 """``$x``, ``${x}`` and ``${x:-text}`` and its kin with plain text, which mean the same in every mode."""
 _USUAL = re.compile(
-    r"([^'\"`$\\]++)|'([^']*+)'|\$(" + _N + r")"
-    r"|\"([^\"`$\\]*+)(?:\$(?:(" + _N + r")|\{(" + _N + ")" + _USUAL_OPERATION + r"\})([^\"`$\\]*+))?\"",
+    r"'([^']*+)'|\$(" + _N + r")"
+    r"|\"([^\"`$\\]*+)\$(?:(" + _N + r")|\{(" + _N + ")" + _USUAL_OPERATION + r"\})([^\"`$\\]*+)\"",
     re.ASCII,
 ).fullmatch
-"""The shapes that most words have: text, ``'text'``, ``$x`` and ``"text"``, with one plain parameter in it or none."""
+"""The shapes that most words with quotes or a dollar have: ``'text'``, ``$x`` and ``"text$x text"``."""
 
 
 def usual_param(name: str, op: str | None, text: str) -> Param:
@@ -34,22 +34,28 @@ def usual_param(name: str, op: str | None, text: str) -> Param:
 
 
 def usual_word(raw: str) -> Word | None:
-    """The word when it has one of the usual shapes."""
+    """The word when it has one of the usual shapes. ``raw`` matches `scanner.SIMPLE`.
+
+    The commonest are told by a glance at their characters, which costs a fraction of a match.
+    """
+    if raw[0] == '"':
+        inside = raw[1:-1]
+        if '"' not in inside and "\\" not in inside:
+            if "$" not in inside:
+                return Word((DoubleQuoted((Literal(inside),) if inside else ()),))
+            if inside[0] == "$" and inside.isascii() and (name := inside[1:]).isidentifier():
+                return Word((DoubleQuoted((Param(name, None, "value", "", (), False),)),))
+    elif "$" not in raw and '"' not in raw and "'" not in raw and "\\" not in raw:
+        return Word((Literal(raw),))
     m = _USUAL(raw)
     if m is None:
         return None
-    text, single, bare, before, name, braced, op, argument, after = m.groups()
-    if text is not None:
-        return Word((Literal(text),))
+    single, bare, before, name, braced, op, argument, after = m.groups()
     if bare is not None:
         return Word((Param(bare, None, "value", "", (), False),))
     if single is not None:
         return Word((SingleQuoted(single),))
-    inside: list[Part] = [Literal(before)] if before else []
-    if name is not None:
-        inside.append(Param(name, None, "value", "", (), False))
-    elif braced is not None:
-        inside.append(usual_param(braced, op, argument))
-    if after:
-        inside.append(Literal(after))
-    return Word((DoubleQuoted(tuple(inside)),))
+    param: Part = usual_param(braced, op, argument) if name is None else Param(name, None, "value", "", (), False)
+    if before:
+        return Word((DoubleQuoted((Literal(before), param, Literal(after)) if after else (Literal(before), param)),))
+    return Word((DoubleQuoted((param, Literal(after)) if after else (param,)),))
