@@ -14,6 +14,8 @@ from ramet import Workspace
 
 LONG = "printf -v x '%03000000d' 0"
 MANY = "a=({1..300000})"
+VERY_LONG = "printf -v x '%020000000d' 0"
+VERY_MANY = "a=({1..1000000})"
 SCRIPTS = {
     "a trace of many words": (MANY, 'exec 2> /dev/null; set -x; : "${a[@]}"'),
     "a trace of a long word": (LONG, "exec 2> /dev/null; set -x; : $x; y=$x; declare z=$x; [[ $x == a ]]"),
@@ -37,6 +39,15 @@ SCRIPTS = {
         'wait "$x"; ulimit -n "$x"; umask "$x"; [ "$x" -lt 4 ]; [ -t "$x" ]; read -n "$x" y; fc -l "$x"; : ${!x}',
     ),
     "a long subscript": (f"{LONG}; declare -A q", 'unset "q[$x]"; [[ -v q[$x] ]]; printf -v "q[$x]" a'),
+    "a very long format": (VERY_LONG, 'printf "$x$x" > /dev/null'),
+    "a very long word of several parts": (VERY_LONG, ': "a$x" "b$x" "c$x" "d$x" "e$x"; : "f$x$x" {g,h}"$x"'),
+    "very long lines of a builtin": (VERY_LONG, 'compgen -P "$x" -W "a b c" > /dev/null'),
+    "a very long HISTIGNORE": (f"{VERY_LONG}; HISTIGNORE=$x", "history -s q"),
+    "many values in a condition": (
+        VERY_MANY,
+        '[[ ${a[*]} == x ]]; [[ " ${a[*]} " < x ]]; case " ${a[*]} " in x) ;; esac',
+    ),
+    "many values in a document": (VERY_MANY, ': <<< "x ${a[*]}"; : << E\n${a[*]} ${a[@]}\nE\n'),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }
 

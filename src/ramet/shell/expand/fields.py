@@ -22,7 +22,8 @@ LONG: Final = 4096
 _MANY: Final = 64
 """Values from which on it pays to look at all of them at once."""
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL).sub
-_QUOTE: Final = re.compile(r"[\\*?\[\]()|!@+^\-:]")
+_ACTIVE_SOMEWHERE: Final = "\\*?[]()|!@+^-:"
+_QUOTE: Final = re.compile(f"[{re.escape(_ACTIVE_SOMEWHERE)}]")
 
 
 def may_be_pattern(text: str) -> bool:
@@ -44,6 +45,8 @@ def _all_plain(text: str) -> bool:
 
 def escape(text: str) -> str:
     """Quoted text as a pattern that matches only itself."""
+    if len(text) > LONG and not any(char in text for char in _ACTIVE_SOMEWHERE):
+        return text
     return _QUOTE.sub(r"\\\g<0>", text)
 
 

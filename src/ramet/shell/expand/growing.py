@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
 from ramet.core.paths import decode
-from ramet.shell.expand.aside import LARGE, checkpoint
+from ramet.shell.expand.aside import LARGE, aside, checkpoint
 
 
 class Parts(list[str]):
@@ -51,6 +52,11 @@ def decoded(data: bytes | bytearray) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     size = len(data)
     return grown(decoder.decode(bytes(data[at : at + LARGE]), at + LARGE >= size) for at in range(0, size, LARGE))
+
+
+async def decoded_patiently(host: Any, data: bytes) -> str:
+    """The same while others run."""
+    return decode(data) if len(data) < LARGE else await aside(host, partial(decoded, data))
 
 
 async def put_together(host: Any, parts: Parts) -> str:

@@ -34,6 +34,8 @@ class Host(Protocol):
     store: Any
     params: list[str]
     budget: Budget
+    parted: bool
+    """Whether a text was given as the parts that are to make it."""
 
     @property
     def nounset(self) -> bool: ...

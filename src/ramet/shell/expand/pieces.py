@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand.bounds import NOTABLE, within
@@ -15,7 +15,7 @@ class Text(NamedTuple):
     wait: bool
     run: Callable[[Any], Any]
     const: str | None = None
-    large: Callable[[Any], Awaitable[str] | None] | None = None
+    large: Callable[[Any], Coroutine[Any, Any, str] | None] | None = None
     """For all values of an array in one text: gives the way to wait for it when there are very many of them."""
     parts: Callable[[Any], str | Parts] | None = None
     """For a text of several parts: what `run` gives, or those parts where they are very long."""
@@ -43,6 +43,7 @@ def concat(pieces: list[Text]) -> Text:
     if len(merged) > _MANY or any(piece.wait for piece in merged):
         return Text(True, _concat_waiting(merged))
     runs = [piece.run for piece in merged]
+    large = _large_of(merged)
     if len(runs) == 2:
         first, second = runs
 
@@ -52,6 +53,7 @@ def concat(pieces: list[Text]) -> Text:
             if size > NOTABLE:
                 within(host, size)
                 if size > HUGE:
+                    host.parted = True
                     return Parts((a, b))
             return a + b  # type: ignore[no-any-return]
 
@@ -61,7 +63,7 @@ def concat(pieces: list[Text]) -> Text:
                 within(host, len(a) + len(b))
             return a + b  # type: ignore[no-any-return]
 
-        return Text(False, both, parts=two)
+        return Text(False, both, None, large, two)
 
     def several(host: Any) -> str | Parts:
         found = [run(host) for run in runs]
@@ -69,6 +71,7 @@ def concat(pieces: list[Text]) -> Text:
         if size > NOTABLE:
             within(host, size)
             if size > HUGE:
+                host.parted = True
                 return Parts(found)
         return "".join(found)
 
@@ -76,15 +79,50 @@ def concat(pieces: list[Text]) -> Text:
         found = several(host)
         return found if type(found) is str else "".join(found)
 
-    return Text(False, joined, parts=several)
+    return Text(False, joined, None, large, several)
 
 
 _MANY: Final = 2048
 """Parts of a text from which on others get their turns while it is put together."""
 
 
-HUGE: Final = 1 << 24
+HUGE: Final = 1 << 22
 """Above this size a text is put together while others run."""
+
+
+def _large_of(pieces: list[Text]) -> Callable[[Any], Coroutine[Any, Any, str] | None] | None:
+    """The way to wait for a text with very many values of an array in it."""
+    if not any(piece.large is not None for piece in pieces):
+        return None
+
+    def large(host: Any) -> Coroutine[Any, Any, str] | None:
+        pending = [None if piece.large is None else piece.large(host) for piece in pieces]
+        return None if pending.count(None) == len(pending) else settled(host, pending)
+
+    async def settled(host: Any, pending: list[Coroutine[Any, Any, str] | None]) -> str:
+        try:
+            found = [piece.run(host) if one is None else await one for piece, one in zip(pieces, pending, strict=True)]
+        finally:
+            for one in pending:
+                if one is not None:
+                    one.close()  # where another part failed, it was never begun
+        within(host, sum(map(len, found)))
+        return await put_together(host, Parts(found))
+
+    return large
+
+
+def patient(text: Text) -> Text:
+    """The same where whoever wants it can wait: what is made of very many values takes its time."""
+    if text.large is None:
+        return text
+    large, run = text.large, text.run
+
+    async def waiting(host: Any) -> str:
+        pending = large(host)
+        return run(host) if pending is None else await pending
+
+    return Text(True, waiting)
 
 
 def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:

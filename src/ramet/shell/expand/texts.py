@@ -7,7 +7,7 @@ coroutine function (`wait`).
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
@@ -43,6 +43,7 @@ from ramet.shell.expand.pieces import HUGE
 from ramet.shell.expand.pieces import Text as Text
 from ramet.shell.expand.pieces import concat as concat
 from ramet.shell.expand.pieces import const as const
+from ramet.shell.expand.pieces import patient as patient
 from ramet.shell.expand.values import Subscript, is_slow, key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
@@ -119,7 +120,7 @@ def document(word: Word) -> Text:
     listed = any(
         isinstance(part, Param) and "@" in (part.name, part.subscript) and part.form != "length" for part in word.parts
     )
-    return text(word, quoted=True, quote=as_fields if listed else as_is)
+    return patient(text(word, quoted=True, quote=as_fields if listed else as_is))
 
 
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
@@ -142,7 +143,7 @@ def _in_condition(word: Word, quote: Quote) -> Text:
 
 def operand(word: Word) -> Text:
     """The word of `case`, or an operand of `[[`."""
-    return _in_condition(word, alone)
+    return patient(_in_condition(word, alone))
 
 
 def pattern(word: Word, tilde: bool = True) -> Text:
@@ -627,9 +628,11 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
             return _quoted(join(host, found), escaped)
 
         return Text(True, waiting)
+    listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
+    if escaped in DOCUMENTS and listed and not node.op:
+        return _all_values(node, join)
     if escaped is not None:
         return Text(False, lambda host: escaped(join(host, get(host))))
-    listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
     if listed and not node.op:
         return _all_values(node, join)
 
@@ -642,7 +645,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         sliced = slicing and node.form == "value" and node.subscript is None and is_plain(node.name)
         return Text(False, run, parts=_sliced(node, quoted, run) if sliced else None)
 
-    def large(host: Any) -> Awaitable[str] | None:
+    def large(host: Any) -> Coroutine[Any, Any, str] | None:
         return _joined_aside(host, partial(get, host), join) if _has_many(host, node) else None
 
     return Text(False, run, None, large)
@@ -658,6 +661,7 @@ def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[A
             return run(host)
         if not args:
             args.extend(_arguments(node, quoted))
+        host.parted = True
         if node.op == ":":
             return span(node, value, host, [arg.run(host) for arg in args])
         left = None if args[0].const is None else left_of(node, value, host, args[0].const)
@@ -688,7 +692,7 @@ def _all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
     def run(host: Any) -> str:
         return join(host, host.params if positional else host.store.elements(name))
 
-    def large(host: Any) -> Awaitable[str] | None:
+    def large(host: Any) -> Coroutine[Any, Any, str] | None:
         if not _has_many(host, node):
             return None
         return _joined_aside(host, lambda: host.params if positional else host.store.elements(name), join)

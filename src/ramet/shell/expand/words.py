@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from ramet.shell.expand.braces import count_words, expand_braces, has_braces, te
 from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for, may_be_pattern
+from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.texts import (
     concat,
     is_plain,
@@ -88,7 +89,7 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
         piece = concat([part_text(part, False, None) for part in parts])
         if patient and piece.large is not None:
             return False, None, None, _joined_field(piece.run, piece.large)
-        return piece.wait, piece.const, piece.run, None
+        return piece.wait, piece.const, (piece.parts or piece.run) if patient else piece.run, None
     name = _single_variable(parts)
     if name is not None:
         return False, None, None, _variable_fields(name, patient)
@@ -137,7 +138,7 @@ def _stays_whole(parts: tuple[Part, ...]) -> bool:
     return False
 
 
-def _joined_field(run: Callable[[Any], str], large: Callable[[Any], Awaitable[str] | None]) -> Plan:
+def _joined_field(run: Callable[[Any], str], large: Callable[[Any], Coroutine[Any, Any, str] | None]) -> Plan:
     """`"${a[*]}"`."""
 
     async def later(pending: Awaitable[str], out: list[str]) -> None:
@@ -306,6 +307,8 @@ def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callabl
                 pending = append(host, out)
                 if pending is not None:
                     await pending
+        if host.parted:
+            await _whole(host, out)
 
     return [(True, None, None, run)]
 
@@ -417,6 +420,17 @@ _ROW: Final = 256
 """Words of one command after which others may want to run."""
 
 
+async def _whole(host: Any, out: list[str]) -> list[str]:
+    """Words of which some were given as the very long parts that are to make them."""
+    host.parted = False
+    for start in range(0, len(out), _ROW):
+        for place, word in enumerate(out[start : start + _ROW], start):
+            if isinstance(word, Parts):
+                out[place] = await put_together(host, word)
+        await host.budget.breathe()
+    return out
+
+
 async def fields_of(compiled: Words, host: Any) -> list[str]:
     """The fields of words, whether they have to wait or not."""
     found: Any = compiled.run(host)
@@ -448,13 +462,20 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
                     found = append(host, out)
                     if found is not None:
                         await found
-            return out
+            return await _whole(host, out) if host.parted else out
 
         return Words(True, waiting)
     if all(append is None for _, _, _, append in plans):
         # Every word is one field: the common `cmd const "$x"`.
         pairs = [(constant, single) for _, constant, single, _ in plans]
-        return Words(False, lambda host: [fixed if single is None else single(host) for fixed, single in pairs])
+        if not patient:
+            return Words(False, lambda host: [fixed if single is None else single(host) for fixed, single in pairs])
+
+        def run_each(host: Any) -> list[str] | Awaitable[list[str]]:
+            out: list[Any] = [fixed if single is None else single(host) for fixed, single in pairs]
+            return _whole(host, out) if host.parted else out
+
+        return Words(False, run_each)
 
     async def rest(host: Any, out: list[str], number: int, pending: Awaitable[None]) -> list[str]:
         await pending
@@ -467,7 +488,7 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
                 more = append(host, out)
                 if more is not None:
                     await more
-        return out
+        return await _whole(host, out) if host.parted else out
 
     def run(host: Any) -> list[str] | Awaitable[list[str]]:
         out: list[str] = []
@@ -481,6 +502,6 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
                 if pending is not None:
                     number = next(i for i, plan in enumerate(plans) if plan[3] is append) + 1
                     return rest(host, out, number, pending)
-        return out
+        return _whole(host, out) if patient and host.parted else out
 
     return Words(False, run)

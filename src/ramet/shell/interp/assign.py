@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
@@ -202,7 +202,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), node)
 
 
-def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Awaitable[str] | None]) -> Assign:
+def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Coroutine[Any, Any, str] | None]) -> Assign:
     """`x=${a[*]}`."""
 
     async def later(sh: Session, pending: Awaitable[str]) -> None:

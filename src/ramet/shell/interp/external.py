@@ -21,7 +21,7 @@ from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
 from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.patience import rows
-from ramet.shell.interp.restricted import refused
+from ramet.shell.interp.restricted import OPTION, refused
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
 
@@ -42,7 +42,7 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
     if called is not None:
         argv = [called, *argv[1:]]
     if "/" in name:
-        if refused(sh, f"{name}: restricted: cannot specify `/' in command names"):
+        if OPTION in sh.shopts and refused(sh, f"{name}: restricted: cannot specify `/' in command names"):
             return 1
         return await _by_path(sh, argv, name)
     found = await search(sh, name)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.growing import decoded_patiently
 from ramet.shell.interp import recording, startup
 from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
@@ -69,7 +70,7 @@ class _Call:
 
 
 _SHOWN: Final = 1000
-"""Words of a command line that `ps` shows."""
+"""Words of a command line that `ps` shows, and characters of each."""
 
 
 async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
@@ -99,7 +100,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
                 sh.err(f"{argv[0]}: error reading input file: {reason(error)}\n")
                 return 2
             data = b""  # A standard input that is closed has no script in it.
-        source = ScriptInput(data)
+        source = ScriptInput(data) if len(data) < LARGE else await aside(sh, partial(ScriptInput, data))
         text = source.text
         child.origin = "stdin"
     else:
@@ -155,7 +156,7 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
     child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
-    child.command_line = " ".join(argv[:_SHOWN])
+    child.command_line = " ".join([word[:_SHOWN] for word in argv[:_SHOWN]])
     starter = sh.parent if sh.lone and sh.parent is not None else sh  # a shell of one command becomes it
     child.vars["PPID"] = str(starter.own_pid())
     env = sh.environment() if len(sh.store.attrs) <= MANY else await aside(sh, sh.environment)
@@ -303,7 +304,7 @@ async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
         if b"\0" in data[:80].partition(b"\n")[0]:
             sh.err(f"{name}: {name}: cannot execute binary file\n")
             return 126
-        return without_open_end(paths.decode(data))
+        return without_open_end(await decoded_patiently(sh, data))
     except OSError as error:
         sh.err(f"{called}: {name}: {reason(error)}\n")
         return 127

@@ -9,7 +9,7 @@ from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
@@ -285,7 +285,8 @@ def compile_select(node: Select, body: Run) -> Run:
         try:
             while True:
                 if show:
-                    shown = menu(sh, items) if len(items) < _LONG_MENU else await aside(sh, partial(menu, sh, items))
+                    large = len(items) >= _LONG_MENU or any(len(item) > LARGE for item in items)
+                    shown = await aside(sh, partial(menu, sh, items)) if large else menu(sh, items)
                     await sh.say(shown)
                 prompt = sh.store.get("PS3")
                 sh.err("#? " if prompt is None else prompt)

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Session
 
@@ -25,7 +26,7 @@ MANY: Final = 256
 
 def each(sh: Session, words: Sequence[str], one: Callable[[str], int | None]) -> Result:
     """Does something with every operand; the status of the last one that failed, 0 where none did."""
-    if len(words) > MANY:
+    if len(words) > MANY or any(len(word) > LARGE for word in words):
         return drive(_each(sh, words, one))
     status = 0
     for word in words:
@@ -37,6 +38,8 @@ async def _each(sh: Session, words: Sequence[str], one: Callable[[str], int | No
     status = 0
     for start in range(0, len(words), MANY):
         for word in words[start : start + MANY]:
+            if len(word) > LARGE:
+                await turn(sh)
             status = one(word) or status
         await turn(sh)
     return status
@@ -77,18 +80,39 @@ def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status:
     """Writes lines, about `count` of them, some at a time if that is many; `status` unless writing fails."""
     if count > MANY:
         return drive(_write_many(sh, lines, who, status))
-    written = sh.out(encode("".join(lines)), who)
+    row = list(lines)
+    text = row[0] if len(row) == 1 else "".join(row)
+    if len(text) > LARGE:
+        return drive(_write_many(sh, (text,), who, status))
+    written = sh.out(encode(text), who)
     return status or written
 
 
 async def _write_many(sh: Session, lines: Iterable[str], who: str, status: int) -> int:
-    rest = iter(lines)
-    while row := list(islice(rest, MANY)):
-        written = sh.out(encode("".join(row)), who)
+    for text in _blocks(lines):
+        written = sh.out(encode(text), who)
         if written if isinstance(written, int) else await written:
             return status or 1
         await turn(sh)
     return status
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as texts of a size that is soon written: several short ones in one, a very long one in several."""
+    row: list[str] = []
+    size = 0
+    for line in lines:
+        row.append(line)
+        size += len(line)
+        if size > LARGE:
+            text = line if len(row) == 1 else "".join(row)
+            yield from (text[start : start + LARGE] for start in range(0, len(text), LARGE))
+            row, size = [], 0
+        elif len(row) >= MANY:
+            yield "".join(row)
+            row, size = [], 0
+    if row:
+        yield "".join(row)
 
 
 _RUN: Final = 4096

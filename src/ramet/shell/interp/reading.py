@@ -11,6 +11,8 @@ from functools import partial
 from typing import Final
 
 from ramet.shell.expand.aside import LONG_SOURCE, aside
+from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.pieces import HUGE
 from ramet.shell.interp.recording import Recorder
 from ramet.shell.interp.script_input import ScriptInput
 from ramet.shell.interp.session import Session
@@ -19,6 +21,7 @@ from ramet.shell.syntax.cache import Known
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.redirects import continues
 from ramet.shell.syntax.scanner import Options
 
 _LINES: Final = 500
@@ -105,7 +108,7 @@ class Reading:
     async def parsed(self) -> Script | None:
         """The next line, or None after the last one. Raises SyntaxFailure; what comes after it can be read then."""
         sh = self._sh
-        parser = self._parser or self._parse_on()
+        parser = self._parser or self._parse_on(await self._ended())
         await self._follow(parser)
         recorder = self._recorder
         step = parser.next if recorder is None else partial(recorder.next, parser)
@@ -142,11 +145,18 @@ class Reading:
             self._add(script, parser)
         return script
 
-    def _parse_on(self) -> Parser:
+    async def _ended(self) -> str:
+        """The text; a very long one with the newline at its end that the parser would put there."""
+        text = self._text
+        if len(text) < HUGE or text.endswith("\n") or continues(text, 0, len(text)):
+            return text
+        return await put_together(self._sh, Parts((text, "\n")))
+
+    def _parse_on(self, text: str) -> Parser:
         """A parser for what comes after the known lines."""
         known, sh = self._known, self._sh
         options = sh.syntax_options()
-        parser = self._parser = Parser(self._text, None, options, self._line)
+        parser = self._parser = Parser(text, None, options, self._line)
         parser.aliases = sh.aliases if options.expand_aliases else {}
         place, self._read, self._known = self._read, 0, None
         if known is not None and place:

@@ -5,6 +5,9 @@ Rule: nothing here runs for a shell that keeps no history; lines are expanded be
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -65,24 +68,28 @@ def wanted(sh: Session, line: str) -> bool:
 
 
 def _patterns(text: str) -> list[str]:
-    found, start, i, depth = [], 0, 0, 0
-    while i < len(text):
-        char = text[i]
-        if char == "\\":
-            i += 1
-        elif char in "([":
+    if not any(char in text for char in "\\()[]"):
+        return [one for one in text.split(":") if one]
+    found, start, depth = [], 0, 0
+    for match in _STRUCTURE(text):
+        char = match[0]
+        if char in "([":
             depth += 1
         elif char in ")]":
             depth -= 1
         elif char == ":" and depth <= 0:
-            found.append(text[start:i])
-            start = i + 1
-        i += 1
+            found.append(text[start : match.start()])
+            start = match.end()
     return [one for one in (*found, text[start:]) if one]
 
 
+_STRUCTURE: Final = re.compile(r"\\.?|[][():]", re.DOTALL).finditer
+"""What matters to where a pattern of HISTIGNORE ends; what a backslash quotes does not."""
+
+
 def _matches(pattern: str, line: str, last: str | None) -> bool:
-    pattern = pattern.replace("\\&", "\0").replace("&", last or "").replace("\0", "\\&")
+    if "&" in pattern:
+        pattern = pattern.replace("\\&", "\0").replace("&", last or "").replace("\0", "\\&")
     return bool(compile_pattern(pattern, True).matches(line))
 
 

@@ -90,7 +90,7 @@ def _compile(node: Redirect) -> Plan:
             body is None and _private(node, node.here.body),
         )
     if node.op == "<<<":
-        text = texts.text(node.target, assign=True)
+        text = texts.patient(texts.text(node.target, assign=True))
         return Plan(node.op, fd, node.var, text.wait, text.parts or text.run, "", True, _private(node, node.target))
     fields = words.words((node.target,))
     shown = word_text(node.target)

@@ -134,6 +134,7 @@ class Session:
         "origin",
         "params",
         "parent",
+        "parted",
         "pending",
         "pid",
         "pipefail",
@@ -240,7 +241,7 @@ class Session:
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = 0
-        self.joining = False
+        self.joining = self.parted = False
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
         self.told: object = None
         """The command for which the shell around this one has run the DEBUG trap."""
@@ -327,7 +328,7 @@ class Session:
         twin.globbing = False
         twin.pending = []
         twin.debug_status = 0
-        twin.told, twin.joining = None, self.joining
+        twin.told, twin.joining, twin.parted = None, self.joining, False
         twin.debugging = twin.late_trap = False
         twin.in_trap, twin.exiting, twin.returning = 0, None, False
         twin.parent, twin.process, twin.group = self, self.process, self.group
@@ -564,8 +565,7 @@ class Session:
             self.err(f"{self.error_name}: {line}{message}\n")
             return
         self.err(f"{self.error_name}: {line}")
-        for start in range(0, len(message), LARGE):  # in parts: one more copy of all of it would take its time
-            self.err(message[start : start + LARGE])
+        self.err(message)  # apart: one more copy of all of it would take its time
         self.err("\n")
 
     def complain_once(self, error: Exception) -> None:
@@ -582,7 +582,11 @@ class Session:
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
             try:
-                description.writer.write(encode(text))
+                if len(text) < LARGE:
+                    description.writer.write(encode(text))
+                    return
+                for start in range(0, len(text), LARGE):
+                    description.writer.write(encode(text[start : start + LARGE]))
             except OSError:
                 # There is nowhere left to say it.
                 return

@@ -20,7 +20,7 @@ from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import OPTIONS, SHOPTS
-from ramet.shell.interp.patience import each, in_buckets, in_order, then, write_lines
+from ramet.shell.interp.patience import MANY, each, in_buckets, in_order, then, write_lines
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word
@@ -123,20 +123,17 @@ async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
         names += await _by_command(sh, values["C"], word)
     names = await _filtered(sh, names, values.get("X", ""), word)
     prefix, suffix = values.get("P", ""), values.get("S", "")
-    if prefix or suffix:
-        names = [f"{prefix}{name}{suffix}" for name in names]
+    adorned = len(names)
     if not names and "dirnames" in options:
         names = await _files(sh, word, only_directories=True)
     if "plusdirs" in options:
         names += await _files(sh, word, only_directories=True)
     if not names and options & {"default", "bashdefault"}:
         names = await _files(sh, word)
-    for start in range(0, len(names), _SOME):
-        written = sh.out(encode("".join([f"{name}\n" for name in names[start : start + _SOME]])), "compgen")
-        if written if isinstance(written, int) else await written:
-            return 1
-        await sh.budget.breathe()
-    return 0 if names else 1
+    lines = (f"{prefix}{name}{suffix}\n" if place < adorned else f"{name}\n" for place, name in enumerate(names))
+    count = len(names) if len(prefix) + len(suffix) < LARGE else len(names) + MANY
+    written = write_lines(sh, lines, count, "compgen", 0 if names else 1)
+    return written if isinstance(written, int) else await written
 
 
 _SOME: Final = 1024

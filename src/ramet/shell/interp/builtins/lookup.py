@@ -385,11 +385,12 @@ def alias(sh: Session, argv: list[str]) -> Result:
     lines: list[str] = []
 
     def define(word: str) -> int:
-        name, equals, value = str(word).partition("=")
-        if equals and name:
+        at = word.find("=")
+        name = word[:at] if at >= 0 else str(word)
+        if at > 0:
             if any(char in name for char in _NO_ALIAS):
                 return sh.error(f"alias: `{name}': invalid alias name")
-            sh.aliases[name] = value
+            sh.aliases[name] = word[at + 1 :]
         elif name in sh.aliases:
             lines.append(_alias_line(sh, name))
         else:

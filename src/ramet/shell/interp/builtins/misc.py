@@ -14,6 +14,7 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
+from ramet.shell.expand.growing import decoded_patiently
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.listing import write_large
@@ -158,7 +159,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     line, ran = sh.line, sh.ran
     sh.trace_level += 1
     try:
-        text = paths.decode(data)
+        text = await decoded_patiently(sh, data)
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, strict=strict))
         if result == EXIT and "EXIT" in sh.traps:
             await exit_within(sh)
@@ -178,7 +179,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         await sh.shell.return_trap(sh)
     if result == RETURN:
         return status
-    return result if result != 0 or text.strip() else 0
+    return result
 
 
 async def _read(sh: Session, file: str) -> bytes:

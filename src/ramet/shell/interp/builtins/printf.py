@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ramet.core.paths import decode, encode
@@ -353,8 +353,11 @@ def printf(sh: Session, argv: list[str]) -> Result:
         sh.err("printf: usage: printf [-v var] format [arguments]\n")
         return 2
     given = argv[i]
-    parts = _parse(given, ("\\u" in given or "\\U" in given) and bytewise(sh))
+    plain = "\\" in given and ("\\u" in given or "\\U" in given) and bytewise(sh)
     printer = _Printer(sh, argv[i + 1 :])
+    if len(given) > LARGE:
+        return drive(_print_long(printer, str(given), plain, target))
+    parts = _parse(given, plain)
     if len(printer.arguments) > _MANY and target is None:
         return drive(_print_many(printer, parts))
     if len(printer.arguments) > _MANY or any(len(word) > LARGE for word in printer.arguments):
@@ -368,17 +371,24 @@ def printf(sh: Session, argv: list[str]) -> Result:
     return _finish(printer, target)
 
 
+async def _print_long(printer: _Printer, given: str, plain: bool, target: str | None) -> int:
+    """The same with a very long format, which is not kept in mind."""
+    parts = await aside(printer.sh, partial(_parse.__wrapped__, given, plain))
+    return await _print_aside(printer, parts, target)
+
+
 async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], target: str | None) -> int:
     """The same with very much to convert."""
 
     def work() -> None:
-        upto = 0
-        while upto < len(printer.arguments) and not printer.stopped:
+        while True:
             checkpoint()
             upto = printer.used + _MANY
             start = len(printer.out)
             _run(printer, parts, upto)
             printer.out[start:] = [b"".join(printer.out[start:])]
+            if upto >= len(printer.arguments) or printer.stopped:
+                return
 
     try:
         await aside(printer.sh, work)
