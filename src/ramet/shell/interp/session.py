@@ -125,6 +125,7 @@ class Session:
         "line",
         "lone",
         "loops",
+        "mourning",
         "name",
         "noclobber",
         "noexec",
@@ -237,7 +238,7 @@ class Session:
         self.stack = 0
         self.sub_level = 0
         self.globbing = False
-        self.debugging = self.late_trap = False
+        self.debugging = self.late_trap = self.mourning = False
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = 0
@@ -329,7 +330,7 @@ class Session:
         twin.pending = []
         twin.debug_status = 0
         twin.told, twin.joining, twin.parted = None, self.joining, False
-        twin.debugging = twin.late_trap = False
+        twin.debugging = twin.late_trap = twin.mourning = False
         twin.in_trap, twin.exiting, twin.returning = 0, None, False
         twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []

@@ -141,7 +141,11 @@ async def deliver(sh: Session) -> int:
         if name not in sh.traps and number not in signals.IGNORED_BY_DEFAULT:
             raise Killed(number)
         if name in sh.traps:
-            result = await run_trap(sh, name)
+            outer, sh.mourning = sh.mourning, sh.mourning or number == signals.CHLD
+            try:
+                result = await run_trap(sh, name)
+            finally:
+                sh.mourning = outer
             if result:
                 return result
     sh.rewatch()
@@ -149,8 +153,8 @@ async def deliver(sh: Session) -> int:
 
 
 def child_died(sh: Session, count: int = 1) -> None:
-    """So many processes of a shell have ended."""
-    if sh.traps.get("CHLD"):
+    """So many processes of a shell have ended. Those of the trap that is run for this are nobody's concern."""
+    if sh.traps.get("CHLD") and not sh.mourning:
         sh.pending += [signals.CHLD] * count
         sh.watch = True
 
