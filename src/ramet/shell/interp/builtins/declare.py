@@ -338,6 +338,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
             store.indexed(name).blank = local
         sh.complain(f"{name}: readonly variable")
     elif assignment is not None:
+        if request.add & INTEGER and key is None and assignment.items is None:
+            store.values.setdefault(name, None)  # it is declared also when its value turns out to be no number
         _assign(sh, name, key, assignment)
     elif name not in store.values:
         store.values[name] = None
