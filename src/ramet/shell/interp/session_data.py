@@ -21,8 +21,8 @@ from ramet.shell.interp.specials import DYNAMIC, OWN_ATTRIBUTES, own_variables
 from ramet.shell.syntax.positions import lines_of
 from ramet.shell.syntax.printer import function_text
 
-_HOST: Final = frozenset(("BASH_VERSION", "BASH_VERSINFO", "HOSTTYPE", "MACHTYPE", "OSTYPE", "PPID", "UID", "EUID"))
-"""Variables that say where a shell runs."""
+_HOST: Final = frozenset(("BASH_VERSINFO", "PPID", "UID", "EUID"))
+"""Variables that say where a shell runs, and that no script can change."""
 
 
 def dump(sh: Session) -> dict[str, Any]:
