@@ -48,6 +48,10 @@ SCRIPTS = {
         '[[ ${a[*]} == x ]]; [[ " ${a[*]} " < x ]]; case " ${a[*]} " in x) ;; esac',
     ),
     "many values in a document": (VERY_MANY, ': <<< "x ${a[*]}"; : << E\n${a[*]} ${a[@]}\nE\n'),
+    "very many empty lines within a command": (
+        "",
+        "{ :" + "\n" * 300_000 + "}; { " + "# a comment\n" * 100_000 + ":; }",
+    ),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }
 

@@ -127,6 +127,12 @@ class Parser(CompoundReader):
             if self._pending:
                 self._documents()
             self.peek()
+            if self.kind == NEWLINE:  # there is more than one
+                while (blank := _BLANK(self.text, self.pos)) is not None:
+                    self.pos = blank.end()
+                    if self.pos > self.horizon:
+                        raise Unready
+                self.peek()
 
     def _list(self, empty_allowed: bool = False) -> Script:
         """A compound list, up to a word or operator that closes something."""
