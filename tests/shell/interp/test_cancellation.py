@@ -91,3 +91,32 @@ def test_cancelled_wherever_it_waits_a_script_ends_and_its_session_goes_on(scrip
     while place < MOST and asyncio.run(cancelled_at(script, place)):
         place += 1
     assert place > 1, "it never waits: nothing was tried"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "while read x; do :; done < <(sleep 9)",
+        "select x in a b; do :; done < <(sleep 9)",
+        "{ sleep 9; } > >(sleep 9)",
+        "if sleep 9; then :; fi < <(sleep 9)",
+        "f() { sleep 9; } < <(sleep 9); f",
+        "for i in <(sleep 9); do sleep 9; done",
+    ],
+)
+def test_substitutions_end_with_what_they_were_for(script: str) -> None:
+    async def act() -> None:
+        async with Workspace() as ws:
+
+            async def finish() -> Any:
+                return await ws.execute(script)
+
+            running = asyncio.ensure_future(finish())
+            for _ in range(100):
+                await asyncio.sleep(0)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(act())

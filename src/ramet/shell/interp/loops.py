@@ -144,6 +144,10 @@ def compile_for(node: For, body: Run) -> Run:
                 turns += 1
                 if not turns & mask and (not mask or sh.budget.check()):
                     await breathe(sh)
+        except BaseException:
+            if len(sh.substitutions) > mark:
+                await sh.shell.end_substitutions(sh, mark, cancelled=True)
+            raise
         finally:
             sh.loops -= 1
             if len(sh.substitutions) > mark:

@@ -370,6 +370,10 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
     except (ShellError, ArithFailure) as error:
         sh.complain_once(error)
         raise
+    except BaseException:
+        if len(sh.substitutions) > mark:
+            await sh.shell.end_substitutions(sh, mark, cancelled=True)
+        raise
     finally:
         good = True if not undo else await restore(sh, undo)
         if len(sh.substitutions) > mark:
