@@ -129,6 +129,7 @@ async def _by_path(sh: Session, argv: list[str], name: str) -> int:
     try:
         path = await runnable(sh, name)
     except OSError as error:
+        await sh.budget.breathe()  # a name of any length is yet to be said
         return sh.error(f"{name}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
     if path is None:
         return await _table(sh, name[name.rfind("/") + 1 :], argv)
@@ -141,7 +142,7 @@ async def runnable(sh: Session, name: str) -> Path | None:
         path = sh.shell.fs.named(name, sh.cwd)
         stat = await sh.shell.fs.stat(path, follow=True)
     except OSError:
-        if name[: name.rfind("/")] in BIN and in_table(sh, name[name.rfind("/") + 1 :]):
+        if len(name) < paths.PATH_MAX and name[: name.rfind("/")] in BIN and in_table(sh, name[name.rfind("/") + 1 :]):
             return None
         raise
     if stat.is_dir:

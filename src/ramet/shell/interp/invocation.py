@@ -18,7 +18,7 @@ from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
-from ramet.shell.interp.patience import MANY, rows
+from ramet.shell.interp.patience import MANY, plain, rows
 from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.session import Session
@@ -77,7 +77,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
     child = await _made(shell, sh, argv)
     as_sh = argv[0].rsplit("/", 1)[-1].lstrip("-") == "sh"
-    call = _options(sh, child, [str(word) for word in argv])
+    call = _options(sh, child, await plain(sh, argv, 0))
     if not isinstance(call, _Call):
         return call if isinstance(call, int) else await call
     rest = call.rest

@@ -9,6 +9,7 @@ from typing import Final
 from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
@@ -20,6 +21,8 @@ from ramet.shell.interp.session import Builtin, Session
 
 async def change(sh: Session, word: str, physical: bool = False) -> None:
     """Make a directory the current one, and say so in PWD and OLDPWD. Raises OSError."""
+    if len(word) > LARGE:
+        raise fail(errno.ENAMETOOLONG, word)
     logical = word if word.startswith("/") else f"{sh.pwd}{'' if sh.pwd.endswith('/') else '/'}{word}"
     named = paths.parse(logical)
     target = await _walked(sh, word) if physical else await sh.shell.fs.resolve(named)

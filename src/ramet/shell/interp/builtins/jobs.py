@@ -11,7 +11,7 @@ from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import each, then, turn, write_lines
+from ramet.shell.interp.patience import each, plain, then, turn, write_lines
 from ramet.shell.interp.processes import deliver
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import interrupted
@@ -122,11 +122,11 @@ def wait(sh: Session, argv: list[str]) -> Result:
             following = following or letter == "n"
     if variable is not None and not is_name(split_subscript(variable)[0]):
         return sh.error(f"wait: `{variable}': not a valid identifier")
-    words = [str(word) for word in argv[i:]]
-    return drive(_wait(sh, words, following, variable))
+    return drive(_wait(sh, argv, i, following, variable))
 
 
-async def _wait(sh: Session, words: list[str], following: bool, variable: str | None) -> int:
+async def _wait(sh: Session, argv: list[str], start: int, following: bool, variable: str | None) -> int:
+    words = await plain(sh, argv, start)
     if variable:
         sh.store.unset(variable)
     if following:
