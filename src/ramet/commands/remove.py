@@ -59,6 +59,7 @@ async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
             return 0
     status = 0
     for word in operands:
+        await proc.budget.breathe()
         last = word.rstrip("/").rpartition("/")[2]
         if last in (".", "..") and o.recursive:
             proc.complain(f"refusing to remove '.' or '..' directory: skipping {quote(word)}")

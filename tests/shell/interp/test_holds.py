@@ -52,6 +52,7 @@ SCRIPTS = {
         "",
         "{ :" + "\n" * 300_000 + "}; { " + "# a comment\n" * 100_000 + ":; }",
     ),
+    "a pattern below many directories": ("mkdir -p /tmp/d/{1..4000}", "cd /tmp/d; y=(*/*)"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }
 

@@ -175,6 +175,7 @@ class _Walker:
         pattern = make() if len(part) < LONG else await aside(self, make)
         out = []
         for prefix in prefixes:
+            await self.budget.breathe()
             for place, (name, stat) in enumerate(await self._scan(prefix), 1):
                 if not place % _SOME:
                     await self.budget.breathe()
@@ -187,6 +188,7 @@ class _Walker:
     async def _named(self, prefixes: list[str], name: str, last: bool) -> list[str]:
         out: list[str] = []
         for prefix in prefixes:
+            await self.budget.breathe()
             joined = _join(prefix, name)
             try:
                 stat = await self.fs.stat(self.fs.named(joined, self.cwd), follow=not last)
