@@ -73,7 +73,7 @@ _TRANSFORMS = frozenset("QUuLEPAaKk")
 
 WORDS: dict[str, Word] = {}
 """Words that were read, by their text."""
-_WORDS_KEPT = 8192
+_WORDS_KEPT = 1024
 _WORD_LENGTH = 120
 
 
