@@ -54,6 +54,13 @@ SCRIPTS = {
     ),
     "a pattern below many directories": ("mkdir -p /tmp/d/{1..4000}", "cd /tmp/d; y=(*/*)"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
+    "continued lines": ("", "{ " + ": a\\\n" * 60_000 + "\n}"),
+    "quoted lines": ("", '{ : "' + "$x\n" * 100_000 + '"\n}'),
+    "a chain of aliases": (
+        "shopt -s expand_aliases\n" + "".join(f"alias a{i}='a{i + 1} '\n" for i in range(3_000)) + "alias a3000=:",
+        "a0 x",
+    ),
+    "a long alias": ("shopt -s expand_aliases\nalias q='" + ": ;" * 5_000 + " :'", "q"),
 }
 
 

@@ -116,14 +116,17 @@ class Reading:
             # The end of a line is known only once it is parsed: a long text may be one long line.
             self.large = parser.line_length() > LONG_SOURCE
             if not self.large:
-                parser.horizon = sys.maxsize if parser.aliases else parser.pos + LONG_SOURCE
+                parser.horizon = parser.pos + LONG_SOURCE
                 try:
                     script = step()
                 except Unready:
                     self.large = True
             if self.large:
                 parser.horizon = sys.maxsize
-                script = await aside(sh, step)
+                try:
+                    script = await aside(sh, step)
+                finally:
+                    parser.horizon = -1  # it ends soon where it still reads, for nobody
         except SyntaxFailure as failure:
             self._plain = False  # what fails is to fail again
             if "verbose" in sh.options and not parser.aliases:

@@ -59,22 +59,18 @@ class Parser(CompoundReader):
         self._closing = ""
         if self._bad:
             self._bad.clear()
-        begin, warned = self.pos, len(self.warnings)
+        begin, warned = self._state(), len(self.warnings)
         try:
             self.peek()
             while self.kind == NEWLINE:
                 self.pos = self.stop
-                while (blank := _BLANK(self.text, self.pos)) is not None:
-                    self.pos = blank.end()
-                    if self.pos > self.horizon:
-                        raise Unready
+                self._blank_lines()
                 self.peek()
             if self.kind == EOF:
                 return None
             statements = self._complete_line()
         except Unready:
-            self.pos = begin
-            self._pending.clear()
+            self._go_back(begin)
             del self.warnings[warned:]
             raise
         except RecursionError:
@@ -90,6 +86,18 @@ class Parser(CompoundReader):
         finally:
             self.shallow()
         return Script(tuple(statements))
+
+    def _state(self) -> tuple[str, int, int, int]:
+        """What `_go_back` needs."""
+        return self.text, self.pos, self._line_pos, self._line
+
+    def _go_back(self, state: tuple[str, int, int, int]) -> None:
+        """All is as it was, also where aliases have changed the text."""
+        self.text, self.pos, self._line_pos, self._line = state
+        self._line_end = self._alias_next = -1
+        self._pending.clear()
+        self._expanding.clear()
+        self._closers.clear()
 
     def _complete_line(self) -> list[Statement]:
         statements: list[Statement] = []
@@ -128,11 +136,15 @@ class Parser(CompoundReader):
                 self._documents()
             self.peek()
             if self.kind == NEWLINE:  # there is more than one
-                while (blank := _BLANK(self.text, self.pos)) is not None:
-                    self.pos = blank.end()
-                    if self.pos > self.horizon:
-                        raise Unready
+                self._blank_lines()
                 self.peek()
+
+    def _blank_lines(self) -> None:
+        """Consumes lines that hold nothing but blanks and comments."""
+        while (blank := _BLANK(self.text, self.pos, self.n)) is not None:
+            self.pos = blank.end()
+            if self.pos > self.horizon:
+                raise Unready
 
     def _list(self, empty_allowed: bool = False) -> Script:
         """A compound list, up to a word or operator that closes something."""

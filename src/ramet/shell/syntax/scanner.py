@@ -62,7 +62,7 @@ class Scanner:
         self.n = len(text)
         self.pos = 0
         self.horizon = sys.maxsize
-        """How far a command may reach before `Unready` is raised; only where no alias has changed the text."""
+        """How far a command may reach before `Unready` is raised."""
         self.options = options
         self.start_line = start_line
         self.kind = EOF

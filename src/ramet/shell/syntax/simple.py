@@ -6,9 +6,11 @@ Most of a script is words that mean themselves: `_bulk` reads all of them up to 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
+from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
 from ramet.shell.syntax.redirects import REDIRECTIONS
 from ramet.shell.syntax.scanner import ALONE, COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
@@ -45,6 +47,8 @@ _REDIRECTIONS = re.compile(r"([0-9]?)(>>|[<>]&?)[ \t]*+(" + SIMPLE + ")", re.ASC
 NAMES: dict[str, Word] = {}
 """Words that began commands of the usual kind, by their text."""
 _NAMES_KEPT = 4096
+_MANY_ALIASES = 64
+"""Aliases that stand for each other from which on a command counts as a long one."""
 
 
 class SimpleReader(AssignmentReader):
@@ -53,7 +57,7 @@ class SimpleReader(AssignmentReader):
     def __init__(self, text: str, aliases: Mapping[str, str], options: Options, start_line: int) -> None:
         super().__init__(text, options, start_line)
         self.aliases = aliases
-        self._expanding: list[tuple[str, int]] = []  # aliases being read, each with the length of the text after it
+        self._expanding: dict[str, int] = {}  # aliases being read, each with the length of the text after it
         self._alias_next = -1  # length of the text after an alias that ended in a blank
 
     def _function_body(self, name: str, keyword: bool, line: int) -> Command:
@@ -92,6 +96,8 @@ class SimpleReader(AssignmentReader):
         aliased, usual = bool(self.aliases), bool(words)
         second, parts = -1, len(words) + len(redirects) - 1
         while True:
+            if self.pos > self.horizon:
+                raise Unready
             kind = self.kind
             parts += 1
             if second < 0 and parts >= 2:
@@ -213,13 +219,16 @@ class SimpleReader(AssignmentReader):
         """Puts the alias's text in place of its name; False when it is being expanded already."""
         text, start, stop = self.text, self.start, self.stop
         left = len(text) - start
-        while self._expanding and self._expanding[-1][1] >= left:
-            self._expanding.pop()
-        if any(name == other for other, _ in self._expanding):
+        expanding = self._expanding
+        while expanding and next(reversed(expanding.values())) >= left:
+            expanding.popitem()
+        if name in expanding:
             return False
+        if len(expanding) > _MANY_ALIASES and self.horizon < sys.maxsize:
+            raise Unready
         value = self.aliases[name]
         tail = len(text) - stop
-        self._expanding.append((name, tail))
+        expanding[name] = tail
         self.text = text[:start] + value + text[stop:]
         self.n += len(value) - (stop - start)
         self._closers.clear()

@@ -11,7 +11,7 @@ import re
 from typing import Literal as OneOf
 
 from ramet.core.depth import DEEPEST, room
-from ramet.shell.syntax.errors import TooDeep
+from ramet.shell.syntax.errors import TooDeep, Unready
 from ramet.shell.syntax.modes import (
     ARGUMENT,
     ARITH,
@@ -277,6 +277,8 @@ class WordReader(Scanner):
                     pos += 2
                 continue
             if c == "$":
+                if pos > self.horizon:
+                    raise Unready
                 found: Part | str
                 if apart and text.startswith("'", pos + 1):
                     plain += c
