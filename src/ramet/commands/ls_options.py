@@ -75,8 +75,8 @@ class LsOptions:
     unsorted: bool = flag("-f", help="do not sort, enable -aU, disable -ls --color")
     indicator: str = mixed(
         choose({"-p": "slash", "--file-type": "file-type"}, help="append an indicator to entries"),
+        flag("-F", const="always", help="like --classify"),
         optional(
-            "-F",
             "--classify",
             metavar="WHEN",
             const="always",
