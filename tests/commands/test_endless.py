@@ -19,6 +19,7 @@ SCRIPTS = [
     "grep -v x -f /dev/zero a", "xargs < /dev/zero -d: echo", "numfmt < /dev/zero", "diff /dev/zero a",
     "patch < /dev/zero", "ed /dev/zero <<< p", "ed < /dev/zero", "sqlite3 :memory: < /dev/zero", "bash /dev/zero",
     ". /dev/zero", "bash < /dev/zero", "mapfile x < /dev/zero", "x=$(< /dev/zero)", "bc /dev/zero",
+    "sed ':a;H;x;ba' a", "sed ':a;h;G;ba' a", "yes | sed ':a;N;ba'", "sed ':a;s/a/aa/g;ta' a",
     "dc -f /dev/zero", "parallel echo < /dev/zero", "csplit /dev/zero 5", "look a /dev/zero",
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from functools import partial
 
 from ramet.commands.sed import substitute
 from ramet.commands.sed.debug import Trace
+from ramet.commands.sed.pieces import Pieces
 from ramet.commands.sed.program import AFTER_RUN, LONG, Address, Instruction, Kind, ScriptError, Substitution
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
@@ -95,7 +96,8 @@ class Machine:
         self.out, self.files = out, files
         self.behind, self.trace = behind, trace
         """The end of the script, where errors are that show only now."""
-        self.space = self.hold = b""
+        self.space = b""
+        self._hold = Pieces(delim)
         self.end = self.hold_end = delim
         self.command = self.answer = b""
         self.number = 0
@@ -128,8 +130,28 @@ class Machine:
             for item in program
             for address in (item.first, item.second)
         )
+        self.gathers = [self._gathers(index) for index in range(len(program))]
         self.is_last = False
         self.status = 0
+
+    @property
+    def hold(self) -> bytes:
+        return self._hold.text()
+
+    @hold.setter
+    def hold(self, text: bytes) -> None:
+        self._hold = Pieces(self.delim, text)
+
+    def _gathers(self, index: int) -> bool:
+        """Whether this is the `N` of `:a;N;$!ba` or of `:a;$!{N;ba}`, which come back to it until the last line."""
+        after = self.program[index + 1 : index + 2]
+        if self.program[index].name != "N" or not after or after[0].name != "b":
+            return False
+        if self.selectors[index] is not None or not (self.selectors[index + 1] is None or _but_last(after[0])):
+            return False
+        before = self.program[index - 1] if index else None
+        block = before is not None and before.name == "{" and _but_last(before)
+        return after[0].target == index or (block and after[0].target == index - 1)
 
     # ------------------------------------------------------------------ addresses
 
@@ -361,14 +383,14 @@ class Machine:
             elif name == "b":
                 pc = item.target
                 self.jumps += 1
-                if not self.jumps & 1023:
+                if not self.jumps & 1023 or len(self.space) >= LONG:
                     yield Need.TURN
             elif name == "t":
                 if self.replaced:
                     self.replaced = False
                     pc = item.target
                     self.jumps += 1
-                    if not self.jumps & 1023:
+                    if not self.jumps & 1023 or len(self.space) >= LONG:
                         yield Need.TURN
             elif name == "T":
                 if self.replaced:
@@ -376,7 +398,7 @@ class Machine:
                 else:
                     pc = item.target
                     self.jumps += 1
-                    if not self.jumps & 1023:
+                    if not self.jumps & 1023 or len(self.space) >= LONG:
                         yield Need.TURN
             elif name == "n":
                 if self.at >= len(self.lines) and not (yield from self._look_ahead()):
@@ -389,7 +411,12 @@ class Machine:
                     return "delete" if self.posix else "end"
                 kept = self.space
                 yield from self._next()
+                if self.gathers[pc - 1] and trace is None:
+                    yield from self._gather(kept)
+                    continue
                 substitute.bounded(len(kept) + len(self.space), self.most)
+                if len(kept) >= LONG:
+                    yield Need.TURN
                 self.space = kept + self.delim + self.space
             elif name == "D":
                 _, newline, rest = self.space.partition(self.delim)
@@ -397,7 +424,7 @@ class Machine:
                     return "dropped"
                 self.space = rest
                 self.jumps += 1
-                if not self.jumps & 1023:
+                if not self.jumps & 1023 or len(self.space) >= LONG:
                     yield Need.TURN
                 return "restart"
             elif name == "q" or name == "Q":
@@ -430,6 +457,19 @@ class Machine:
         self.replaced = False
         if self.needs_last:
             self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
+
+    def _gather(self, kept: bytes) -> Generator[Need, None, None]:
+        """What `N` in a loop of its own would put together line by line: all that follow, at once."""
+        pieces = Pieces(self.delim, kept)
+        pieces.add(self.space)
+        while self.at < len(self.lines) or (yield from self._look_ahead()):
+            yield from self._next()
+            pieces.add(self.space)
+            substitute.bounded(pieces.size, self.most)
+            self.jumps += 1
+            if not self.jumps & 1023:
+                yield Need.TURN
+        self.space = pieces.text()
 
     def _substitute_and_run(self, index: int, item: Instruction) -> Generator[Need, None, None]:
         """The `e` flag: the changed space is a command line whose output takes its place."""
@@ -481,13 +521,13 @@ class Machine:
         if name == "h":
             self.hold, self.hold_end = self.space, self.end
         elif name == "H":
-            substitute.bounded(len(self.hold) + len(self.space), self.most)
-            self.hold += self.delim + self.space
+            self._hold.add(self.space)
+            substitute.bounded(self._hold.size, self.most)
             self.hold_end = self.end
         elif name == "g":
             self.space, self.end = self.hold, self.hold_end
         elif name == "G":
-            substitute.bounded(len(self.space) + len(self.hold), self.most)
+            substitute.bounded(len(self.space) + self._hold.size, self.most)
             self.space += self.delim + self.hold
             self.end = self.hold_end
         elif name == "x":
@@ -524,6 +564,11 @@ class Machine:
         table = str.maketrans(dict(item.mapping))
         text = self.space.decode("utf-8", "surrogateescape").translate(table)
         self.space = text.encode("utf-8", "surrogateescape")
+
+
+def _but_last(item: Instruction) -> bool:
+    """Whether the address is `$!`."""
+    return item.negated and item.second is None and item.first is not None and item.first.kind is Kind.LAST
 
 
 _LISTED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 92: "\\\\"}

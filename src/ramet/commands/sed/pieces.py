@@ -1,0 +1,33 @@
+"""Lines that grow into one text: each is copied a few times, however many there are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MANY: Final = 4096
+"""Pieces that are made one, so that small ones do not take the memory of large ones."""
+
+
+class Pieces:
+    """A text, and what has been put behind it, each time behind a delimiter."""
+
+    __slots__ = ("_delim", "_joined", "_pieces", "size")
+
+    def __init__(self, delim: bytes, text: bytes = b"") -> None:
+        self._delim = delim
+        self._joined: list[bytes] = []
+        self._pieces = [text]
+        self.size = len(text)
+
+    def add(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self.size += len(piece) + 1
+        if len(self._pieces) >= _MANY:
+            self._joined.append(self._delim.join(self._pieces))
+            self._pieces = []
+
+    def text(self) -> bytes:
+        if len(self._joined) + len(self._pieces) > 1:
+            self._pieces = [self._delim.join(self._joined + self._pieces)]
+            self._joined = []
+        return (self._pieces or self._joined)[0]
