@@ -48,6 +48,18 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
             'awk \'BEGIN { x = "a"; while (1) x = gensub(/a/, "aa", "g", x) }\'',
         ],
     ),
+    "argument_bytes": (
+        {"argument_bytes": 1000},
+        [
+            "printf -v x %02000d 1; ls $x",
+            "printf -v x %02000d 1; bash -c : $x",
+            "printf -v x %02000d 1; /bin/echo a $x b",
+            "printf -v x %02000d 1; command cat $x | cat",
+            "printf -v x %02000d 1; echo $x | xargs echo",
+            "printf -v x %02000d 1; echo : > f; chmod +x f; ./f $x",
+            "printf -v x %02000d 1; eval exec cat {1..70000} $x",
+        ],
+    ),
     "expansion_words": (
         {"expansion_words": 100},
         [

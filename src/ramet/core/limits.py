@@ -34,6 +34,8 @@ class Limits:
     """Bytes of captured stdout, and of captured stderr."""
     string_bytes: int = 512 * MIB
     """Size of one string: a variable, a command substitution, a line. Nothing below 64 KiB is ever refused."""
+    argument_bytes: int = MIB
+    """Size of one argument of a program, not of a builtin or function. Linux takes an eighth of this default."""
     expansion_words: int = 10_000_000
     """Words that one command may expand to."""
     expression_chars: int = 8192

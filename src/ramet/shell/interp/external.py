@@ -51,6 +51,8 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
         if found is None:
             return await _not_found(sh, argv)
         return sh.error(f"{found}: Permission denied", 126)
+    if (refusal := await _too_long(sh, argv)) is not None:
+        return sh.error(f"{found.removeprefix(chr(0))}: {refusal}", 126)
     if found.startswith("\0"):
         return await _table(sh, name, argv)
     if found.rpartition("/")[0] in BIN and in_table(sh, base := found.rpartition("/")[2]):
@@ -131,9 +133,24 @@ async def _by_path(sh: Session, argv: list[str], name: str) -> int:
     except OSError as error:
         await sh.budget.breathe()  # a name of any length is yet to be said
         return sh.error(f"{name}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+    if (refusal := await _too_long(sh, argv)) is not None:
+        return sh.error(f"{name}: {refusal}", 126)
     if path is None:
         return await _table(sh, name[name.rfind("/") + 1 :], argv)
     return await _script_file(sh, path, name, argv)
+
+
+async def _too_long(sh: Session, argv: list[str]) -> str | None:
+    """What is said of arguments that no program is given; None where all of them fit."""
+    most = sh.budget.limits.argument_bytes
+    if len(argv) < WINDOW:
+        fits = max(map(len, argv)) <= most
+    else:
+        fits = True
+        for words in rows(argv):
+            fits = fits and max(map(len, words)) <= most
+            await sh.budget.breathe()
+    return None if fits else f"{strerror(errno.E2BIG)}: {sh.budget.exceeded('argument_bytes')}"
 
 
 async def runnable(sh: Session, name: str) -> Path | None:
