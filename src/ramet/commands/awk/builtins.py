@@ -49,12 +49,12 @@ def power(left: float, right: float) -> float:
     return math.nan if isinstance(result, complex) else result
 
 
-def put(array: Array, key: str, value: Value) -> Value:
+def put(value: Value, array: Array, key: str) -> Value:
     array[key] = value
     return value
 
 
-def put_value(array: Array, key: str, value: Value, name: str) -> Value:
+def put_value(value: Value, array: Array, key: str, name: str) -> Value:
     """The same where an element may be an array, which nothing takes the place of."""
     if isinstance(array.get(key), Array):
         raise AwkError(f'fatal: attempt to use array `{name}["{key}"]\' in a scalar context')

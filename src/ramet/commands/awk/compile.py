@@ -354,7 +354,8 @@ def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: 
         "    O = R.out.append",
         "    nr, fnr, rec, _n, F = R.NR, R.FNR, '', 0, None",
         f"    T = NUMBERS if NUMBERS.misses < {_MISSES} else None",
-        *(f"    l_{name} = v_{name}" for name in sorted(emitter.locals)),
+        # Whoever lengthens a text in place must be the only one who has it.
+        *(f"    l_{name}, v_{name} = v_{name}, None" for name in sorted(emitter.locals)),
         "    try:",
         "        for rec in batch:",
     ]

@@ -10,6 +10,7 @@ from typing import Any
 
 from ramet.commands.awk import analyze
 from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS, Facts
+from ramet.commands.awk.lengthening import operands
 from ramet.commands.awk.libraries import functions_of
 from ramet.commands.awk.names import NUMBER_BUILTINS, TEXT_BUILTINS
 from ramet.commands.awk.tree import (
@@ -61,6 +62,9 @@ def _row(node: Binary, ops: tuple[str, ...]) -> tuple[Expr, list[tuple[str, Expr
 class Emitter:
     """Code for the expressions of one scope (a function, or the rules)."""
 
+    rearranges = True
+    """Whether code may do what a statement says in another way; not where every part of it is watched."""
+
     def __init__(self, program: Program, facts: Facts, constants: dict[str, Any], scope: str = "") -> None:
         self.program, self.facts, self.constants, self.scope = program, facts, constants, scope
         self.params = program.functions[scope].params if scope else ()
@@ -97,6 +101,14 @@ class Emitter:
     def touched(self, name: str, code: str) -> str:
         """Code for a global variable that is looked at or changed, which is remembered where somebody asks."""
         return f"R.touch({name!r}, {code})" if self.is_traced(name) else code
+
+    def lengthened(self, target: Expr) -> str:
+        """Where the text lies that an assignment lengthens; nothing if something must be asked or told first."""
+        if isinstance(target, Index) and "subarrays" not in self.facts.uses and not self.is_mixed(target.name):
+            return self.array(target.name)
+        if not isinstance(target, Var) or self.is_special(target.name) or self.is_array(target):
+            return ""
+        return "" if self.is_traced(target.name) or self.is_mixed(target.name) else self.variable(target.name)
 
     def is_mixed(self, name: str) -> bool:
         """Whether only a call tells if a parameter is an array."""
@@ -349,14 +361,7 @@ class Emitter:
         return {"/": "divide", "%": "modulo", "^": "power"}[op] + f"({left}, {right})"
 
     def concatenation(self, node: Binary) -> str:
-        parts: list[Expr] = []
-        todo: list[Expr] = [node]
-        while todo:
-            current = todo.pop()
-            if isinstance(current, Binary) and current.op == " ":
-                todo += [current.right, current.left]
-            else:
-                parts.append(current)
+        parts = operands(node)
         if len(parts) == 2:
             code = f"({self.text(parts[0])} + {self.text(parts[1])})"
         else:
@@ -421,7 +426,7 @@ class Emitter:
     # ------------------------------------------------------------------ assignment
 
     def store(self, target: Expr, code: str) -> str:
-        """An expression that assigns and has the assigned value."""
+        """An expression that assigns and has the assigned value, which is worked out before the place for it."""
         if isinstance(target, Var):
             if self.is_array(target):
                 return f"R.misused({target.name!r}, {self.array(target.name)})"
@@ -429,10 +434,12 @@ class Emitter:
                 return self.set_special(target.name, code)
             return self.touched(target.name, f"({self.variable(target.name)} := {code})")
         if isinstance(target, Index) and "subarrays" in self.facts.uses:
-            return f"put_value({self.within(target)}, {self.key(target.subscripts)}, {code}, {target.name!r})"
+            return f"put_value({code}, {self.within(target)}, {self.key(target.subscripts)}, {target.name!r})"
         if isinstance(target, Index):
-            return f"put({self.within(target)}, {self.key(target.subscripts)}, {code})"
+            return f"put({code}, {self.within(target)}, {self.key(target.subscripts)})"
         assert isinstance(target, Field)
+        if not isinstance(target.number, Num):
+            return f"R.set_field(value={code}, number={self.field_number_code(target)})"
         return f"R.set_field({self.field_number_code(target)}, {code})"
 
     def set_special(self, name: str, code: str) -> str:
@@ -453,8 +460,8 @@ class Emitter:
             right = self.temp()
             computed = self.arithmetic(op, f"num({array}[{key}])", right, "=")
             return (
-                f"(({key} := {self.key(target.subscripts)}), ({right} := {self.number(node.value)}), "
-                f"put({array}, {key}, {computed}))[2]"
+                f"(({right} := {self.number(node.value)}), ({key} := {self.key(target.subscripts)}), "
+                f"put({computed}, {array}, {key}))[2]"
             )
         right = self.temp()
         computed = self.arithmetic(op, self.number(target), right, "=")
@@ -467,7 +474,7 @@ class Emitter:
         if isinstance(target, Index):
             key, array = self.temp(), self.within(target)
             setup = f"({key} := {self.key(target.subscripts)}), ({old} := num({array}[{key}]))"
-            stored = f"put({array}, {key}, {old} {amount})"
+            stored = f"put({old} {amount}, {array}, {key})"
         elif isinstance(target, Field):
             number = self.temp()
             setup = f"({number} := {self.field_number_code(target)}), ({old} := to_number(R.field_text({number})))"

@@ -6,6 +6,7 @@ from typing import Any
 
 from ramet.commands.awk.analyze import Facts, walk
 from ramet.commands.awk.emit import Emitter
+from ramet.commands.awk.lengthening import bare
 from ramet.commands.awk.tree import (
     Assign,
     Binary,
@@ -14,7 +15,7 @@ from ramet.commands.awk.tree import (
     Expr,
     ExprStmt,
     Field,
-    Grouping,
+    ForIn,
     Num,
     Print,
     Program,
@@ -44,7 +45,7 @@ class FastEmitter(Emitter):
                 every = True
         self.uses_fields = every or highest > 0
         # Variables live in locals during the loop, unless a function could look at them meanwhile.
-        self.local = not any(isinstance(node, Call) for node in walk(tuple(rules)))
+        self.local = not any(_calls(node, program) for node in walk(tuple(rules)))
         self.locals: set[str] = set()
         limit = "" if every else f", {highest}"
         if fs == " ":
@@ -100,7 +101,7 @@ class FastEmitter(Emitter):
         return super().store(target, code)
 
     def comparison(self, node: Binary) -> str:
-        left, right = _bare(node.left), _bare(node.right)
+        left, right = bare(node.left), bare(node.right)
         if isinstance(left, Field) and isinstance(right, Num):
             found = self.temp()
             shown = number_text(right.value, "%.6g")
@@ -110,6 +111,12 @@ class FastEmitter(Emitter):
                 f"else {found} {node.op} {shown!r})"
             )
         return super().comparison(node)
+
+
+def _calls(node: object, program: Program) -> bool:
+    """Whether something runs a function of the program; what sorts may have been told to."""
+    sorts = isinstance(node, ForIn) or (isinstance(node, Builtin) and node.name in ("asort", "asorti"))
+    return isinstance(node, Call) or (sorts and bool(program.functions))
 
 
 def _always_splits(rules: list[Rule]) -> bool:
@@ -130,10 +137,6 @@ def _always_splits(rules: list[Rule]) -> bool:
 
 def _is_field(node: Expr) -> bool:
     return isinstance(node, Field) and node.number != Num(0.0)
-
-
-def _bare(node: Expr) -> Expr:
-    return node.items[0] if isinstance(node, Grouping) and len(node.items) == 1 else node
 
 
 def look(text: str) -> float | str:

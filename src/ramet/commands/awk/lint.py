@@ -229,6 +229,8 @@ NAMES = {
 class LintEmitter(Emitter):
     """Code that says what it comes across."""
 
+    rearranges = False
+
     def __init__(self, program: Program, facts: Facts, constants: dict[str, Any], scope: str = "") -> None:
         super().__init__(program, facts, constants, scope)
         self.line = 1

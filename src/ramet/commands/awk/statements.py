@@ -7,10 +7,10 @@ from typing import Any
 from ramet.commands.awk.analyze import walk
 from ramet.commands.awk.emit import Emitter
 from ramet.commands.awk.fast import FastEmitter
+from ramet.commands.awk.lengthening import added, chosen, is_quiet
 from ramet.commands.awk.tree import (
     Assign,
     Block,
-    Call,
     Delete,
     DoWhile,
     Exit,
@@ -19,7 +19,6 @@ from ramet.commands.awk.tree import (
     Field,
     For,
     ForIn,
-    Getline,
     If,
     Index,
     Num,
@@ -84,6 +83,8 @@ class Writer:
             look = e.looked_at(expr.target)
             if look:
                 self.put(look)
+        if isinstance(expr, Assign) and e.rearranges and self.slots is None and self.lengthen(expr):
+            return
         if isinstance(expr, Assign) and isinstance(expr.target, (Var, Index)) and not _changes(expr):
             target = expr.target
             if isinstance(target, Var) and not e.is_special(target.name) and not e.is_array(target):
@@ -108,12 +109,11 @@ class Writer:
                 self.put(e.store(target, e.value(expr.value)))
                 return
             if isinstance(target, Index):
-                array, key = self.holder(target), e.temp()
-                self.put(f"{key} = {e.key(target.subscripts)}")
                 if expr.op == "=":
-                    self.put(f"{array}[{key}] = {e.value(expr.value)}")
+                    self.put(f"{e.array(target.name)}[{e.key(target.subscripts)}] = {e.value(expr.value)}")
                 else:
-                    old = e.temp()
+                    array, key, old = self.holder(target), e.temp(), e.temp()
+                    self.put(f"{key} = {e.key(target.subscripts)}")
                     self.put(f"{old} = {array}.get({key})")
                     number = f"({old} if {old}.__class__ is float else num({old}))"
                     self.put(f"{array}[{key}] = {e.arithmetic(expr.op[:-1], number, e.number(expr.value), '=')}")
@@ -131,6 +131,36 @@ class Writer:
                 self.put(f"{array}[{key}] = ({old} if {old}.__class__ is float else num({old})) {amount}")
                 return
         self.put(e.value(expr))
+
+    def lengthen(self, node: Assign) -> bool:
+        """Code for an assignment that puts something behind what is there, if it is one."""
+        e, target = self.e, node.target
+        rest = added(node)
+        if not rest:
+            choice = chosen(node)
+            if choice is None or not e.lengthened(target):
+                return False
+            self._if(choice)
+            return True
+        place = e.lengthened(target)
+        if not place:
+            return False
+        if isinstance(target, Index):
+            key = e.temp()
+            self.put(f"{key} = {e.key(target.subscripts)}")
+            place = f"{place}[{key}]"
+        grown, more = e.temp(), e.temp()
+        self.put(f"{grown} = {place}")
+        self.put(f"if {grown}.__class__ is not str: {grown} = text({grown})")
+        # A text of a class of its own would be added by copying: joined, it is one of the usual class.
+        self.put(f"{more} = ''.join(({''.join(f'{e.text(part)}, ' for part in rest)}))")
+        if isinstance(target, Index) and not all(is_quiet(part) for part in rest):
+            self.put(f"{key} = {e.key(target.subscripts)}")
+        self.put(f"{place} = None")
+        self.put(f"{grown} += {more}")
+        self.put(f"if len({grown}) > R.longest: R.grown({grown})")
+        self.put(f"{place} = {grown}; {grown} = None")
+        return True
 
     def holder(self, target: Index) -> str:
         """The array whose element a statement changes, found once."""
@@ -220,8 +250,14 @@ class Writer:
         self.put("_n += 1")
         self.put("if not _n & 1023: " + ("await R.breathe()" if self.waiting else "R.tidy()"))
 
+    def head(self, test: Expr | None) -> None:
+        """The beginning of a loop. Python 3.11 sees by `while True` that code is worth making fast, not by a test."""
+        self.put("while True:")
+        if test is not None:
+            self.put(f"    if not {self.e.condition(test)}: break")
+
     def _while(self, node: While) -> None:
-        self.put(f"while {self.e.condition(node.test)}:")
+        self.head(node.test)
         self.loops.append(("while", None))
         self.body(node.body, node)
         self.depth += 1
@@ -242,7 +278,7 @@ class Writer:
     def _for(self, node: For) -> None:
         if node.start is not None:
             self.statement(node.start)
-        self.put(f"while {self.e.condition(node.test) if node.test is not None else 'True'}:")
+        self.head(node.test)
         self.loops.append(("for", node.step))
         self.body(node.body, node)
         self.depth += 1
@@ -334,4 +370,4 @@ class Writer:
 
 def _changes(node: Assign) -> bool:
     """Whether the value of `x += value` may change x, which is looked at after it."""
-    return node.op != "=" and any(isinstance(part, (Assign, Step, Call, Getline)) for part in walk(node.value))
+    return node.op != "=" and not is_quiet(node.value)
