@@ -330,8 +330,8 @@ def _made(before: _Before) -> list[_Unit]:
 
 
 def _tree_blocks(row: _Row) -> Iterator[list[str]]:
-    words = _walk(row)
-    while block := ["".join(found) for found in itertools.islice(words, _BLOCK)]:  # type: ignore[arg-type]
+    words, many = _walk(row), max(64, _BLOCK // (1 + len(row)))
+    while block := ["".join(found) for found in itertools.islice(words, many)]:  # type: ignore[arg-type]
         yield block
 
 

@@ -6,6 +6,8 @@ import asyncio
 import codecs
 import errno
 import re
+from collections.abc import Container
+from itertools import chain, count
 from typing import Any, Final
 
 from ramet.core.errors import LimitExceeded, out_of_range, reason, strerror
@@ -332,14 +334,18 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
         old.release()
     child.fds[number] = Description(theirs)
     child.trace_level += 1
-    fd = 63
-    while fd in sh.fds:
-        fd -= 1
+    fd = _high_fd(sh.fds)
     sh.fds[fd] = Description(ours)
     process = sh.jobs.spawn(sh, child, run_shell(child, run))
     sh.background = process.pid
     sh.substitutions.append(Substitution(fd, process, node.direction == ">"))
+    await sh.budget.breathe()  # one command may have very many
     return f"/dev/fd/{fd}"
+
+
+def _high_fd(taken: Container[int]) -> int:
+    """The descriptor of the next process substitution: out of the way of scripts while there is room."""
+    return next(number for number in chain(range(63, 4, -1), (3, 4), count(64)) if number not in taken)
 
 
 async def end_substitutions(sh: Session, mark: int, cancelled: bool = False) -> None:
