@@ -12,6 +12,8 @@ from ramet.core.errors import fail
 
 NAME_MAX: Final = 255
 PATH_MAX: Final = 4096
+TEXT_MAX: Final = 16 * PATH_MAX
+"""Characters from which on a text names nothing, whatever of it `.` and `..` take away: no kernel would look at it."""
 
 
 class Path(str):
@@ -61,7 +63,7 @@ def parse(text: str, cwd: Path = ROOT) -> Path:
     """The path that `text` names for someone in `cwd`; `..` at the root stays at the root, as in POSIX."""
     if not text:
         raise fail(errno.ENOENT, text)
-    if len(text) >= 16 * PATH_MAX:  # no kernel would look at it
+    if len(text) >= TEXT_MAX:
         raise fail(errno.ENAMETOOLONG, text)
     if "\0" in text:
         raise fail(errno.EINVAL, text.replace("\0", "\\0"))

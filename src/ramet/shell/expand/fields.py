@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
+from ramet.core.paths import TEXT_MAX
 from ramet.shell.expand.aside import WINDOW, checkpoint
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
@@ -184,7 +185,8 @@ class Fields:
             text = "".join([piece for piece, _ in pieces])
             bare = "".join([piece if not quoted else "x" for piece, quoted in pieces])
             if is_active(bare):
-                self._glob(text, "".join([escape(piece) if quoted else piece for piece, quoted in pieces]))
+                # What is too long to be in a name is so without its end: the pattern matches nothing either way.
+                self._glob(text, "".join([escape(piece[:TEXT_MAX]) if quoted else piece for piece, quoted in pieces]))
             else:
                 self.done.append(text)
         self._pieces = []

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Final
 
 from ramet.core import ops
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
-from ramet.core.paths import PATH_MAX, Path
+from ramet.core.paths import PATH_MAX, TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import aside, watched
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fields import ACTIVE, LONG, GlobWord
+from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.patterns import compile_pattern
 
 _PLAIN_ACTIVE: Final = re.compile(r"[*?]|\A[^\[]*+\[.+\]", re.DOTALL).search
@@ -36,16 +37,19 @@ async def expand(
         if not isinstance(field, GlobWord):
             out.append(field)
             continue
-        if len(field.pattern) > LONG and _NOTHING.isdisjoint(shopts) and _beyond(field.pattern):
-            out.append(str(field))
-            continue
+        if len(field.pattern) > LONG:
+            await budget.breathe()
+            if _NOTHING.isdisjoint(shopts) and _beyond(field.pattern):
+                out.append(str(field))
+                continue
         if not ACTIVE(field.pattern) or ("extglob" not in shopts and not _PLAIN_ACTIVE(field.pattern)):
             out.append(str(field))
             continue
         await budget.breathe()
-        found = await _matches(fs, cwd, field.pattern, shopts, ignore is not None and ignore != "", budget)
+        walker = _Walker(fs, cwd, shopts, bool(ignore), budget)
+        found = await _matches(walker, field.pattern)
         if ignore:
-            found = await _not_ignored(found, ignore, shopts, budget)
+            found = await _not_ignored(found, ignore, shopts, walker)
         if found:
             out += found
         elif "failglob" in shopts:
@@ -68,12 +72,55 @@ def _beyond(pattern: str) -> bool:
     return len(pattern) - pattern.count("*") - pattern.count("\\") > PATH_MAX
 
 
-async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], budget: Budget) -> list[str]:
+async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], walker: _Walker) -> list[str]:
+    """The names that GLOBIGNORE leaves."""
+    extglob = "extglob" in shopts
+    if len(ignore) < LONG:
+        texts, patterns = _ignored(ignore, extglob)
+    else:
+        texts, patterns = await aside(walker, partial(_ignored.__wrapped__, ignore, extglob))
+
+    def keep(some: list[str]) -> list[str]:
+        return [
+            name
+            for name in some
+            if name not in texts
+            and name.rsplit("/", 1)[-1] not in (".", "..")
+            and not any(one.matches(name) for one in patterns)
+        ]
+
+    if len(patterns) > _SOME:
+        return await aside(walker, lambda: [name for one in watched(names) for name in keep([one])])
     kept: list[str] = []
-    for start in range(0, len(names), _SOME):
-        kept += [name for name in names[start : start + _SOME] if not _ignored(name, ignore, shopts)]
-        await budget.breathe()
+    step = max(1, _SOME // (len(patterns) + 1))
+    for start in range(0, len(names), step):
+        kept += keep(names[start : start + step])
+        await walker.budget.breathe()
     return kept
+
+
+@lru_cache(maxsize=16)
+def _ignored(ignore: str, extglob: bool) -> tuple[Collection[str], Collection[Pattern]]:
+    """The texts and the patterns of GLOBIGNORE."""
+    texts: set[str] = set()
+    patterns: dict[str, Pattern] = {}
+    for one in watched(between_colons(ignore)):
+        if one and one not in texts and one not in patterns and len(one) < TEXT_MAX:
+            pattern = compile_pattern(one, extglob)
+            if pattern.literal is None:
+                patterns[one] = pattern
+            else:
+                texts.add(pattern.literal)
+    return texts, patterns.values()
+
+
+def between_colons(text: str) -> Iterator[str]:
+    """What stands between colons, one after the other: there may be millions of them."""
+    start = 0
+    while (end := text.find(":", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 _SOME: Final = 512
@@ -96,12 +143,6 @@ async def _sorted(names: list[str], budget: Budget) -> list[str]:
             await budget.breathe()
         runs = merged
     return runs[0]
-
-
-def _ignored(name: str, ignore: str, shopts: Collection[str]) -> bool:
-    if name.rsplit("/", 1)[-1] in (".", ".."):
-        return True
-    return any(compile_pattern(one, "extglob" in shopts).matches(name) for one in ignore.split(":") if one)
 
 
 def split_components(pattern: str) -> list[str]:
@@ -129,10 +170,7 @@ def split_components(pattern: str) -> list[str]:
     return parts
 
 
-async def _matches(
-    fs: FileSystem, cwd: Path, pattern: str, shopts: Collection[str], dots: bool, budget: Budget
-) -> list[str]:
-    walker = _Walker(fs, cwd, shopts, dots, budget)
+async def _matches(walker: _Walker, pattern: str) -> list[str]:
     cut = partial(split_components, pattern)
     parts = cut() if len(pattern) < LONG else await aside(walker, cut)
     found: list[str] = [""]
@@ -147,7 +185,7 @@ async def _matches(
         separator = "" if part == "**" and walker.globstar else "/"
         if not found:
             return []
-    return await _sorted(found, budget)
+    return await _sorted(found, walker.budget)
 
 
 class _Walker:

@@ -256,6 +256,8 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
         raise RedirectError(f"{word}: restricted: cannot redirect output")
     if word == "/dev/null":
         return Description(Null(), path=word)
+    if len(word) > LARGE:
+        raise RedirectError(f"{word}: {reason(fail(errno.ENAMETOOLONG, word))}")
     if "//" in word or "/./" in word:
         device = str(paths.parse(word, sh.cwd))
         word = device if device.startswith(("/dev/", "/proc/")) else word

@@ -10,6 +10,7 @@ from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.globbing import between_colons
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
@@ -97,9 +98,15 @@ def cd(sh: Session, argv: list[str]) -> Result:
     return drive(_cd(sh, target, physical, show))
 
 
+_SOME: Final = 256
+"""Places that are looked at between two chances for others to run."""
+
+
 async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
-        for prefix in (sh.store.get("CDPATH") or "").split(":"):
+        for place, prefix in enumerate(between_colons(sh.store.get("CDPATH") or "")):
+            if not place % _SOME:
+                await sh.budget.breathe()
             if prefix:
                 try:
                     await change(sh, f"{prefix.rstrip('/')}/{target}", physical)
