@@ -59,9 +59,7 @@ def split_subscript(text: str) -> tuple[str, str | None]:
         opens = text.find("[")
         if opens >= 0:
             inner = text[opens + 1 : -1]
-            if not is_subscript(inner):
-                return text, None
-            return text[:opens], inner
+            return (text[:opens], inner) if is_subscript(inner) else (text, None)
     return text, None
 
 

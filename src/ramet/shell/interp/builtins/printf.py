@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from ramet.shell.interp.builtins.long_double import LongDouble
 
 _SPEC: Final = re.compile(
-    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(((?:[^()]|\([^()]*\))*)\)(?=T))?(.)",
+    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(((?:[^()]++|\([^()]*+\))*+)\)(?=T))?(.)",
     re.DOTALL,
 )
-_OTHER_TIME: Final = re.compile(rb"\((?:[^()]|\([^()]*\))*\)?(.?)", re.DOTALL)
+_OTHER_TIME: Final = re.compile(rb"\((?:[^()]++|\([^()]*+\))*+\)?(.?)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[ \t\n]*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _FLOAT: Final = re.compile(
     r"[ \t\n]*[-+]?(?:0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
@@ -319,7 +319,7 @@ class _Printer:
         except (OverflowError, ValueError, OSError):
             seconds = 0  # no calendar reaches that far
             moment = datetime.fromtimestamp(0, zone)
-        return time_text((spec.time or "%X").replace("%s", str(int(seconds))), moment)
+        return time_text(spec.time or "%X", moment, int(seconds))
 
 
 def _char_code(text: str) -> int:
@@ -330,8 +330,13 @@ def _char_code(text: str) -> int:
     return ord(char) - 0xDC00 if "\udc80" <= char <= "\udcff" else ord(char)
 
 
+_Target = tuple[str, str | None]
+"""The variable of `-v`, and the subscript behind it."""
+
+
 def printf(sh: Session, argv: list[str]) -> Result:
-    i, target = 1, None
+    i = 1
+    target: _Target | None = None
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
         word = argv[i]
         if word == "--":
@@ -343,11 +348,11 @@ def printf(sh: Session, argv: list[str]) -> Result:
             return 2
         if word == "-v" and i + 1 >= len(argv):
             return bad_option(sh, "printf", "-v", "option requires an argument")
-        target = word[2:] or (argv[i + 1] if i + 1 < len(argv) else "")
+        named = word[2:] or (argv[i + 1] if i + 1 < len(argv) else "")
         i += 1 if word[2:] else 2
-        name, _ = split_subscript(target)
-        if not is_name(name) or target.endswith("[]"):
-            sh.complain(f"printf: `{target}': not a valid identifier")
+        target = split_subscript(named)
+        if not is_name(target[0]) or target[1] == "":
+            sh.complain(f"printf: `{named}': not a valid identifier")
             return 2
     if i >= len(argv):
         sh.err("printf: usage: printf [-v var] format [arguments]\n")
@@ -371,13 +376,13 @@ def printf(sh: Session, argv: list[str]) -> Result:
     return _finish(printer, target)
 
 
-async def _print_long(printer: _Printer, given: str, plain: bool, target: str | None) -> int:
+async def _print_long(printer: _Printer, given: str, plain: bool, target: _Target | None) -> int:
     """The same with a very long format, which is not kept in mind."""
     parts = await aside(printer.sh, partial(_parse.__wrapped__, given, plain))
     return await _print_aside(printer, parts, target)
 
 
-async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], target: str | None) -> int:
+async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], target: _Target | None) -> int:
     """The same with very much to convert."""
 
     def work() -> None:
@@ -404,7 +409,7 @@ def _until_nul(printer: _Printer) -> bytes:
     return b"".join(printer.out).partition(b"\0")[0]
 
 
-def _finish(printer: _Printer, target: str | None) -> Result:
+def _finish(printer: _Printer, target: _Target | None) -> Result:
     """Write what was printed, or store it."""
     if target is not None:
         return _stored(printer, target, decode(_until_nul(printer)))
@@ -412,9 +417,9 @@ def _finish(printer: _Printer, target: str | None) -> Result:
     return written if not printer.status else printer.status
 
 
-def _stored(printer: _Printer, target: str, text: str) -> int:
+def _stored(printer: _Printer, target: _Target, text: str) -> int:
     sh = printer.sh
-    name, subscript = split_subscript(target)
+    name, subscript = target
     try:
         if subscript is None:
             sh.store.set(name, text)
