@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
@@ -82,7 +83,14 @@ def single(text: str) -> str:
     """`'...'`, with `'\\''` for quotes inside."""
     if len(text) <= WINDOW:
         return "\\'" if text == "'" else "'" + text.replace("'", "'\\''") + "'"
-    return grown(chain(("'",), (part.replace("'", "'\\''") for part in windows(text)), ("'",)))
+    return grown(single_pieces(text))
+
+
+def single_pieces(text: str) -> Iterator[str]:
+    """The same, of a long text in pieces."""
+    if len(text) <= WINDOW:
+        return iter((single(text),))
+    return chain(("'",), (part.replace("'", "'\\''") for part in windows(text)), ("'",))
 
 
 def at_q(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
@@ -24,23 +24,29 @@ MANY: Final = 256
 """Operands, or lines, that are seen to at once."""
 
 
-def each(sh: Session, words: Sequence[str], one: Callable[[str], int | None]) -> Result:
-    """Does something with every operand; the status of the last one that failed, 0 where none did."""
+def each(sh: Session, words: Sequence[str], one: Callable[[str], Result | None]) -> Result:
+    """Does something with every operand; the status of the last one that failed, 0 where none did.
+
+    Only with a very long operand may it be something that takes its time.
+    """
     if len(words) > MANY or any(len(word) > LARGE for word in words):
         return drive(_each(sh, words, one))
     status = 0
     for word in words:
-        status = one(word) or status
+        status = cast("int | None", one(word)) or status
     return status
 
 
-async def _each(sh: Session, words: Sequence[str], one: Callable[[str], int | None]) -> int:
+async def _each(sh: Session, words: Sequence[str], one: Callable[[str], Result | None]) -> int:
     status = 0
     for start in range(0, len(words), MANY):
         for word in words[start : start + MANY]:
             if len(word) > LARGE:
                 await turn(sh)
-            status = one(word) or status
+            result = one(word)
+            if not isinstance(result, int | None):
+                result = await result
+            status = result or status
         await turn(sh)
     return status
 
@@ -77,13 +83,18 @@ async def _then(result: Result, following: Callable[[int], Result]) -> int:
 
 
 def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status: int = 0) -> Result:
-    """Writes lines, about `count` of them, some at a time if that is many; `status` unless writing fails."""
+    """Writes lines or pieces of them, about `count`, some at a time if that is much; `status` unless writing fails."""
     if count > MANY:
         return drive(_write_many(sh, lines, who, status))
-    row = list(lines)
+    row: list[str] = []
+    size = 0
+    rest = iter(lines)
+    for line in rest:
+        row.append(line)
+        size += len(line)
+        if size > LARGE:
+            return drive(_write_many(sh, chain(row, rest), who, status))
     text = row[0] if len(row) == 1 else "".join(row)
-    if len(text) > LARGE:
-        return drive(_write_many(sh, (text,), who, status))
     written = sh.out(encode(text), who)
     return status or written
 

@@ -224,9 +224,9 @@ class SimpleReader(AssignmentReader):
             expanding.popitem()
         if name in expanding:
             return False
-        if len(expanding) > _MANY_ALIASES and self.horizon < sys.maxsize:
-            raise Unready
         value = self.aliases[name]
+        if (len(expanding) > _MANY_ALIASES or start + len(value) > self.horizon) and self.horizon < sys.maxsize:
+            raise Unready
         tail = len(text) - stop
         expanding[name] = tail
         self.text = text[:start] + value + text[stop:]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
 
+from ramet.core import ops
 from ramet.core.paths import decode, encode
+from ramet.core.stat import Kind
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.fields import split_plain
@@ -257,13 +260,17 @@ async def _by_command(sh: Session, command: str, word: str) -> list[str]:
 async def _globbed(sh: Session, pattern: str) -> list[str]:
     from ramet.shell.expand.fields import GlobWord
 
-    field = GlobWord(pattern)
+    field = GlobWord()  # what stays where nothing matches
     field.pattern = pattern
-    return [name for name in await sh.shell.globbed(sh, [field]) if name != pattern or await _there(sh, name)]
+    found = await sh.shell.globbed(sh, [field])
+    return found if found != [""] else [pattern] if await _there(sh, pattern) else []
 
 
 async def _there(sh: Session, name: str) -> bool:
-    return await sh.shell.exists(sh.shell.fs.named(name, sh.cwd))
+    try:
+        return await sh.shell.exists(sh.shell.fs.named(name, sh.cwd))
+    except OSError:
+        return False  # no name at all, or one that is too long
 
 
 async def _files(sh: Session, word: str, only_directories: bool = False) -> list[str]:
@@ -278,15 +285,18 @@ async def _files(sh: Session, word: str, only_directories: bool = False) -> list
 
     found: list[str] = []
     try:
-        async for name, _ in sh.shell.fs.scan(sh.shell.fs.named(where or ".", sh.cwd)):
-            if name.startswith(start):
-                found.append(name)
+        for place, (name, stat) in enumerate(await ops.entries(sh.shell.fs, sh.shell.fs.named(where or ".", sh.cwd))):
+            if not place % _SOME:
+                await sh.budget.breathe()
+            if name.startswith(start) and (
+                not only_directories
+                or stat.kind is Kind.DIR
+                or (stat.kind is Kind.LINK and await file_test(sh, "-d", f"{where}{name}"))
+            ):
+                found.append(f"{folder}{slash}{name}")
     except OSError:
         return []
-    found.sort()
-    if only_directories:
-        found = [name for name in found if await file_test(sh, "-d", f"{where}{name}")]
-    return [f"{folder}{slash}{name}" for name in found]
+    return await in_order(found, len(found), sh.budget)
 
 
 def _arrays(sh: Session) -> list[str]:
@@ -355,13 +365,23 @@ def complete(sh: Session, argv: list[str]) -> Result:
     function = dict(flags).get("F")
     if function is not None and (len(function) > LONGEST_NAME or any(char in function for char in _NO_NAME)):
         return sh.error(f"complete: `{function}': not a valid identifier", 2)
-    spec = _specification(flags)
+    if any(len(value) > LARGE for _, value in flags):
+        return drive(_remember_long(sh, flags, names))
+    return _remember(sh, _specification(flags), names)
 
+
+def _remember(sh: Session, spec: str, names: list[str]) -> Result:
     def remember(name: str) -> None:
         sh.completions.pop(name, None)  # the last one made is the first in its place of the table
         sh.completions[str(name)] = spec
 
     return each(sh, names, remember)
+
+
+async def _remember_long(sh: Session, flags: list[tuple[str, str]], names: list[str]) -> int:
+    """The same with a very long value."""
+    status = _remember(sh, await aside(sh, lambda: _specification(flags)), names)
+    return status if isinstance(status, int) else await status
 
 
 _NO_NAME: Final = " \t\n;&|()<>$`\"'\\"
@@ -399,22 +419,22 @@ def _show(sh: Session, names: list[str]) -> Result:
         known.append(name)
         return 0
 
-    def line(name: str) -> str:
+    def line(name: str) -> tuple[str, ...]:
         spec = sh.completions[name]
         shown = name if name in _SPECIAL_NAMES else quote.word(name)
-        return f"complete {spec} {shown}\n" if spec else f"complete {shown}\n"
+        return ("complete ", spec, " ", shown, "\n") if spec else ("complete ", shown, "\n")
 
     async def show_all() -> int:
         last_first = reversed(sh.completions)
         ordered = await in_buckets(last_first, lambda name: bucket(_kept_as(name)), _BUCKETS, sh.budget)
-        written = write_lines(sh, map(line, ordered), len(sh.completions), "complete")
+        written = write_lines(sh, chain.from_iterable(map(line, ordered)), len(sh.completions), "complete")
         return written if isinstance(written, int) else await written
 
     if not names:
         return drive(show_all())
     return then(
         each(sh, names, look_up),
-        lambda status: status or write_lines(sh, map(line, known), len(known), "complete"),
+        lambda status: status or write_lines(sh, chain.from_iterable(map(line, known)), len(known), "complete"),
     )
 
 

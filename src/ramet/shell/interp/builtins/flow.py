@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
@@ -272,13 +274,14 @@ def _show_traps(sh: Session, wanted: list[str]) -> Result:
             names.append(name)
         return 0
 
-    def line(name: str) -> str:
+    def line(name: str) -> Iterator[str]:
         shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" and not sh.posix else name
-        return f"trap -- {quote.single(traps[name])} {shown}\n"
+        return chain(("trap -- ",), quote.single_pieces(traps[name]), (f" {shown}\n",))
 
     if not wanted:
         names = sorted(traps, key=_order)
-    return then(each(sh, wanted, look_up), lambda status: write_lines(sh, map(line, names), len(names), "trap", status))
+    lines = chain.from_iterable(map(line, names))
+    return then(each(sh, wanted, look_up), lambda status: write_lines(sh, lines, len(names), "trap", status))
 
 
 def signal_list() -> str:

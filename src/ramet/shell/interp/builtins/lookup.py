@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
@@ -382,13 +383,15 @@ def alias(sh: Session, argv: list[str]) -> Result:
     if options is None:
         return 2
     words = options[1]
-    lines: list[str] = []
+    lines: list[Iterator[str]] = []
 
-    def define(word: str) -> int:
+    def define(word: str) -> Result:
         at = word.find("=")
         name = word[:at] if at >= 0 else str(word)
         if at > 0:
-            if any(char in name for char in _NO_ALIAS):
+            if len(name) > LARGE:
+                return drive(_define_long(sh, name, word[at + 1 :]))
+            if not _is_alias_name(name):
                 return sh.error(f"alias: `{name}': invalid alias name")
             sh.aliases[name] = word[at + 1 :]
         elif name in sh.aliases:
@@ -398,7 +401,10 @@ def alias(sh: Session, argv: list[str]) -> Result:
         return 0
 
     def rest() -> Result:
-        return then(each(sh, words, define), lambda status: write_lines(sh, lines, len(lines), "alias", status))
+        return then(
+            each(sh, words, define),
+            lambda status: write_lines(sh, chain.from_iterable(lines), len(lines), "alias", status),
+        )
 
     if words and not options[0]:
         return rest()
@@ -410,13 +416,25 @@ _NO_ALIAS: Final = " \t\n/$`=\"'\\|&;()<>"
 """What no alias has in its name."""
 
 
-def _alias_line(sh: Session, name: str) -> str:
-    return f"alias {'-- ' if name.startswith('-') else ''}{name}={quote.single(sh.aliases[name])}\n"
+def _is_alias_name(name: str) -> bool:
+    return not any(char in name for char in _NO_ALIAS)
+
+
+async def _define_long(sh: Session, name: str, value: str) -> int:
+    if not await aside(sh, lambda: _is_alias_name(name)):
+        return sh.error(f"alias: `{name}': invalid alias name")
+    sh.aliases[name] = value
+    return 0
+
+
+def _alias_line(sh: Session, name: str) -> Iterator[str]:
+    head = f"alias {'-- ' if name.startswith('-') else ''}{name}="
+    return chain((head,), quote.single_pieces(sh.aliases[name]), ("\n",))
 
 
 async def _all_aliases(sh: Session) -> int:
     names = await in_order(sh.aliases, len(sh.aliases), sh.budget)
-    written = write_lines(sh, (_alias_line(sh, name) for name in names), len(names), "alias")
+    written = write_lines(sh, chain.from_iterable(_alias_line(sh, name) for name in names), len(names), "alias")
     return written if isinstance(written, int) else await written
 
 
