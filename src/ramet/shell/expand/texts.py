@@ -123,7 +123,7 @@ def document(word: Word) -> Text:
     return patient(text(word, quoted=True, quote=as_fields if listed else as_is))
 
 
-ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+\+?=")
 """What a word begins with that has the tildes of an assignment."""
 
 
@@ -422,7 +422,7 @@ def _nothing(found: Found, node: Param) -> bool:
 
 
 _UNKNOWN_TRANSFORMATION: Final = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
+    r"([A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
 _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A", "@P"))

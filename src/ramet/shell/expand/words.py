@@ -52,7 +52,7 @@ def one_field(parts: tuple[Part, ...]) -> bool:
     bare: list[str] = []
     for part in parts:
         if type(part) is Literal:
-            if part.text[0] == "~" or "=~" in part.text or ":~" in part.text:
+            if "~" in part.text and (part.text[0] == "~" or "=~" in part.text or ":~" in part.text):
                 return False
             bare.append(part.text)
         elif isinstance(part, Escaped | SingleQuoted | AnsiQuoted) or (

@@ -67,7 +67,7 @@ def compile_simple(node: Simple) -> Run:
     return perhaps
 
 
-_KEYWORD: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII).match
+_KEYWORD: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,65535}+)(\+?)=", re.ASCII).match
 
 
 def _keyword(word: Word | Assignment) -> Assignment | None:

@@ -9,7 +9,7 @@ from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Lit
 from ramet.shell.syntax.redirects import RedirectReader
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
 
-ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[|\+?=)", re.ASCII).match
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[|\+?=)", re.ASCII).match
 _assignments: dict[str, Assignment] = {}
 _ASSIGNMENTS_KEPT = 4096
 _WORD_ENDS = frozenset(" \t\n;&|<>()")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 from typing import Literal as OneOf
+
+RUN: Final = 1 << 16
+"""Characters of plain text that one match takes at most: no other thread runs meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,8 @@ class Mode:
     paired: bool = False  # single quotes, although plain, go in pairs between which nothing stops
 
     def run(self) -> re.Pattern[str]:
-        return re.compile("[^" + re.escape(self.special + self.stops + self.opens + self.closes) + "]+")
+        special = re.escape(self.special + self.stops + self.opens + self.closes)
+        return re.compile(f"[^{special}]{{1,{RUN}}}+")
 
 
 _QUOTES = "'\"`$\\"

@@ -30,7 +30,7 @@ CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 DUPLICATIONS = frozenset(["<&", ">&"])
 _CLOSED = Word((Literal("-"),))
 REDIRECTIONS = frozenset(["<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"])
-_FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
+_FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
 
 
 class _Pending:

@@ -19,13 +19,14 @@ EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)
 """Kinds of tokens, the middle ones in the order of `TOKEN`'s groups. WORD is a word whose extent is known from its
 text alone (``raw``), COMPLEX one that must be read."""
 
-_BRACED = r"\$\{[^{}'\"`$\\\n()<>]*\}"
+_BRACED = r"\$\{[^{}'\"`$\\\n()<>]{0,200}+\}"
 SIMPLE = (
-    r"(?:[^ \t\n\"'`$\\|&;()<>]++"
-    r"|'[^'\n]*+'"
-    r"|\"(?:[^\"\\$`\n]++|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r")*+\""
-    r"|\$[A-Za-z_0-9@*#?!$-]|" + _BRACED + r"|\\[^\n])++"
+    r"(?:[^ \t\n\"'`$\\|&;()<>]{1,4096}+"
+    r"|'[^'\n]{0,4096}+'"
+    r"|\"(?:[^\"\\$`\n]{1,4096}+|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r"){0,200}+\""
+    r"|\$[A-Za-z_0-9@*#?!$-]|" + _BRACED + r"|\\[^\n]){1,200}+"
 )
+"""A word whose extent is known from its text alone, if it is not very long: no other thread runs during a match."""
 _OPERATORS = (
     "&>>", "&>", "&&", "&", "||", "|&", "|", ";;&", ";;", ";&", ";",
     "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "(", ")",
@@ -35,13 +36,13 @@ ALONE = r"(?![^ \t\n|&;)])"
 """After a word: it is one in any view."""
 TOKEN = re.compile(
     r"[ \t]*+(?:(?:\\\n[ \t]*+)++(?:#[^\n]*+)?|#[^\n]*+)?"
-    r"(?:([^ \t\n\"'`$\\|&;()<>]++)" + ALONE + r"|(\n)"
+    r"(?:([^ \t\n\"'`$\\|&;()<>]{1,4096}+)" + ALONE + r"|(\n)"
     r"|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
     r"|(" + SIMPLE + r")(?![^ \t\n|&;()<>]|[<>]\())?",
     re.ASCII,
 ).match
 """A plain word, a newline, an operator, any word whose extent is known."""
-_CUT_WORD = re.compile(r"[A-Za-z0-9_]+(?:\\\n[A-Za-z0-9_]*)+(?=[ \t\n|&;()]|\Z)", re.ASCII).match
+_CUT_WORD = re.compile(r"[A-Za-z0-9_]{1,4096}+(?:\\\n[A-Za-z0-9_]{0,4096}+){1,200}+(?=[ \t\n|&;()]|\Z)", re.ASCII).match
 _EXTGLOB = frozenset("?*+@!")
 
 

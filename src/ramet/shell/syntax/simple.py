@@ -33,8 +33,8 @@ _UNUSUAL = _DECLARATIONS | _WRAPPERS | _COMPOUND_OK
 
 _TARGET = r"[ \t]*+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]*+(?!\#)" + SIMPLE + ALONE
 _BULK = re.compile(
-    r"(?:[ \t]++(?!\#)(" + SIMPLE + ")" + ALONE + r"(?:[ \t]++(?!\#)" + SIMPLE + ALONE + r")*+)?+"
-    r"((?:(?:[ \t]++[0-9])?" + _TARGET + r")*+)"
+    r"(?:[ \t]++(?!\#)(" + SIMPLE + ")" + ALONE + r"(?:[ \t]++(?!\#)" + SIMPLE + ALONE + r"){0,200}+)?+"
+    r"((?:(?:[ \t]++[0-9])?" + _TARGET + r"){0,200}+)"
     r"[ \t]*+(?:\#[^\n]*+)?(?:(\n)|((?>;;?&?|\|[|&]?|&&|&(?!>)|\)))(?!\\))?",
     re.ASCII,
 ).match

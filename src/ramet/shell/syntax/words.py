@@ -27,6 +27,7 @@ from ramet.shell.syntax.modes import (
     PATTERN,
     QUOTED_ARGUMENT,
     REGEX,
+    RUN,
     RUNS,
     SLICE,
     SUBSCRIPT,
@@ -254,10 +255,14 @@ class WordReader(Scanner):
         active, current = run, mode
         while pos < n:
             if m := active(text, pos, n):
-                plain += m[0]
+                plain += (found_plain := m[0])
                 pos = m.end()
                 if pos >= n:
                     break
+                if len(found_plain) == RUN:
+                    if pos > self.horizon:
+                        raise Unready
+                    continue
             c = text[pos]
             if c == "\\":
                 nxt = text[pos + 1 : pos + 2] if pos + 1 < n else ""

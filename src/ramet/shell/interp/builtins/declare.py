@@ -49,7 +49,7 @@ _BITS: Final = {
     "x": EXPORT,
     "c": CAPITAL,
 }
-_ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[.*?\])?(\+?)=(.*)", re.DOTALL)
+_ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,65535}+)(\[.*?\])?(\+?)=(.*)", re.DOTALL)
 _USAGE: Final = {
     "declare": "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]",
     "typeset": "typeset [-aAfFgiIlnrtux] name[=value] ... or typeset -p [-aAfFilnrtux] [name ...]",
