@@ -66,7 +66,7 @@ def _without_empty(join: Callable[[Any, Found], str]) -> Callable[[Any, Found], 
 
 
 def _star_text(host: Any, found: Found) -> str:
-    if isinstance(found, list) and type(found) is not Star:
+    if type(found) is list:
         return star_join(host, found) if host.store.get("IFS") != "" else joined(host, " ", found)
     return one_text(host, found)
 

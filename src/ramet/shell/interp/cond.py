@@ -194,7 +194,7 @@ def plain_unary(sh: Session, op: str, word: str) -> bool:
 def is_set(sh: Session, word: str) -> bool:
     """`-v name`, `-v name[sub]`."""
     if is_number(word):
-        return int(word) == 0 or int(word) <= len(sh.params)
+        return int(word) == 0 or int(word) <= len(sh.remaining)
     name, subscript = split_subscript(word)
     if not is_name(name):
         return False

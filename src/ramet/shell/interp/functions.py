@@ -77,9 +77,9 @@ async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: boo
 
 
 def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
-    frame = Frame(argv[0], function.source, sh.line if sh.shift is None else sh.line_now(), sh.params, sh.loops)
+    frame = Frame(argv[0], function.source, sh.line if sh.shift is None else sh.line_now(), sh.remaining, sh.loops)
     sh.frames.append(frame)
-    sh.params = argv[1:]
+    sh.remaining = argv[1:]
     sh.loops = 0
     if not scoped:
         sh.store.scopes.append(Scope())
@@ -107,7 +107,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         restore = sh.store._restore
         for name, saved in scope.items():
             restore(name, saved)
-    sh.params, sh.loops = frame.params, frame.loops
+    sh.remaining, sh.loops = frame.params, frame.loops
     sh.depth -= 1
     sh.stack -= 1
     if frame.special:
@@ -118,7 +118,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
 def _leave(sh: Session, frame: Frame) -> None:
     sh.frames.pop()
     sh.store.pop()
-    sh.params, sh.loops = frame.params, frame.loops
+    sh.remaining, sh.loops = frame.params, frame.loops
     sh.depth -= 1
     sh.stack -= 1
     if frame.special:

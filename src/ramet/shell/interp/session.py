@@ -23,6 +23,7 @@ from ramet.shell.history.kept import Kept
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
+from ramet.shell.interp.remaining import Parameters, Remaining
 from ramet.shell.interp.specials import Dice, install
 from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax import nodes
@@ -70,7 +71,9 @@ class Frame:
         "trapped",
     )
 
-    def __init__(self, name: str, source: str, line: int, params: list[str], loops: int, function: bool = True) -> None:
+    def __init__(
+        self, name: str, source: str, line: int, params: Parameters, loops: int, function: bool = True
+    ) -> None:
         self.name, self.source, self.line = name, source, line
         self.params, self.loops, self.function = params, loops, function
         self.options: tuple[set[str], set[str]] | None = None
@@ -133,7 +136,6 @@ class Session:
         "nounset",
         "options",
         "origin",
-        "params",
         "parent",
         "parted",
         "pending",
@@ -144,6 +146,7 @@ class Session:
         "process",
         "ran",
         "random",
+        "remaining",
         "returning",
         "seconds_base",
         "shell",
@@ -184,7 +187,7 @@ class Session:
         self.vars = self.store.values
         self.functions: dict[str, FunctionDef] = {}
         self.aliases: dict[str, str] = {}
-        self.params: list[str] = []
+        self.remaining: Parameters = []
         self.arg0 = shell.name
         self.name = shell.name
         self.command_line = shell.name
@@ -294,7 +297,7 @@ class Session:
         twin.vars = twin.store.values
         twin.functions = dict(self.functions)
         twin.aliases = dict(self.aliases)
-        twin.params = self.params
+        twin.remaining = self.remaining
         twin.arg0, twin.name, twin.command_line = self.arg0, self.name, self.command_line
         twin.options, twin.shopts = set(self.options), set(self.shopts)
         twin.allexport, twin.errexit, twin.errtrace = self.allexport, self.errexit, self.errtrace
@@ -414,11 +417,23 @@ class Session:
 
     # ---------------------------------------------------------------------------------------- for the expansion
 
+    @property
+    def params(self) -> list[str]:
+        """The positional parameters. Who asks only for their number, or for one, does so of `remaining`."""
+        found = self.remaining
+        if type(found) is Remaining:
+            found = self.remaining = found.copy()
+        return found  # type: ignore[return-value]
+
+    @params.setter
+    def params(self, words: Parameters) -> None:
+        self.remaining = words
+
     def special(self, name: str) -> str | None:
         if name == "?":
             return str(self.status)
         if name == "#":
-            return str(len(self.params))
+            return str(len(self.remaining))
         if name == "$":
             return str(self.top_pid)
         if name == "!":

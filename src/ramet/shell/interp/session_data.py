@@ -59,7 +59,7 @@ def copy(sh: Session, twin: Session) -> None:
             del own[name]
     twin.store.values.update(shared)
     twin.aliases.update(sh.aliases)
-    twin.params = sh.params
+    twin.remaining = sh.remaining
 
 
 def _own_values(sh: Session) -> Iterator[tuple[str, Value]]:

@@ -86,8 +86,10 @@ def _directories(sh: Session) -> list[str]:
 def _arguments(sh: Session) -> list[list[str]]:
     """The parameters of every call, innermost first; without `extdebug` only those of the script, and only there."""
     if "extdebug" in sh.shopts:
-        return [sh.params, *(frame.params for frame in reversed(sh.frames))]
-    return [] if any(frame.function for frame in sh.frames) else [sh.frames[0].params if sh.frames else sh.params]
+        return [sh.params, *(frame.params.copy() for frame in reversed(sh.frames))]
+    return (
+        [] if any(frame.function for frame in sh.frames) else [sh.frames[0].params.copy() if sh.frames else sh.params]
+    )
 
 
 def _set_line(sh: Session, value: str) -> None:

@@ -119,11 +119,11 @@ def shift(sh: Session, argv: list[str]) -> Result:
         if found < 0:
             return sh.error(f"shift: {words[0]}: shift count out of range")
         count = found
-    if count > len(sh.params):
+    if count > len(sh.remaining):
         if "shift_verbose" in sh.shopts:
             sh.complain(f"shift: {count}: shift count out of range")
         return 1
-    sh.params = shifted(sh.params, count)
+    sh.remaining = shifted(sh.remaining, count)
     return 0
 
 

@@ -150,7 +150,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= 1
         raise Overflow(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
-    frame = Frame("source", file, sh.line_now(), sh.params, sh.loops, function=False)
+    frame = Frame("source", file, sh.line_now(), sh.remaining, sh.loops, function=False)
     sh.frames.append(frame)
     before = sh.params
     own = await plain(sh, words, 1) if len(words) > 1 else None
