@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ramet.core.abandoned import checkpoint
 from ramet.patterns.classes import alike, extra
 from ramet.patterns.tree import (
     AnyChar,
@@ -237,8 +238,10 @@ class _Emitter:
         texts: list[str] = []
         parts = node.parts
         for index, part in enumerate(parts):
+            if not index & 255:
+                checkpoint()
             if isinstance(part, Assert) and part.kind in (Assertion.WORD_START, Assertion.WORD_END):
-                texts.append(self.one_sided(part, parts[:index], parts[index + 1 :]))
+                texts.append(self.one_sided(part, parts[index - 1 : index], parts[index + 1 : index + 2]))
             elif isinstance(part, Choice):
                 texts.append(f"(?:{self.node(part)})")
             else:

@@ -241,7 +241,7 @@ class _PosixMatcher(Matcher):
         coding = Coding.ASCII if ascii_only else self._coding
         node, icase, lines = self._parsed.tree, self._icase, self._lines
         folds = icase and self._coding is Coding.UTF8
-        if coding is not Coding.UTF8 and is_simple(node, coding, lines, icase):
+        if coding is not Coding.UTF8 and not self._parsed.long and is_simple(node, coding, lines, icase):
             return ReEngine(emit(node, Target(Engine.RE, coding, lines, folds=folds)), icase, tree.nullable(node))
         if not self._parsed.back_references:
             try:

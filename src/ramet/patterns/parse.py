@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ramet.core.depth import room
-from ramet.patterns import errors
+from ramet.core.abandoned import checkpoint
+from ramet.core.depth import DEEPEST, room
+from ramet.patterns import bounds, errors
 from ramet.patterns.errors import PatternError
 from ramet.patterns.tree import (
     EMPTY,
@@ -24,7 +25,6 @@ from ramet.patterns.tree import (
     Node,
     Repeat,
     Sequence,
-    children,
 )
 
 REPEAT_MAX = 32767
@@ -105,27 +105,31 @@ class Parsed:
     """Whether the characters around a match are part of the tree."""
     same: tuple[tuple[int, int], ...] = ()
     """Groups that are not in the tree, each with the one around it, which always takes part as it would."""
+    long: bool = False
+    """Whether `re`, which takes its time for a pattern, is to be spared this one."""
 
 
 _MANY = 100
-"""Parentheses from which on groups that are nothing but groups are left out, and depth is looked at."""
-_DEEPEST = 400
-"""Levels of a tree that engines and their writers are to walk."""
+"""Parentheses from which on groups that are nothing but groups are left out."""
+_LONG = 10_000
+"""Characters of a pattern that is compiled by what is quickest in it, not what matches quickest."""
+_SMALL = 1000
+"""Characters that are not too big a pattern if nothing in them is repeated a number of times."""
 
 
 def parse(pattern: str, dialect: Dialect) -> Parsed:
     """The tree of a pattern, or PatternError in the library's words."""
-    many = pattern.count("(") > _MANY
-    if not many:
+    if len(pattern) <= _SMALL and "{" not in pattern and pattern.count("(") <= _MANY:
         return _parsed(_Parser(pattern, dialect))
+    if len(pattern) > bounds.LENGTH:
+        raise PatternError(errors.TOO_BIG)
     with room:
         parser = _Parser(pattern, dialect)
-        parser.merges = True
+        parser.merges = pattern.count("(") > _MANY
         parsed = _parsed(parser)
         if parsed.back_references and parsed.same:
             parsed = _parsed(_Parser(pattern, dialect))  # whose numbers are those of groups in the tree
-    if _depth(parsed.tree) > _DEEPEST:
-        raise PatternError(errors.TOO_BIG)
+    bounds.check(parsed.tree, bounds.SLOW_UNITS if parsed.back_references else bounds.UNITS)
     return parsed
 
 
@@ -133,17 +137,8 @@ def _parsed(parser: _Parser) -> Parsed:
     tree = parser.alternatives(0)
     if parser.pos < len(parser.text):
         raise PatternError(errors.CLOSE_PAREN)
-    return Parsed(tree, parser.opened, parser.used_backref, tuple(parser.warnings), same=tuple(parser.same))
-
-
-def _depth(node: Node) -> int:
-    deepest = 0
-    todo = [(node, 1)]
-    while todo:
-        current, depth = todo.pop()
-        deepest = max(deepest, depth)
-        todo += [(child, depth + 1) for child in children(current)]
-    return deepest
+    warnings, same, long = tuple(parser.warnings), tuple(parser.same), len(parser.text) > _LONG
+    return Parsed(tree, parser.opened, parser.used_backref, warnings, same=same, long=long)
 
 
 _WORD = CharSet(((95, 95),), ("alnum",))
@@ -170,7 +165,8 @@ class _Parser:
         self.dialect = dialect
         self.pos = 0
         self.opened = 0
-        self.closed: frozenset[int] = frozenset()
+        self.closed = 0
+        """The groups that can be referred back to, a bit for each: of the numbers with one digit only."""
         self.used_backref = False
         self.taken = False
         self.leading = True
@@ -215,6 +211,8 @@ class _Parser:
         # `fresh`: nothing before that a repetition could apply to; `anchored`: a basic `^` here is an anchor.
         fresh = anchored = self.leading = True
         while self.pos < end:
+            if not len(parts) & 255:
+                checkpoint()
             if self.at("|"):
                 break
             if self.at(")") and not self.taken:
@@ -229,7 +227,7 @@ class _Parser:
             if repeat is not None:
                 low, high = repeat
                 if (low, high) != (-1, -1):
-                    parts[-1] = Repeat(parts[-1], low, high)
+                    parts[-1] = _repeated(parts[-1], low, high)
                     if self.dialect.single_repeat and (text.startswith("*", self.pos) or self.at("{")):
                         raise PatternError(errors.BAD_REPEAT)
                 elif text[self.pos - 1] != "}":
@@ -354,11 +352,14 @@ class _Parser:
         self.skip()
         self.opened += 1
         number = self.opened
+        if number > bounds.GROUPS or depth >= DEEPEST:
+            raise PatternError(errors.TOO_BIG)
         body = self.alternatives(depth + 1)
         if not self.at(")"):
             raise PatternError(errors.OPEN_PAREN)
         self.skip()
-        self.closed |= {number}
+        if number < 10:
+            self.closed |= 1 << number
         if self.merges and isinstance(body, Group):
             self.same.append((body.number, number))
             body = body.body
@@ -371,7 +372,7 @@ class _Parser:
         self.pos += 1
         if char in "123456789" and self.dialect.back_references:
             number = int(char)
-            if number not in self.closed:
+            if not self.closed >> number & 1:
                 raise PatternError(errors.BAD_BACKREF)
             self.used_backref = True
             return BackRef(number)
@@ -508,6 +509,13 @@ class _Parser:
                     return ord(plain)
                 self.pos = at
         return ord(char)
+
+
+def _repeated(node: Node, low: int, high: int | None) -> Node:
+    """A repetition; one of another, as in `a**`, is one as well."""
+    if isinstance(node, Repeat) and low <= 1 >= node.low and high in (1, None) and node.high in (1, None):
+        return Repeat(node.body, low * node.low, 1 if high == 1 == node.high else None)
+    return Repeat(node, low, high)
 
 
 def parse_fixed(pattern: str) -> Parsed:

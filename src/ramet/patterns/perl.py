@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ramet.core.abandoned import checkpoint
+from ramet.patterns import bounds
 from ramet.patterns.errors import PatternError
 from ramet.patterns.perl_reader import NO_NAME_END, TOKEN, UNSUPPORTED, NotForRe2, Reader, Scope, Style
 from ramet.patterns.perl_sets import ESCAPES, Members, point, spelled
@@ -38,6 +40,9 @@ _ASSERTIONS = {
 }
 _ACCEPTED = "ramet_accepted"
 _NO_REPEAT = "quantifier does not follow a repeatable item"
+_TOO_LARGE = "regular expression is too large"
+_DEEPEST = 250
+"""Groups within groups that PCRE reads."""
 _NO_GROUP = "reference to non-existent subpattern"
 _WORD = "[0-9A-Za-z_]"
 _BOUNDARY = f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
@@ -53,7 +58,10 @@ class _Rewriter(Reader):
             if "UCP" in found[0]:
                 self.style = self.style._replace(unicode=True)
             self.pos = found.end()
+        if len(pattern) > bounds.LENGTH or self.total > bounds.GROUPS:
+            raise PatternError(_TOO_LARGE)
         while self.pos < len(pattern):
+            checkpoint()
             self.step(pattern[self.pos])
         if len(self.scopes) > 1:
             raise PatternError("missing closing parenthesis")
@@ -74,6 +82,9 @@ class _Rewriter(Reader):
                 raise PatternError("unmatched closing parenthesis")
             self.close()
             self.emit(")")
+            self.scopes[-1].units += scope.units
+            self.scopes[-1].options += scope.options
+            self.last_units, self.last_options = scope.units, scope.options
             if scope.accepts and not scope.looks:
                 self.skip_accepted()
         elif char == "|":
@@ -160,11 +171,20 @@ class _Rewriter(Reader):
                 raise PatternError("number too big in {} quantifier")
         if low and comma and high and int(low) > int(high):
             raise PatternError("numbers out of order in {} quantifier")
+        self.repeat(int(low or 0), int(high or low or 1))
         if suffix == "+":
             self.only_regex()
         elif self.scopes[-1].ungreedy:
             suffix = "" if suffix else "?"
         self.emit(found[0][: len(found[0]) - len(found[4])] + suffix, repeatable=False)
+
+    def repeat(self, low: int, high: int) -> None:
+        """Engines write out what is repeated a number of times."""
+        scope = self.scopes[-1]
+        scope.units += self.last_units * max(0, high - 1)
+        scope.options += self.last_options * max(0, high - 1) + high - low
+        if scope.units > bounds.UNITS or scope.options > bounds.OPTIONS:
+            raise PatternError(_TOO_LARGE)
 
     # ------------------------------------------------------------------ groups
 
@@ -193,6 +213,8 @@ class _Rewriter(Reader):
 
     def open(self, start: str, size: int) -> None:
         self.pos += size
+        if len(self.scopes) > _DEEPEST:
+            raise PatternError("parentheses are too deeply nested")
         above = self.scopes[-1]
         self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy, above.multiline))
         self.emit(start, repeatable=False)
@@ -328,7 +350,7 @@ class _Rewriter(Reader):
             self.emit("(?!)", repeatable=False)
         elif name in ("SKIP", "PRUNE"):
             self.emit(f"(*{name})", repeatable=False)
-        elif name == "COMMIT" and not "".join(self.out) and _LITERAL.match(self.pattern, self.pos):
+        elif name == "COMMIT" and not any(self.out) and _LITERAL.match(self.pattern, self.pos):
             return  # a search that knows what a match begins with starts there
         elif name == "COMMIT":
             # Whoever comes back here has failed: the next try begins where the line ends.

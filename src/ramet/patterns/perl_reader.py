@@ -54,6 +54,10 @@ class Scope:
     inner: list[int] = field(default_factory=list)
     """Where it stood in groups without alternatives."""
     choices: int = 0
+    units: int = 0
+    """Characters, sets and groups in this one, as often as they are repeated."""
+    options: int = 0
+    """How many of them may be left out."""
 
 
 UNSUPPORTED = "PCRE2 does not support \\F, \\L, \\l, \\N{name}, \\U, or \\u"
@@ -61,7 +65,7 @@ _CONTROLS = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9}
 _PROPERTIES = {"Xan": "\\p{L}\\p{N}", "Xwd": "\\p{L}\\p{N}_", "Xsp": "\\s", "Xps": "\\s", "Any": "\\x00-\\U0010ffff"}
 NO_NAME_END = "syntax error in subpattern name (missing terminator?)"
 TOKEN = re.compile(
-    r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^]\\])*\]|(\((?!\?|\*)|\(\?(?:P?<(?![=!])|'))", re.DOTALL
+    r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^]\\])*(?:\]|\\?\Z)|(\((?!\?|\*)|\(\?(?:P?<(?![=!])|'))", re.DOTALL
 )
 
 
@@ -76,6 +80,8 @@ class Reader:
         self.total = sum(1 for found in TOKEN.finditer(pattern) if found[1])
         self.scopes = [Scope(style.extended, False, False, False)]
         self.repeatable = False
+        self.last_units = self.last_options = 0
+        """Of what a quantifier here would repeat."""
         self.last = LAST if style.text or style.unicode else 0xFF
         never: list[Range] = [sets.NEWLINE] if style.lines else []
         if style.text:
@@ -85,6 +91,8 @@ class Reader:
     def emit(self, text: str, repeatable: bool = True) -> None:
         self.out.append(text)
         self.repeatable = repeatable
+        self.scopes[-1].units += 1
+        self.last_units, self.last_options = 1, 0
 
     def only_regex(self) -> None:
         if self.style.re2:

@@ -90,7 +90,7 @@ def is_simple(tree: Node, coding: Coding, lines: Lines, icase: bool) -> bool:
             continue
         if step.high is not None and step.high > _LONG:
             return False
-        if step.low != step.high and step.mask & _follow(steps[index + 1 :], lines):
+        if step.low != step.high and step.mask & _follow(steps, index + 1, lines):
             return False
     return _linear(steps, lines)
 
@@ -111,10 +111,11 @@ def _flatten(node: Node, coding: Coding, lines: Lines, icase: bool, steps: list[
     return True
 
 
-def _follow(steps: list[_Step | Assertion], lines: Lines) -> int:
+def _follow(steps: list[_Step | Assertion], start: int, lines: Lines) -> int:
     """The bytes that may come next when what is before has ended."""
     result = 0
-    for step in steps:
+    for place in range(start, len(steps)):
+        step = steps[place]
         if isinstance(step, Assertion):
             if step is Assertion.TEXT_END or (step is Assertion.LINE_END and lines is not Lines.MULTI):
                 return result | (_NEWLINE if lines is Lines.BLOCK else 0)

@@ -120,3 +120,12 @@ def test_substitutions_end_with_what_they_were_for(script: str) -> None:
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(act())
+
+
+def test_a_regular_expression_that_is_too_big_says_so() -> None:
+    async def act() -> None:
+        async with Workspace() as ws:
+            result = await ws.execute("printf -v r %0200000d 0; [[ a =~ ${r//0/(a|b)} ]]; echo $?")
+            assert result.text == "2\n" and "Regular expression too big" in result.error_text
+
+    asyncio.run(act())

@@ -11,6 +11,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
+from ramet.core.abandoned import checkpoint, here
+
+__all__ = ["LARGE", "LONG_SOURCE", "WINDOW", "apart", "aside", "checkpoint", "watched", "windows"]
+
 T = TypeVar("T")
 
 LONG_SOURCE: Final = 4096
@@ -19,24 +23,6 @@ LARGE: Final = 1 << 18
 """Characters from which on work on a text is done aside."""
 _LOOK: Final = 0.01
 """Seconds between two looks at the budget while the work goes on."""
-
-
-class _Abandoned(BaseException):
-    """Nobody waits for this work; never leaves its thread."""
-
-
-class _Here(threading.local):
-    stop: threading.Event | None = None
-
-
-_here = _Here()
-
-
-def checkpoint() -> None:
-    """End work that was abandoned. Costs next to nothing outside of a thread of `aside`."""
-    stop = _here.stop
-    if stop is not None and stop.is_set():
-        raise _Abandoned
 
 
 def watched(items: Iterable[T]) -> Iterator[T]:
@@ -49,7 +35,7 @@ def watched(items: Iterable[T]) -> Iterator[T]:
 
 def apart() -> bool:
     """Is this a thread of `aside`, where nobody is held up?"""
-    return _here.stop is not None
+    return here.stop is not None
 
 
 WINDOW: Final = 1 << 16
@@ -70,11 +56,11 @@ async def aside(host: Any, work: Callable[[], T]) -> T:
     stop = threading.Event()
 
     def run() -> T:
-        _here.stop = stop
+        here.stop = stop
         try:
             return work()
         finally:
-            _here.stop = None
+            here.stop = None
 
     doing = asyncio.get_running_loop().run_in_executor(None, run)
     try:

@@ -15,7 +15,7 @@ from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.marks import regex_text
@@ -516,14 +516,20 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
                 utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),
             )
             spans = matcher.spans(data)
-        except patterns.PatternError:
-            raise RegexError from None
+        except patterns.PatternError as error:
+            raise RegexError(str(error)) from None
         except patterns.MatchTimeout:
             raise sh.budget.exceeded("regex_seconds") from None
         return None if spans is None else [paths.decode(data[a:b]) if a >= 0 else "" for a, b in spans]
 
     # The first one of all waits until there is an engine.
-    long = len(value) >= LARGE or "ramet.patterns" not in sys.modules or _BACK_REFERENCE(pattern)
-    found = await aside(sh, groups) if long else groups()
+    long = len(value) >= LARGE or len(pattern) > LONG_SOURCE or "ramet.patterns" not in sys.modules
+    long = long or bool(_BACK_REFERENCE(pattern))
+    try:
+        found = await aside(sh, groups) if long else groups()
+    except RegexError as error:
+        if len(pattern) > LONG_SOURCE:  # perhaps one that is too big for us alone
+            sh.complain(f"[[: {error}")
+        raise
     sh.store.set_list("BASH_REMATCH", found or ())
     return found is not None
