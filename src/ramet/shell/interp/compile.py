@@ -34,7 +34,7 @@ from ramet.shell.interp.simple import compile_simple
 from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.tracing import trace_patiently
-from ramet.shell.interp.traps import before_command, child_died, failed
+from ramet.shell.interp.traps import before_command, child_died, deliver, failed
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -456,6 +456,8 @@ def _subshell(node: nodes.Subshell) -> Run:
         return drive(_inside(child, plans, body))
 
     async def run(sh: Session) -> int:
+        if sh.pending and (ends := await deliver(sh)):
+            return ends
         sh.line, sh.ran = line, node
         child = sh.fork(borrow=True)
         child.lone = lone

@@ -87,8 +87,11 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         scope = sh.store.scope_at(len(sh.store.scopes) - 1)
         scope.temporary = False
         scope.temps = set(scope)
-    if sh.watch and "DEBUG" in sh.traps:
-        return drive(_debugged(sh, function, frame))
+    if sh.watch:
+        if "extdebug" in sh.shopts:
+            frame.arguments = sh.params
+        if "DEBUG" in sh.traps:
+            return drive(_debugged(sh, function, frame))
     try:
         result = function.body(sh)
     except BaseException:

@@ -111,6 +111,8 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         text = found
         child.name = child.arg0 = child.source = name
     child.params = rest
+    if "extdebug" in child.shopts:
+        child.arguments = rest
     if "monitor" in child.options:
         sh.err(GREETING.format(argv[0]))
         child.set_option("monitor", False)

@@ -14,7 +14,7 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.traps import before_command, child_died, failed
+from ramet.shell.interp.traps import before_command, child_died, deliver, failed
 from ramet.shell.syntax.nodes import ArithCommand, Cond, Pipeline, Simple, Subshell, Word
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -119,6 +119,8 @@ async def _run(
     node: Pipeline,
 ) -> int:
     """Run the stages; the last one in this task, so that a short pipeline needs few others."""
+    if sh.pending and (ends := await deliver(sh)):
+        return ends
     count = len(stages)
     shell = sh.shell
     if len(shell.processes) + shell.stages + count > sh.budget.limits.processes:
@@ -133,9 +135,9 @@ async def _run(
             for stage in node.stages:
                 if isinstance(stage, Simple):
                     sh.line = stage.line or sh.line
-                    ends = await before_command(sh, stage)
-                    if ends is not None and ends > 255:
-                        return ends
+                    result = await before_command(sh, stage)
+                    if result is not None and result > 255:
+                        return result
         return await _stages(sh, stages, merge, prompt, stage_names, node)
     finally:
         shell.stages -= count

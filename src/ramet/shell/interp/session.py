@@ -58,6 +58,7 @@ class Frame:
     """A call of a function or a sourced file."""
 
     __slots__ = (
+        "arguments",
         "function",
         "line",
         "loops",
@@ -77,6 +78,8 @@ class Frame:
         self.name, self.source, self.line = name, source, line
         self.params, self.loops, self.function = params, loops, function
         self.options: tuple[set[str], set[str]] | None = None
+        self.arguments: list[str] | None = None
+        """What it was called with, where that is remembered."""
         self.scope = True
         self.special = self.trapped = self.replaced = False
         """Something is to be done after the call; an ERR trap was set in it where there had been none; it has given
@@ -88,6 +91,7 @@ class Session:
         "aliases",
         "allexport",
         "arg0",
+        "arguments",
         "background",
         "budget",
         "by_program",
@@ -167,6 +171,7 @@ class Session:
         "traps_shown",
         "ulimits",
         "umask",
+        "unmourned",
         "vars",
         "watch",
         "xtrace",
@@ -188,6 +193,8 @@ class Session:
         self.functions: dict[str, FunctionDef] = {}
         self.aliases: dict[str, str] = {}
         self.remaining: Parameters = []
+        self.arguments: list[str] | None = None
+        """The parameters that BASH_ARGV ends with: those of the moment when somebody first asked."""
         self.arg0 = shell.name
         self.name = shell.name
         self.command_line = shell.name
@@ -244,7 +251,7 @@ class Session:
         self.debugging = self.late_trap = self.mourning = False
         self.debug_status = 0
         """What the DEBUG trap ended with."""
-        self.in_trap = 0
+        self.in_trap = self.unmourned = 0
         self.joining = self.parted = False
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
         self.told: object = None
@@ -297,7 +304,7 @@ class Session:
         twin.vars = twin.store.values
         twin.functions = dict(self.functions)
         twin.aliases = dict(self.aliases)
-        twin.remaining = self.remaining
+        twin.remaining, twin.arguments = self.remaining, self.arguments
         twin.arg0, twin.name, twin.command_line = self.arg0, self.name, self.command_line
         twin.options, twin.shopts = set(self.options), set(self.shopts)
         twin.allexport, twin.errexit, twin.errtrace = self.allexport, self.errexit, self.errtrace
@@ -334,7 +341,7 @@ class Session:
         twin.debug_status = 0
         twin.told, twin.joining, twin.parted = None, self.joining, False
         twin.debugging = twin.late_trap = twin.mourning = False
-        twin.in_trap, twin.exiting, twin.returning = 0, None, False
+        twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []
         twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
@@ -398,6 +405,7 @@ class Session:
             or self.shell.hook is not None
             or self.noexec
             or "keyword" in self.options
+            or "extdebug" in self.shopts
         )
 
     def flags(self) -> str:

@@ -84,12 +84,12 @@ def _directories(sh: Session) -> list[str]:
 
 
 def _arguments(sh: Session) -> list[list[str]]:
-    """The parameters of every call, innermost first; without `extdebug` only those of the script, and only there."""
-    if "extdebug" in sh.shopts:
-        return [sh.params, *(frame.params.copy() for frame in reversed(sh.frames))]
-    return (
-        [] if any(frame.function for frame in sh.frames) else [sh.frames[0].params.copy() if sh.frames else sh.params]
-    )
+    """What every call was made with, innermost first, as far as `extdebug` was on then; in the end the parameters of
+    the script, if somebody asked for them outside of functions."""
+    if sh.arguments is None and not any(frame.function for frame in sh.frames):
+        sh.arguments = sh.params
+    calls = [frame.arguments for frame in reversed(sh.frames) if frame.arguments is not None]
+    return calls if sh.arguments is None else [*calls, sh.arguments]
 
 
 def _set_line(sh: Session, value: str) -> None:

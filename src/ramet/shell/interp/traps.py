@@ -153,9 +153,15 @@ async def deliver(sh: Session) -> int:
 
 
 def child_died(sh: Session, count: int = 1) -> None:
-    """So many processes of a shell have ended. Those of the trap that is run for this are nobody's concern."""
-    if sh.traps.get("CHLD") and not sh.mourning:
-        sh.pending += [signals.CHLD] * count
+    """So many processes of a shell have ended. The trap runs for those of the trap itself too, but not before another
+    one has ended: else it would never come to an end."""
+    if not sh.traps.get("CHLD"):
+        return
+    if sh.mourning:
+        sh.unmourned += count
+    else:
+        sh.pending += [signals.CHLD] * (count + sh.unmourned)
+        sh.unmourned = 0
         sh.watch = True
 
 

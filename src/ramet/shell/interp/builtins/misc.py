@@ -156,6 +156,8 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     own = await plain(sh, words, 1) if len(words) > 1 else None
     if own is not None:
         sh.params = own
+    if "extdebug" in sh.shopts:
+        frame.arguments = own or [str(words[0])]
     line, ran = sh.line, sh.ran
     sh.trace_level += 1
     try:

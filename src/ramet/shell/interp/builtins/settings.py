@@ -152,6 +152,9 @@ def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
                 # Debugging a script means to follow it everywhere.
                 sh.set_option("functrace", on)
                 sh.set_option("errtrace", on)
+                if on and sh.arguments is None:
+                    sh.arguments = sh.params
+                sh.rewatch()
 
     return each(sh, names, switch)
 
