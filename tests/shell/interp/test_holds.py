@@ -62,6 +62,11 @@ SCRIPTS = {
     ),
     "a very long name in a redirection": (VERY_LONG, ': > "$x"'),
     "a very long form of a time": (LONG, 'printf "%($x)T"; printf "%(${x//000/%Y})T"'),
+    "many commands of history": (
+        "printf 'echo %d\\n' {1..30000} > /tmp/h; HISTSIZE=-1; history -r /tmp/h",
+        "history -r /tmp/h; history -w /tmp/h; fc -l 1 30000 > /dev/null; history -p '!?echo 7?' > /dev/null",
+    ),
+    "many words that are one": (MANY, 'history -s "${a[@]}"; eval "#" "${a[@]}"'),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
     "continued lines": ("", "{ " + ": a\\\n" * 60_000 + "\n}"),
     "quoted lines": ("", '{ : "' + "$x\n" * 100_000 + '"\n}'),

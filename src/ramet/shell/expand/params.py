@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ramet.shell.expand import transform
-from ramet.shell.expand.aside import WINDOW, apart, watched
+from ramet.shell.expand.aside import apart, watched
 from ramet.shell.expand.bounds import joined, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
@@ -49,12 +49,18 @@ def one_text(host: Any, found: Found) -> str:
     return star_join(host, found) if type(found) is Star else joined(host, " ", found)
 
 
+_VALUES: Final = 8192
+"""Values that are joined between two chances for others to run."""
+
+
 async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, list[str]], str]) -> str:
     """What a join makes of very many values, by parts between which others run."""
     kind = type(found)
     parts: list[str] = []
-    for start in range(0, len(found), WINDOW):
-        parts.append(join(host, kind(found[start : start + WINDOW])))
+    if len(found) <= _VALUES:
+        return join(host, found)
+    for start in range(0, len(found), _VALUES):
+        parts.append(join(host, kind(found[start : start + _VALUES])))
         await host.budget.breathe()
     return join(host, kind(parts))
 

@@ -6,11 +6,13 @@ Rule: nothing here runs for a shell that keeps no history; lines are expanded be
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import WINDOW, aside
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.history import expansion, lines
 from ramet.shell.history.expansion import Chars, Expanded, ExpansionFailure, TooLong
@@ -20,6 +22,8 @@ from ramet.shell.interp.session import Session
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
+
+T = TypeVar("T")
 
 
 def own(sh: Session) -> Kept:
@@ -342,6 +346,15 @@ async def sync(sh: Session) -> None:
 # --------------------------------------------------------------------------------------------------------- files
 
 
+_SOME: Final = 256
+"""Entries that are kept between two chances for others to run."""
+
+
+async def _perhaps_aside(sh: Session, size: int, work: Callable[[], T]) -> T:
+    """What is made of so many characters."""
+    return work() if size < WINDOW else await aside(sh, work)
+
+
 async def load(sh: Session) -> None:
     """History is on from here: the file is read once."""
     kept = own(sh)
@@ -359,13 +372,16 @@ async def load(sh: Session) -> None:
 
 async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
     """Take the entries of a file over; with `new_only` those that were not read before. Raises OSError."""
-    text = paths.decode(await sh.shell.read_file(sh.shell.fs.named(name, sh.cwd)))
+    data = await sh.shell.read_file(sh.shell.fs.named(name, sh.cwd))
     kept = own(sh)
     before = kept.in_file
     timed = sh.store.get("HISTTIMEFORMAT") is not None
-    found, count = read_entries(text, before if new_only else 0, timed)
+    skip = before if new_only else 0
+    found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(paths.decode(data), skip, timed))
     now, most = int(sh.shell.now()), limit(sh)
-    for entry in found:
+    for place, entry in enumerate(found):
+        if not place % _SOME:
+            await sh.budget.rest()  # all of the file or nothing
         if isinstance(entry, str) and kept.entries:
             last = kept.entries[-1]
             kept.entries[-1] = Entry(f"{last.text}\n{entry}", last.at)
@@ -381,7 +397,8 @@ async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
 async def write_file(sh: Session, name: str, entries: list[Entry], append: bool) -> None:
     """Write entries to a file. Raises OSError."""
     path = sh.shell.fs.named(name, sh.cwd)
-    data = encode(file_text(entries, sh.store.get("HISTTIMEFORMAT") is not None))
+    timed = sh.store.get("HISTTIMEFORMAT") is not None
+    data = await _perhaps_aside(sh, len(entries) * _SOME, lambda: encode(file_text(entries, timed)))
     if append and await sh.shell.exists(path):
         data = await sh.shell.read_file(path) + data
     await ops.write_bytes(sh.shell.fs, path, data)
@@ -417,12 +434,23 @@ async def shorten_file(sh: Session, name: str) -> None:
         return
     path = sh.shell.fs.named(name, sh.cwd)
     try:
-        text = paths.decode(await sh.shell.read_file(path))
+        data = await sh.shell.read_file(path)
     except OSError:
         return
+    left = await _perhaps_aside(sh, len(data), lambda: _shortened(paths.decode(data), number))
+    if left is None:
+        return
+    try:
+        await ops.write_bytes(sh.shell.fs, path, left)
+    except OSError:
+        return
+
+
+def _shortened(text: str, number: int) -> bytes | None:
+    """The last so many entries of a file; None where it has no more."""
     found, _ = read_entries(text, 0, False)
     if len(found) <= number:
-        return
+        return None
     rows = text.removesuffix("\n").split("\n")
     place = len(rows)
     left = number
@@ -431,7 +459,4 @@ async def shorten_file(sh: Session, name: str) -> None:
         left -= not (rows[place].startswith("#") and rows[place][1:2].isdigit())
     if place and rows[place - 1].startswith("#") and rows[place - 1][1:2].isdigit():
         place -= 1
-    try:
-        await ops.write_bytes(sh.shell.fs, path, encode("".join(f"{row}\n" for row in rows[place:])))
-    except OSError:
-        return
+    return encode("".join(f"{row}\n" for row in rows[place:]))

@@ -11,6 +11,7 @@ from ramet.core.paths import encode
 from ramet.shell.interp import recording
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import write_lines
 from ramet.shell.interp.session import Builtin, Session
 
 _SHOWN: Final = 16
@@ -39,13 +40,11 @@ async def _commands(sh: Session, flags: str, editor: str, words: list[str]) -> i
         return chosen
     first, last, backwards = chosen
     if "l" in flags:
-        places = list(range(first, last + 1))
-        if backwards:
-            places.reverse()
+        places = range(last, first - 1, -1) if backwards else range(first, last + 1)
         base, entries = sh.history.base, sh.history.entries
         mark = "\t" if sh.posix else "\t "
-        text = "".join(f"{'' if 'n' in flags else base + place}{mark}{entries[place].text}\n" for place in places)
-        written = sh.out(encode(text), "fc")
+        lines = (f"{'' if 'n' in flags else base + place}{mark}{entries[place].text}\n" for place in places)
+        written = write_lines(sh, lines, len(places), "fc")
         return written if isinstance(written, int) else await written
     return await _edited(sh, editor, first, last, backwards)
 

@@ -8,13 +8,15 @@ from typing import Final
 
 from ramet.shell.expand.aside import WINDOW, aside
 from ramet.shell.expand.errors import Slip
+from ramet.shell.expand.joining import spaced
+from ramet.shell.expand.params import joined_patiently
 from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
 from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import write_lines
+from ramet.shell.interp.patience import MANY, plain, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 
@@ -24,11 +26,11 @@ def history(sh: Session, argv: list[str]) -> Result:
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
     options = dict(letters)
-    words = [str(word) for word in argv[operands:]]
-    return drive(_history(sh, "".join(options), options.get("d", ""), words))
+    return drive(_history(sh, "".join(options), options.get("d", ""), argv, operands))
 
 
-async def _history(sh: Session, flags: str, offset: str, words: list[str]) -> int:
+async def _history(sh: Session, flags: str, offset: str, argv: list[str], operands: int) -> int:
+    words = await plain(sh, argv, operands)
     if len(set(flags) & set("anrw")) > 1:
         return sh.error("history: cannot use more than one of -anrw")
     await recording.sync(sh)
@@ -39,7 +41,7 @@ async def _history(sh: Session, flags: str, offset: str, words: list[str]) -> in
             return 0
     if "s" in flags:
         if words:
-            _push(sh, " ".join(words))
+            _push(sh, await joined_patiently(sh, words, spaced))
         return 0
     if "p" in flags:
         return await _expanded(sh, words)
@@ -101,7 +103,7 @@ async def _expanded(sh: Session, words: list[str]) -> int:
         kept.added = False
     status = 0
     out: list[str] = []
-    long = any(len(entry.text) > WINDOW for entry in kept.entries)
+    long = len(kept.entries) > MANY or any(len(entry.text) > WINDOW for entry in kept.entries)
     for word in words:
         await sh.budget.breathe()
         try:

@@ -15,7 +15,9 @@ from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
 from ramet.shell.expand.growing import decoded_patiently
+from ramet.shell.expand.joining import spaced
 from ramet.shell.expand.numerals import is_number
+from ramet.shell.expand.params import joined_patiently
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
@@ -87,10 +89,17 @@ def evaluate(sh: Session, argv: list[str]) -> Result:
         sh.complain(f"eval: {argv[1][:2]}: invalid option")
         sh.err("eval: usage: eval [arg ...]\n")
         return 2
+    if len(words) > MANY:
+        return drive(_evaluate_many(sh, words))
     text = joined(sh, " ", words)
     if not text.strip():
         return 0
     return drive(_evaluate(sh, text))
+
+
+async def _evaluate_many(sh: Session, words: list[str]) -> int:
+    text = await joined_patiently(sh, words, spaced)
+    return await _evaluate(sh, text) if text.strip() else 0
 
 
 async def _evaluate(sh: Session, text: str) -> int:
