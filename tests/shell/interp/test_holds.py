@@ -67,6 +67,11 @@ SCRIPTS = {
         "history -r /tmp/h; history -w /tmp/h; fc -l 1 30000 > /dev/null; history -p '!?echo 7?' > /dev/null",
     ),
     "many words that are one": (MANY, 'history -s "${a[@]}"; eval "#" "${a[@]}"'),
+    "long patterns": (
+        f"{LONG}; x=${{x:0:40000}}; x=${{x//0/[ab]}}",
+        "[[ a == $x ]]; [[ a != b$x ]]; case a in b) ;; c$x | d$x) ;; esac",
+    ),
+    "very many things that no history keeps": (f"{LONG}; HISTIGNORE=${{x//0000000000/a:b*:}}", "history -s a"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
     "continued lines": ("", "{ " + ": a\\\n" * 60_000 + "\n}"),
     "quoted lines": ("", '{ : "' + "$x\n" * 100_000 + '"\n}'),

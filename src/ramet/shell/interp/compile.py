@@ -379,12 +379,24 @@ def _case(node: nodes.Case) -> Run:
         for number, body, pattern, matcher in tried:
             if number > last:
                 break
-            if matcher[extglob](value) if matcher is not None else match(sh, value, pattern.run(sh)):
+            if matcher is not None:
+                if matcher[extglob](value):
+                    return body(sh)
+                continue
+            text = pattern.run(sh)
+            if len(text) > LONG_SOURCE:
+                return drive(search(sh, value, number, text))
+            if match(sh, value, text):
                 return body(sh)
         if found is not None:
             return found(sh)
         sh.status = 0
         return 0
+
+    async def matched(sh: Session, value: str, pattern: str) -> bool:
+        if len(pattern) <= LONG_SOURCE:
+            return match(sh, value, pattern)
+        return await aside(sh, partial(match, sh, value, pattern))
 
     async def general(sh: Session) -> int:
         sh.line, sh.ran = line, node
@@ -392,18 +404,27 @@ def _case(node: nodes.Case) -> Run:
             return ends
         return await search(sh, await subject.run(sh) if subject.wait else subject.run(sh))
 
-    async def search(sh: Session, value: str) -> int:
+    async def search(sh: Session, value: str, begin: int = 0, given: str = "") -> int:
+        """All in their order; from the pattern of a number on, if none before it matches and its text is known."""
         falling = False
+        tries = 0
         result: Any = 0
         for number, (patterns, body, end) in enumerate(items):
             if not number % _ROW:
                 await sh.budget.breathe()
             hit = falling
             if not falling:
-                for place, pattern in enumerate(patterns, 1):
-                    if not place % _ROW:
+                for pattern in patterns:
+                    tries += 1
+                    if not tries % _ROW:
                         await sh.budget.breathe()
-                    if match(sh, value, await pattern.run(sh) if pattern.wait else pattern.run(sh)):
+                    if tries < begin:
+                        continue
+                    if tries == begin:
+                        text = given
+                    else:
+                        text = await pattern.run(sh) if pattern.wait else pattern.run(sh)
+                    if await matched(sh, value, text):
                         hit = True
                         break
             if not hit:

@@ -6,6 +6,7 @@ import errno
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from ramet.core import paths
@@ -87,6 +88,14 @@ _BITS: Final = {"-r": 0o444, "-w": 0o222, "-x": 0o111, "-u": 0o4000, "-g": 0o200
 
 class RegexError(Exception):
     """A regular expression that does not compile: status 2."""
+
+
+class _Long(Exception):
+    """A test with a very long pattern, of which nothing else is left to do."""
+
+    def __init__(self, matches: Callable[[], bool]) -> None:
+        super().__init__()
+        self.matches = matches
 
 
 class OperandError(Exception):
@@ -217,7 +226,7 @@ Test = tuple[bool, Callable[[Session], Any]]
 
 
 def compile_cond(node: Cond) -> Run:
-    wait, test = _expr(node.expr)
+    wait, test = _expr(node.expr, alone=True)
     line = node.line
     if not wait:
 
@@ -227,6 +236,8 @@ def compile_cond(node: Cond) -> Run:
                 return drive(watched(sh))
             try:
                 status = 0 if test(sh) else 1
+            except _Long as long:
+                return drive(finished(sh, long))
             except RegexError:
                 status = 2
             except OperandError as error:
@@ -235,6 +246,11 @@ def compile_cond(node: Cond) -> Run:
             sh.pipes = None
             return status
 
+    async def finished(sh: Session, long: _Long) -> int:
+        sh.status = 0 if await aside(sh, long.matches) else 1
+        sh.pipes = None
+        return sh.status
+
     async def watched(sh: Session) -> int:
         sh.line, sh.ran = line, node
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
@@ -242,6 +258,8 @@ def compile_cond(node: Cond) -> Run:
         try:
             found = test(sh)
             sh.status = 0 if (await found if wait else found) else 1
+        except _Long as long:
+            return await finished(sh, long)
         except RegexError:
             sh.status = 2
         except OperandError as error:
@@ -261,7 +279,8 @@ def _operand(sh: Session, text: str) -> int:
         raise OperandError(str(error)) from error
 
 
-def _expr(node: CondExpr) -> Test:
+def _expr(node: CondExpr, alone: bool = False) -> Test:
+    """`alone`: nothing comes after it, so that it may raise `_Long`."""
     while isinstance(node, CondGroup):
         node = node.expr
     if isinstance(node, CondWord):
@@ -269,7 +288,7 @@ def _expr(node: CondExpr) -> Test:
     if isinstance(node, CondUnary):
         return _unary(node)
     if isinstance(node, CondBinary):
-        return _binary(node)
+        return _binary(node, alone)
     with level as station:
         wait, test = _nested(node)
     return (wait, (apart if wait else roomy)(test)) if station else (wait, test)
@@ -392,12 +411,12 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
     return True, waiting
 
 
-def _binary(node: CondBinary) -> Test:
+def _binary(node: CondBinary, alone: bool) -> Test:
     op = node.op
     if op == "=~":
         return _regex_test(texts.operand(node.left), texts.regex(node.right))
     if op in ("=", "==", "!="):
-        return _pattern_test(node, op != "!=")
+        return _pattern_test(node, op != "!=", alone)
     left = texts.operand(node.left)
     right = texts.operand(node.right)
     if op in NUMERIC:
@@ -461,7 +480,7 @@ _BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
 """What makes a regular expression run on an engine that can take its time even on a short text."""
 
 
-def _pattern_test(node: CondBinary, wanted: bool) -> Test:
+def _pattern_test(node: CondBinary, wanted: bool, alone: bool) -> Test:
     left, right = texts.operand(node.left), texts.pattern(node.right)
     traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
     if node.right.parts and all(isinstance(part, DoubleQuoted) for part in node.right.parts):
@@ -482,12 +501,17 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
 
         return _pair(node.op, left, right, same, traced)
 
-    def match(sh: Session, value: str, pattern: str) -> bool:
+    def matches(sh: Session, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
             value, pattern = as_bytes(value), as_bytes(pattern)
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
-    return _pair(node.op, left, right, match, traced)
+    def match(sh: Session, value: str, pattern: str) -> bool:
+        if len(pattern) > LONG_SOURCE:
+            raise _Long(partial(matches, sh, value, pattern))
+        return matches(sh, value, pattern)
+
+    return _pair(node.op, left, right, match if alone else matches, traced)
 
 
 def _regex_test(left: texts.Text, right: texts.Text) -> Test:

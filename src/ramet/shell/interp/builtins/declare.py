@@ -35,7 +35,7 @@ from ramet.shell.interp.builtins.listing import (
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
-from ramet.shell.interp.patience import MANY, each, in_order, then, turn, write_lines
+from ramet.shell.interp.patience import MANY, each, in_order, rows, then, turn, write_lines
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_subscript, split_subscript
 
@@ -547,7 +547,11 @@ async def _show_all(sh: Session, request: _Request) -> int:
         names = [name for name in names if attrs.get(name, 0) & request.add]
     if request.array:
         kind = Assoc if request.array == "A" else Indexed
-        names = [name for name in names if type(sh.store.array(name)) is kind]
+        found: list[str] = []
+        for row in rows(names):
+            found += [name for name in row if type(sh.store.array(name)) is kind]
+            await sh.budget.breathe()
+        names = found
     return await write_variables(sh, request.command, names, declaration_line)
 
 

@@ -6,7 +6,7 @@ import time
 from functools import partial
 from typing import Final
 
-from ramet.shell.expand.aside import WINDOW, aside
+from ramet.shell.expand.aside import LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.errors import Slip
 from ramet.shell.expand.joining import spaced
 from ramet.shell.expand.params import joined_patiently
@@ -41,7 +41,9 @@ async def _history(sh: Session, flags: str, offset: str, argv: list[str], operan
             return 0
     if "s" in flags:
         if words:
-            _push(sh, await joined_patiently(sh, words, spaced))
+            text = await joined_patiently(sh, words, spaced)
+            push = partial(_push, sh, text)
+            await aside(sh, push) if len(sh.store.get("HISTIGNORE") or "") > LONG_SOURCE else push()
         return 0
     if "p" in flags:
         return await _expanded(sh, words)
