@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ramet.shell.expand.fields import Fields, GlobWord, escape, split_plain
+from ramet.shell.expand.fields import Fields, GlobWord, distinct, escape, split_plain
 from ramet.shell.expand.patterns import compile_pattern
 
 SPLITTING = [
@@ -77,3 +77,9 @@ def test_escaped_text_matches_only_itself(text: str) -> None:
 
 def test_split_plain_splits_a_text_that_stands_alone() -> None:
     assert split_plain("a  b\tc", None) == ["a", "b", "c"]
+
+
+def test_a_long_ifs_is_its_separators_the_first_one_first() -> None:
+    assert distinct(":" + "ab" * 100_000 + " ") == ":ab "
+    assert distinct("aa") == "aa"
+    assert split_plain("xby z", ":" + "ab" * 1000 + " ") == ["x", "y", "z"]

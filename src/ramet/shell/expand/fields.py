@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ramet.core.paths import TEXT_MAX
-from ramet.shell.expand.aside import WINDOW, checkpoint
+from ramet.shell.expand.aside import WINDOW, checkpoint, windows
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 
@@ -20,6 +20,8 @@ ACTIVE: Final = re.compile(r"[*?]|[@!+]\(|(?:\A|/)[^\[/]*+\[[^/]+\]", re.DOTALL)
 on, once; it does not reach over a slash."""
 LONG: Final = 4096
 """Characters from which on a text is looked at with string searches first, which are many times faster."""
+_SEPARATORS: Final = 256
+"""Characters of IFS that are taken as they are."""
 _MANY: Final = 64
 """Values from which on it pays to look at all of them at once."""
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL).sub
@@ -58,6 +60,21 @@ class GlobWord(str):
     pattern: str
 
 
+def distinct(ifs: str) -> str:
+    """The same separators, each of them once: it may be long, and the first one counts for more than the others."""
+    return ifs if len(ifs) <= _SEPARATORS else _distinct(ifs)
+
+
+@lru_cache(maxsize=2)
+def _distinct(ifs: str) -> str:
+    found = ""
+    for part in windows(ifs):
+        # What is known already is all there is in most parts: this says so without a look at each character in Python.
+        if rest := part.strip(found) if found else part:
+            found = "".join(dict.fromkeys(found + rest))
+    return found
+
+
 @lru_cache(maxsize=256)
 def delimiters(ifs: str) -> tuple[re.Pattern[str], str, str]:
     """What separates fields: (pattern of one delimiter, the whitespace of IFS, the rest of IFS)."""
@@ -84,7 +101,7 @@ class Fields:
     __slots__ = ("_after_space", "_open", "_pieces", "done", "globs", "host", "ifs", "patient")
 
     def __init__(self, ifs: str | None, done: list[str] | None = None) -> None:
-        self.ifs = DEFAULT_IFS if ifs is None else ifs
+        self.ifs = DEFAULT_IFS if ifs is None else distinct(ifs)
         self.done: list[str] = [] if done is None else done
         """The fields that are finished, behind those of the words before if there are any."""
         self.globs = False

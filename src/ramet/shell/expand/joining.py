@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ramet.shell.expand.bounds import joined
-from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, escape
+from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, distinct, escape
 from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, regex_escape
 from ramet.shell.expand.params import Found, Star, one_text, star_join
 from ramet.shell.syntax.nodes import Param
@@ -50,7 +50,7 @@ def _split_again(host: Any, found: Found) -> str:
     ifs = host.store.get("IFS")
     if ifs == "":
         return text
-    return delimiters(DEFAULT_IFS if ifs is None else ifs)[0].sub(" ", text)
+    return delimiters(DEFAULT_IFS if ifs is None else distinct(ifs))[0].sub(" ", text)
 
 
 def _without_empty(join: Callable[[Any, Found], str]) -> Callable[[Any, Found], str]:

@@ -18,7 +18,7 @@ from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, apart
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
-from ramet.shell.expand.fields import DEFAULT_IFS
+from ramet.shell.expand.fields import DEFAULT_IFS, distinct
 from ramet.shell.history.kept import Kept
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
@@ -542,7 +542,7 @@ class Session:
     @property
     def ifs(self) -> str:
         found = self.store.get("IFS")
-        return DEFAULT_IFS if found is None else found
+        return DEFAULT_IFS if found is None else distinct(found)
 
     @property
     def pwd(self) -> str:
