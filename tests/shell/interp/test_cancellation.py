@@ -102,6 +102,9 @@ def test_cancelled_wherever_it_waits_a_script_ends_and_its_session_goes_on(scrip
         "if sleep 9; then :; fi < <(sleep 9)",
         "f() { sleep 9; } < <(sleep 9); f",
         "for i in <(sleep 9); do sleep 9; done",
+        "((1)) < <(sleep 9); sleep 9",
+        "((1)) > >(sleep 9); sleep 9",
+        ": <(sleep 9); { :; } < <(sleep 9); sleep 9",
     ],
 )
 def test_substitutions_end_with_what_they_were_for(script: str) -> None:
@@ -125,7 +128,7 @@ def test_substitutions_end_with_what_they_were_for(script: str) -> None:
 def test_a_regular_expression_that_is_too_big_says_so() -> None:
     async def act() -> None:
         async with Workspace() as ws:
-            result = await ws.execute("printf -v r %0200000d 0; [[ a =~ ${r//0/(a|b)} ]]; echo $?")
+            result = await ws.execute("printf -v r %040000d 0; [[ a =~ ${r//0/(a|b)} ]]; echo $?")
             assert result.text == "2\n" and "Regular expression too big" in result.error_text
 
     asyncio.run(act())

@@ -145,6 +145,7 @@ class Shell:
         session.store.limit = session.budget.limits.string_bytes
         session.store.longest = session.budget.limits.expression_chars
         kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
+        older = frozenset(session.jobs.loose)
         given: list[Description] = []
         for fd, stream in enumerate((stdin, stdout, stderr)):
             description = session.fds[fd] = Description(stream if stream is not None else Null(), lent=True)
@@ -161,6 +162,7 @@ class Shell:
         except BaseException:
             if session.substitutions:
                 await subshell.end_substitutions(session, 0, cancelled=True)
+            await subshell.end_processes(session.jobs.loose - older)
             raise
         finally:
             look()

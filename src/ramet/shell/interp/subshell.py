@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import errno
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from itertools import chain, count
 from typing import Any, Final
 
@@ -362,14 +362,20 @@ async def end_substitutions(sh: Session, mark: int, cancelled: bool = False) -> 
             closing = description.release()
             if closing is not None:
                 await closing
-    tasks = [one.process.task for one in ending if not one.process.task.done()]
     if cancelled:
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await end_processes(one.process for one in ending)
         return
-    readers = [one.process.task for one in ending if one.reads and not one.process.task.done()]
+    running = {one.process for one in ending if not one.process.task.done()}
+    sh.jobs.loose |= running
+    readers = [one.process.task for one in ending if one.reads and one.process in running]
     if readers:
         await asyncio.wait(readers, timeout=0.05)
-    sh.jobs.loose.update(one.process for one in ending if not one.process.task.done())
+
+
+async def end_processes(processes: Iterable[Process]) -> None:
+    """Whoever they were for was cancelled."""
+    tasks = [process.task for process in processes if not process.task.done()]
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
