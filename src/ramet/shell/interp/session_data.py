@@ -96,6 +96,8 @@ def _rest(sh: Session) -> dict[str, Any]:
         "status": sh.status,
         "pipe_status": sh.pipes,
         "last_arg": sh.last_arg,
+        "arguments": sh.arguments,
+        "unmourned": sh.unmourned,
         "getopts": list(sh.store.option_place),
         "disabled": sorted(sh.disabled),
         "hashed": {name: list(place) for name, place in sh.hashed.items()},
@@ -245,6 +247,9 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
             sh.store.values["PWD"] = sh.pwd
     sh.dirs = _strings(data, "dirs", [])
     sh.params = _strings(data, "params", [])
+    if data.get("arguments") is not None:
+        sh.arguments = _strings(data, "arguments", [])
+    sh.unmourned = _number(data, "unmourned", 0)
     _load_history(sh, data)
     sh.disabled = set(_strings(data, "disabled", []))
     sh.aliases.update(_texts(data, "aliases"))
