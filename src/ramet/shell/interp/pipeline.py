@@ -186,7 +186,7 @@ async def _stages(
             child = sh.fork()
             child.loops, child.lone = 0, is_program(sh, stage_names[number])
             if isinstance(node.stages[number], Simple):
-                child.told = node.stages[number]
+                child.told = child.staged = node.stages[number]
             children.append(child)
             if stage_names[number] == "jobs":
                 child.jobs.inherited = sh.jobs.seen()

@@ -158,6 +158,7 @@ class Session:
         "shopts",
         "source",
         "stack",
+        "staged",
         "status",
         "store",
         "sub_level",
@@ -256,6 +257,8 @@ class Session:
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
         self.told: object = None
         """The command for which the shell around this one has run the DEBUG trap."""
+        self.staged: object = None
+        """The simple command that this shell is there for, as a part of a pipeline."""
         self.parent: Session | None = None
         self.group: Group | None = None
         """The process group that a signal would reach as a whole."""
@@ -339,7 +342,7 @@ class Session:
         twin.globbing = False
         twin.pending = []
         twin.debug_status = 0
-        twin.told, twin.joining, twin.parted = None, self.joining, False
+        twin.told, twin.staged, twin.joining, twin.parted = None, None, self.joining, False
         twin.debugging = twin.late_trap = twin.mourning = False
         twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group

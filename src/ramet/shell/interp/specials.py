@@ -79,6 +79,11 @@ def _line(sh: Session) -> str:
     return str(sh.line_now())
 
 
+def _level(sh: Session) -> str:
+    # The words of a simple command in a pipeline are not yet within the shell that runs it.
+    return str(sh.sub_level - (sh.staged is not None and sh.ran is sh.staged))
+
+
 def _directories(sh: Session) -> list[str]:
     return [sh.pwd, *sh.dirs]
 
@@ -112,7 +117,7 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "EPOCHREALTIME": (lambda sh: f"{sh.shell.now():.6f}", _ignored),
     "LINENO": (_line, _set_line),
     "BASHPID": (lambda sh: str(sh.own_pid()), _ignored),
-    "BASH_SUBSHELL": (lambda sh: str(sh.sub_level), _ignored),
+    "BASH_SUBSHELL": (_level, _ignored),
     "BASH_COMMAND": (lambda sh: sh.shell.command_shown(sh), _ignored),
     "BASH_ARGV0": (lambda sh: sh.arg0, _set_arg0),
     "FUNCNAME": (_functions, _ignored),
