@@ -377,10 +377,11 @@ class Shell:
     async def end_substitutions(self, sh: Session, mark: int, cancelled: bool = False) -> None:
         await subshell.end_substitutions(sh, mark, cancelled)
 
-    async def globbed(self, sh: Session, fields: list[str]) -> list[str]:
+    async def globbed(self, sh: Session, fields: list[str], plainly: bool = False) -> list[str]:
         sh.globbing = False
         fs = wrapped(self.fs, sh.fds, fields)
-        return await globbing.expand(fs, sh.cwd, fields, sh.shopts, sh.store.get("GLOBIGNORE"), sh.budget)
+        shopts, ignored = (sh.shopts - {"dotglob"}, None) if plainly else (sh.shopts, sh.store.get("GLOBIGNORE"))
+        return await globbing.expand(fs, sh.cwd, fields, shopts, ignored, sh.budget)
 
     async def return_trap(self, sh: Session) -> None:
         if sh.returning or not active(sh, "RETURN", sh.functrace):

@@ -262,7 +262,9 @@ async def _globbed(sh: Session, pattern: str) -> list[str]:
 
     field = GlobWord()  # what stays where nothing matches
     field.pattern = pattern
-    found = await sh.shell.globbed(sh, [field])
+    # A pattern of a completion is none of the shell's own: names that begin with a dot, or are to be ignored, are not
+    # treated as its settings want it.
+    found = await sh.shell.globbed(sh, [field], plainly=True)
     return found if found != [""] else [pattern] if await _there(sh, pattern) else []
 
 
