@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from ramet.shell.expand import texts
+from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.errors import Overflow, ShellError, TooLong
 from ramet.shell.syntax.nodes import DoubleQuoted, Simple, Word
 
 if TYPE_CHECKING:
@@ -110,7 +112,13 @@ def _expanded(sh: Session, text: str) -> str:
     word = _inside_quotes(quoted)
     if word is None:
         return text
-    result = sh.text_now(texts.text(word, quoted=True))
+    try:
+        result = sh.text_now(texts.text(word, quoted=True))
+    except (Overflow, TooLong):
+        raise
+    except (ArithFailure, ShellError) as error:
+        sh.complain_once(error)  # what a prompt fails with is no reason to end anything: it is shown as it is
+        return text
     return text if result is None else result
 
 
