@@ -99,7 +99,10 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "sort_memory": ({"sort_memory": 100, "spill_bytes": 100}, []),  # it spills, which has its own limit
     "spill_bytes": ({"sort_memory": 100, "spill_bytes": 100}, ["seq 1000 | sort", "seq 1000 | sort | tail -1 || exit"]),
     "fan_out": ({"fan_out": 1}, []),  # what is too many waits its turn
-    "regex_seconds": ({"regex_seconds": 0.01}, []),  # tests/patterns
+    "regex_seconds": (
+        {"regex_seconds": 0.01},
+        ["printf -v x %060d 0; r='^(0|00)+(.)\\2$'; [[ ${x}12 =~ $r ]]"],
+    ),
 }
 
 
@@ -159,5 +162,14 @@ def test_a_debug_trap_that_nests_too_deeply_leaves_the_session_whole() -> None:
             result = await ws.execute("f() { local x=1; f; }; trap f DEBUG; :")
             assert "maximum function nesting level exceeded (20)" in result.error_text
             assert (await ws.execute("trap - DEBUG; echo ${#FUNCNAME[@]} ${x-none}")).text == "0 none\n"
+
+    asyncio.run(act())
+
+
+def test_a_sort_beyond_its_memory_spills_and_is_right() -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(sort_memory=1000)) as ws:
+            result = await ws.execute("seq 3000 -1 1 | sort -n | cmp - <(seq 3000) && echo same")
+            assert result.text == "same\n"
 
     asyncio.run(act())

@@ -538,6 +538,7 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
                 patterns.POSIX_EXTENDED,
                 icase="nocasematch" in sh.shopts,
                 utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),
+                seconds=sh.budget.limits.regex_seconds,
             )
             spans = matcher.spans(data)
         except patterns.PatternError as error:
