@@ -69,7 +69,7 @@ SCRIPTS = {
     "many words that are one": (MANY, 'history -s "${a[@]}"; eval "#" "${a[@]}"'),
     "long patterns": (
         f"{LONG}; x=${{x:0:40000}}; x=${{x//0/[ab]}}",
-        "[[ a == $x ]]; [[ a != b$x ]]; case a in b) ;; c$x | d$x) ;; esac",
+        "[[ a == $x ]]; [[ a != b$x ]]; case a in b) ;; c$x | d$x) ;; esac; v=a; y=${v//e$x}",
     ),
     "very many things that no history keeps": (f"{LONG}; HISTIGNORE=${{x//0000000000/a:b*:}}", "history -s a"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),

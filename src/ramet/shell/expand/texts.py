@@ -478,7 +478,7 @@ def _patient(
         if _nothing(found, node):
             return apply(host, found, _NO_ARGUMENTS)
         values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
-        if not _is_large(found):
+        if not _is_large(found) and not (values and len(values[0]) > LONG_SOURCE):
             return apply(host, found, values)
         if node.op == "@P" and isinstance(found, list):
             return await _prompts(host, found)
