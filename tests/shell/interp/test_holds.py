@@ -68,13 +68,13 @@ SCRIPTS = {
     ),
     "many words that are one": (MANY, 'history -s "${a[@]}"; eval "#" "${a[@]}"'),
     "long patterns": (
-        f"{LONG}; x=${{x:0:40000}}; x=${{x//0/[ab]}}",
+        f"{LONG}; x=${{x:0:10000}}; x=${{x//0/[ab]}}",
         "[[ a == $x ]]; [[ a != b$x ]]; case a in b) ;; c$x | d$x) ;; esac; v=a; y=${v//e$x}",
     ),
     "very many things that no history keeps": (f"{LONG}; HISTIGNORE=${{x//0000000000/a:b*:}}", "history -s a"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
     "continued lines": ("", "{ " + ": a\\\n" * 60_000 + "\n}"),
-    "quoted lines": ("", '{ : "' + "$x\n" * 100_000 + '"\n}'),
+    "quoted lines": ("", '{ : "' + "$x\n" * 60_000 + '"\n}'),
     "a chain of aliases": (
         "shopt -s expand_aliases\n" + "".join(f"alias a{i}='a{i + 1} '\n" for i in range(3_000)) + "alias a3000=:",
         "a0 x",

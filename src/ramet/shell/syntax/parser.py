@@ -59,7 +59,7 @@ class Parser(CompoundReader):
         self._closing = ""
         if self._bad:
             self._bad.clear()
-        begin, warned = self._state(), len(self.warnings)
+        begin, warned = (self.text, self.pos, self._line_pos, self._line), len(self.warnings)
         try:
             self.peek()
             while self.kind == NEWLINE:
@@ -87,12 +87,8 @@ class Parser(CompoundReader):
             self.shallow()
         return Script(tuple(statements))
 
-    def _state(self) -> tuple[str, int, int, int]:
-        """What `_go_back` needs."""
-        return self.text, self.pos, self._line_pos, self._line
-
     def _go_back(self, state: tuple[str, int, int, int]) -> None:
-        """All is as it was, also where aliases have changed the text."""
+        """All is as it was when `next` began, also where aliases have changed the text."""
         self.text, self.pos, self._line_pos, self._line = state
         self._line_end = self._alias_next = -1
         self._pending.clear()
