@@ -54,7 +54,7 @@ def serve(
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
     with reported():
         from ramet.apps.server.serving import serve as run
-        from ramet.apps.server.settings import Bounds, ServerSettings, read_principals
+        from ramet.apps.server.settings import Bounds, ServerSettings, read_principals, read_token
         from ramet.workspace.config import load_config
 
         configs = [load_config(file) for file in config or ()]
@@ -86,6 +86,8 @@ def serve(
             token = str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
         address, number = value("host", host), value("port", port)
         served = opened(store)
+        if token is not None:
+            read_token(token)  # made before anyone can connect: whoever finds the port open finds the token
         at = None
         if socket is None:
             at = listening(address, number)

@@ -1,0 +1,23 @@
+"""`ramet serve`: what whoever waits for its port may rely on."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ramet.apps.cli import app, serving
+
+
+def test_the_token_is_there_before_the_port_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def listening(host: str, port: int) -> socket.socket:
+        seen.append((tmp_path / "store" / "server-token").exists())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving, "listening", listening)
+    CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "store"), "--port", "0"])
+    assert seen == [True]
