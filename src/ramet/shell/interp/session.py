@@ -432,9 +432,9 @@ class Session:
     def params(self) -> list[str]:
         """The positional parameters. Who asks only for their number, or for one, does so of `remaining`."""
         found = self.remaining
-        if type(found) is Remaining:
-            found = self.remaining = found.copy()
-        return found  # type: ignore[return-value]
+        if isinstance(found, Remaining):
+            self.remaining = found = found.copy()
+        return found
 
     @params.setter
     def params(self, words: Parameters) -> None:
