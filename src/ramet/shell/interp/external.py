@@ -20,7 +20,7 @@ from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
 from ramet.shell.interp.own_fds import wrapped
-from ramet.shell.interp.patience import rows
+from ramet.shell.interp.patience import plain, rows
 from ramet.shell.interp.restricted import OPTION, refused
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
@@ -265,7 +265,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     stdin = sh.reader(0)
     stdin.longest = sh.budget.limits.string_bytes
     proc = Proc(
-        argv=[str(word) for word in argv] if len(argv) < WINDOW else await _plain(sh, argv),
+        argv=[str(word) for word in argv] if len(argv) < WINDOW else await plain(sh, argv, 0),
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
         env=await _given(sh, str(argv[0])),
@@ -313,15 +313,6 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         # A defect in one command ends that command, not the session.
         sh.err(f"{argv[0]}: internal error: {type(error).__name__}: {error}\n")
         return 70
-
-
-async def _plain(sh: Session, argv: list[str]) -> list[str]:
-    """Very many words without what the shell knows of them."""
-    out: list[str] = []
-    for start in range(0, len(argv), WINDOW):
-        out += map(str, argv[start : start + WINDOW])
-        await sh.budget.breathe()
-    return out
 
 
 async def _started(command: Exec, proc: Proc) -> int:
