@@ -17,6 +17,7 @@ from bench.harness import Case, Measure
 from bench.peers import start_all
 from bench.sandbox import inside_seconds, spawn_seconds
 from ramet import Workspace
+from ramet.shell.interp.compile import compile_script
 from ramet.shell.syntax.parser import Parser
 
 TIMES = 200
@@ -127,7 +128,8 @@ def neighbour_delay() -> float:
     return asyncio.run(act())
 
 
-def parse_seconds_per_megabyte() -> float:
+def parse_seconds_per_megabyte(compiled: bool = False) -> float:
+    """Reading alone leaves the words of plain commands unread: that is for who compiles them."""
     lines = [
         f'if [ "$x{i}" = "{i}" ]; then echo "value: ${{x{i}:-none}}" | sed s/a/b/ > out{i}.txt; fi'
         for i in range(20_000)
@@ -137,8 +139,9 @@ def parse_seconds_per_megabyte() -> float:
     gc.freeze()  # what earlier rows left behind is not the parser's to look through
     start = time.process_time()
     parser = Parser(text)
-    while parser.next() is not None:
-        pass
+    while (script := parser.next()) is not None:
+        if compiled:
+            compile_script(script)
     spent = time.process_time() - start
     gc.unfreeze()
     return spent / (len(text) / 1e6)
@@ -179,5 +182,8 @@ def cases() -> Iterator[Case]:
     yield Case("1,000 sessions x 2 commands", many_sessions, absolute_mark=2.0, repeat=3)
     yield Case("echo beside a tight loop (median)", neighbour_delay, absolute_mark=0.005, repeat=3)
     yield Case("parse 1 MB of script", parse_seconds_per_megabyte, absolute_mark=0.5, repeat=3)
+    yield Case(
+        "parse and compile 1 MB of script", lambda: parse_seconds_per_megabyte(True), absolute_mark=2.5, repeat=3
+    )
     for running in peers.values():
         running.close()

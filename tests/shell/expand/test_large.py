@@ -123,7 +123,7 @@ def never(*_: object) -> None:
     return None
 
 
-def one_by_one(reader: SimpleReader, *_: object) -> bool:
+def one_by_one(reader: SimpleReader) -> bool:
     """No words in bulk: every token for itself."""
     reader.peek()
     return False

@@ -278,7 +278,13 @@ _SMALL: Final = 512
 """A brace expansion up to this size is compiled like written words; a bigger one is made when it runs."""
 
 
+_MEANS_ITSELF: Final = re.compile(r"[A-Za-z0-9_./,:%=-]{1,4096}", re.ASCII).fullmatch
+
+
 def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
+    parts = source.parts
+    if len(parts) == 1 and type(only := parts[0]) is Literal and _MEANS_ITSELF(only.text):
+        return [(False, only.text, None, None)]
     if not has_braces(source):
         return [_plan(source, patient)]
     try:

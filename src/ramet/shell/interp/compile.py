@@ -207,7 +207,7 @@ def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
     """`! { a; } < file`: what `!` negates is the command, not that its redirections fail."""
     if isinstance(stage, nodes.Simple):
         return compile_pipeline(node, [compile_node(stage)])
-    bare = type(stage)(**{name: () if name == "redirects" else getattr(stage, name) for name in stage.__slots__})
+    bare = type(stage)(**{name: () if name == "redirects" else getattr(stage, name) for name in stage._fields})
     inner = compile_pipeline(nodes.Pipeline((bare,), True, "", (), node.line), [compile_node(bare)])
     plans, line = compile_redirects(stage.redirects), stage.line
 

@@ -370,6 +370,6 @@ def _strings(node: Any) -> list[DoubleQuoted]:
             left.extend(reversed(one))
         elif isinstance(one, DoubleQuoted) and one.locale:
             found.append(one)
-        elif hasattr(one, "__slots__"):
-            left.extend(getattr(one, name) for name in reversed(one.__slots__))
+        elif hasattr(one, "_fields"):
+            left.extend(getattr(one, name) for name in reversed(one._fields))
     return found

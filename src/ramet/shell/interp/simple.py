@@ -75,7 +75,7 @@ def _keyword(word: Word | Assignment) -> Assignment | None:
     if isinstance(word, Assignment):
         return word if word.subscript is None and isinstance(word.value, Word) else None
     first = word.parts[0] if word.parts else None
-    if not isinstance(first, Literal) or (m := _KEYWORD(first.text)) is None:
+    if type(first) is not Literal or "=" not in first.text or (m := _KEYWORD(first.text)) is None:
         return None
     value = first.text[m.end() :]
     return Assignment(m[1], None, bool(m[2]), Word((*([Literal(value)] if value else []), *word.parts[1:])))
@@ -129,8 +129,9 @@ _BRACES: Final = 1000
 
 def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[Session], Any]]:
     """The words of a command, with the assignments among the arguments of a declaration builtin."""
-    sources = tuple(one for word in sources for one in _unbraced(word))
     plain = [word for word in sources if isinstance(word, Word)]
+    if len(plain) < len(sources):
+        sources = tuple(one for word in sources for one in _unbraced(word))
     if len(plain) == len(sources):
         compiled = words.words(plain, patient=True)
         return compiled.wait, compiled.run

@@ -31,30 +31,38 @@ def position(*, default: Any) -> Any:
 def _eq(self: Any, other: Any) -> Any:
     if self is other:
         return True
-    if other.__class__ is not self.__class__:
+    key: Callable[[Any], Any] = self._key
+    if getattr(other, "_key", None) is not key:
         return NotImplemented
-    key = self._key
     return key(self) == key(other)
 
 
 def _hash(self: Any) -> int:
-    return hash((self.__class__, self._key(self)))
+    return hash((self._kind, self._key(self)))
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
-    return f"{type(self).__name__}({shown})"
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
+    return f"{self._kind.__name__}({shown})"
 
 
 def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
-    return type(self), tuple(getattr(self, name) for name in self.__slots__)
+    return self._kind, tuple(getattr(self, name) for name in self._fields)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(position,))
 def node(cls: type[T]) -> type[T]:
-    """Makes a slotted class of the annotations of ``cls``, frozen for the type checker."""
-    names = tuple(cls.__annotations__)
-    space = {key: value for key, value in cls.__dict__.items() if key not in (*names, "__dict__", "__weakref__")}
+    """Makes a slotted class of the annotations of ``cls``, frozen for the type checker.
+
+    Names with an underscore are room for a class below it that fills the fields later (`unread`): it is equal to,
+    printed as and carried as its node is.
+    """
+    names = tuple(name for name in cls.__annotations__ if name[0] != "_")
+    space = {
+        key: value
+        for key, value in cls.__dict__.items()
+        if key not in (*cls.__annotations__, "__dict__", "__weakref__")
+    }
     parameters, body, scope = [], [], dict[str, Any]()
     compared = []
     for name in names:
@@ -71,15 +79,17 @@ def node(cls: type[T]) -> type[T]:
         body.append(f" self.{name} = {name}")
     getter: Callable[[Any], Any] = attrgetter(*compared)
     space.update(
-        __slots__=names,
+        __slots__=tuple(cls.__annotations__),
         __match_args__=names,
         __eq__=_eq,
         __hash__=_hash,
         __repr__=_repr,
         __reduce__=_reduce,
+        _fields=names,
         _key=staticmethod(getter),
     )
     made: Any = type(cls.__name__, cls.__bases__, space)
+    made._kind = made
     exec(f"def __init__(self, {', '.join(parameters)}):\n" + "\n".join(body), scope)
     made.__init__ = scope["__init__"]
     return made  # type: ignore[no-any-return]

@@ -233,6 +233,8 @@ class Simple:
     words: tuple[Word | Assignment, ...]
     redirects: tuple[Redirect, ...]
     line: int = position(default=0)
+    _first: Word = position(default=None)
+    _text: str = position(default=None)
 
 
 @node

@@ -36,6 +36,6 @@ def _placed(tree: object) -> Iterator[Any]:
         if isinstance(one, tuple):
             waiting.extend(reversed(one))
         elif hasattr(type(one), "_key"):
-            if "line" in one.__slots__:
+            if "line" in one._fields:
                 yield one
-            waiting.extend(reversed([getattr(one, name) for name in one.__slots__]))
+            waiting.extend(reversed([getattr(one, name) for name in one._fields]))

@@ -244,10 +244,13 @@ class _Printer:
         if isinstance(node, Pipeline):
             self._pipeline(node)
             return
+        if isinstance(node, Simple):  # also one that is unread yet
+            self._simple(node)
+            return
         method: Callable[[Any], None] = getattr(self, "_" + type(node).__name__.lower())
         method(node)
         redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
-        if redirects and not isinstance(node, Simple):
+        if redirects:
             self.put(" ")
             self.redirections(redirects)
 

@@ -1,6 +1,7 @@
 """Simple commands: assignments, words, redirections, and the aliases that stand for them.
 
-Most of a script is words that mean themselves: `_bulk` reads all of them up to the end of the command in one match.
+Most of a script is words that mean themselves: `_bulk` finds the end of all of them in one match, and they are read
+when they are needed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
 from ramet.shell.syntax.redirects import REDIRECTIONS
 from ramet.shell.syntax.scanner import ALONE, COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
-from ramet.shell.syntax.words import WORDS
+from ramet.shell.syntax.unread import Unread, read_plain
+from ramet.shell.syntax.words import WORDS, remember
 
 RESERVED = frozenset(
     [
@@ -33,16 +35,13 @@ _UNUSUAL = _DECLARATIONS | _WRAPPERS | _COMPOUND_OK
 
 _TARGET = r"[ \t]*+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]*+(?!\#)" + SIMPLE + ALONE
 _BULK = re.compile(
-    r"(?:[ \t]++(?!\#)(" + SIMPLE + ")" + ALONE + r"(?:[ \t]++(?!\#)" + SIMPLE + ALONE + r"){0,200}+)?+"
-    r"((?:(?:[ \t]++[0-9])?" + _TARGET + r"){0,200}+)"
+    r"((?:[ \t]++(?!\#)" + SIMPLE + ALONE + r"){0,200}+(?:(?:[ \t]++[0-9])?" + _TARGET + r"){0,200}+)"
     r"[ \t]*+(?:\#[^\n]*+)?(?:(\n)|((?>;;?&?|\|[|&]?|&&|&(?!>)|\)))(?!\\))?",
     re.ASCII,
 ).match
-"""The first word and the others, redirections of the usual kinds, and the token after them."""
-_FIRST, _REDIRECTED, _LINE_END, _OPERATOR = range(1, 5)
+"""Words, then redirections of the usual kinds, and the token after them."""
+_PLAIN, _LINE_END, _OPERATOR = range(1, 4)
 """Its groups."""
-_WORDS = re.compile(SIMPLE, re.ASCII).findall
-_REDIRECTIONS = re.compile(r"([0-9]?)(>>|[<>]&?)[ \t]*+(" + SIMPLE + ")", re.ASCII).findall
 
 NAMES: dict[str, Word] = {}
 """Words that began commands of the usual kind, by their text."""
@@ -66,15 +65,20 @@ class SimpleReader(AssignmentReader):
     def _simple(self) -> Command:
         start = self.start
         line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
-        words: list[Word | Assignment] = []
+        if self.aliases or (first := NAMES.get(self.raw) or self._name()) is None:
+            return self._rest(start, line, [], [])
+        begin = self.pos = self.stop
+        ends = self._bulk()
+        if ends and self.pos <= self._line_end:
+            if self.pos == begin:
+                return Simple((), (first,), (), line)
+            return Unread(first, self.text[begin : self.pos], line)
+        if self.pos == begin and self.kind == OPERATOR and self.raw == "(":
+            return self._function_after(self.text[start:begin], line)
+        words: list[Word | Assignment] = [first]
         redirects: list[Redirect] = []
-        if not self.aliases and (word := NAMES.get(self.raw) or self._name()) is not None:
-            words.append(word)
-            self.pos = self.stop
-            if self._bulk(words, redirects) and self.pos <= self._line_end:
-                return Simple((), tuple(words), tuple(redirects), line)
-            if len(words) == 1 and not redirects and self.kind == OPERATOR and self.raw == "(":
-                return self._function_after(self.text[start : self.pos], line)
+        if self.pos != begin:
+            read_plain(self.text[begin : self.pos], self.line_at(begin), words, redirects)
         return self._rest(start, line, words, redirects)
 
     def _name(self) -> Word | None:
@@ -82,7 +86,7 @@ class SimpleReader(AssignmentReader):
         raw = self.raw
         if self.kind != WORD or raw in RESERVED or raw in _UNUSUAL or not _USUAL_NAME(raw):
             return None
-        word = WORDS.get(raw) or self._remember(raw)
+        word = WORDS.get(raw) or remember(raw)
         if len(NAMES) >= _NAMES_KEPT:
             NAMES.clear()
         NAMES[raw] = word
@@ -136,7 +140,7 @@ class SimpleReader(AssignmentReader):
                     words.append(self._evaluated_compound() if compound_ok == "eval" else self._raw_compound())
                     self.peek()
                     continue
-                words.append(WORDS.get(raw) or self._remember(raw))
+                words.append(WORDS.get(raw) or remember(raw))
                 self.pos = self.stop
             elif kind == COMPLEX:
                 if (not words or declaring) and (assignment := self._assignment("", bool(words))) is not None:
@@ -157,7 +161,10 @@ class SimpleReader(AssignmentReader):
             else:
                 break
             if usual:
-                self._bulk(words, redirects)
+                begin = self.pos
+                self._bulk()
+                if self.pos != begin:
+                    read_plain(self.text[begin : self.pos], self.line_at(begin), words, redirects)
                 parts = len(assigns) + len(words) + len(redirects) - 1
             else:
                 self.peek()
@@ -168,23 +175,13 @@ class SimpleReader(AssignmentReader):
             line = self.line_at(self.pos if second < 0 else second)
         return Simple(tuple(assigns), tuple(words), tuple(redirects), line)
 
-    def _bulk(self, words: list[Word | Assignment], redirects: list[Redirect]) -> bool:
-        """Reads what is plain after ``pos``, all of it on one line, and the token after it; does the command end?"""
-        text = self.text
-        m = _BULK(text, self.pos, self.n)
+    def _bulk(self) -> bool:
+        """Consumes what is plain after ``pos``, all of it on one line, and looks at the token after it; does the
+        command end there? What was consumed is for `read_plain`."""
+        m = _BULK(self.text, self.pos, self.n)
         assert m is not None  # every part of the expression is optional
-        kind, first, (end, last) = m.lastindex, m[_FIRST], m.span(_REDIRECTED)
-        if first is not None:
-            words.append(WORDS.get(first) or self._remember(first))
-            if (begin := m.end(_FIRST)) != end:
-                known = WORDS.get
-                words += [known(raw) or self._remember(raw) for raw in _WORDS(text, begin, end)]
-        if last != end:
-            line = self.line_at(end)
-            for fd, op, raw in _REDIRECTIONS(text, end, last):
-                target = WORDS.get(raw) or self._remember(raw)
-                redirects.append(Redirect(op, target, int(fd) if fd else None, None, None, line))
-        self.pos = last
+        kind = m.lastindex
+        self.pos = m.end(_PLAIN)
         if kind == _LINE_END:
             self.kind, self.raw, self.stop = NEWLINE, "\n", m.end()
             self.start = self.stop - 1

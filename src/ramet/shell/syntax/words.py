@@ -124,31 +124,10 @@ class WordReader(Scanner):
     def read_word(self) -> Word:
         """Consumes the word token in sight. The caller peeks."""
         if self.kind == WORD:
-            raw = self.raw
-            word = WORDS.get(raw)
             self.pos = self.stop
-            if word is None:
-                word = self._remember(raw)
-            return word
+            return WORDS.get(self.raw) or remember(self.raw)
         self.pos = self.start
         return Word(self._parts(EXTGLOB if self.options.extglob else COMMAND))
-
-    def _remember(self, raw: str) -> Word:
-        """Parses a simple word; it has no line breaks and no commands, so only its text matters."""
-        word = usual_word(raw) or Word(self._inside(raw))
-        if len(raw) <= _WORD_LENGTH:
-            if len(WORDS) >= _WORDS_KEPT:
-                WORDS.clear()
-            WORDS[raw] = word
-        return word
-
-    def _inside(self, raw: str) -> tuple[Part, ...]:
-        text, n, pos, bad = self.text, self.n, self.pos, self._bad
-        self.text, self.n, self.pos, self._bad = raw, len(raw), 0, {}
-        try:
-            return self._parts(COMMAND)
-        finally:
-            self.text, self.n, self.pos, self._bad = text, n, pos, bad
 
     def read_pattern(self) -> Word:
         """The right side of ``[[ x == y ]]``: a word with extended patterns."""
@@ -655,6 +634,16 @@ class WordReader(Scanner):
     def _argument(self, mode: Mode) -> Word:
         parts = self._parts(mode)
         return Word(parts) if parts else EMPTY
+
+
+def remember(raw: str) -> Word:
+    """Parses a simple word; it has no line breaks and no commands, so only its text matters."""
+    word = usual_word(raw) or Word(WordReader(raw, Options(), 1)._parts(COMMAND))
+    if len(raw) <= _WORD_LENGTH:
+        if len(WORDS) >= _WORDS_KEPT:
+            WORDS.clear()
+        WORDS[raw] = word
+    return word
 
 
 _AT = Word((Literal("@"),))
