@@ -17,16 +17,16 @@ PACE = 0.0025
 """Seconds of processor time that `_work` takes on the machine that the bounds were made for."""
 
 
-async def longest_hold(work: Awaitable[object]) -> float:
-    """Seconds of work at most before the event loop gets a turn."""
+async def longest_hold(work: Awaitable[object], clock: Callable[[], float] = time.thread_time) -> float:
+    """Seconds of work at most before the event loop gets a turn; those of all threads by `time.process_time`."""
     worst, done = 0.0, False
 
     async def probe() -> None:
         nonlocal worst
-        last = time.thread_time()
+        last = clock()
         while not done:
             await asyncio.sleep(0)
-            now = time.thread_time()
+            now = clock()
             worst, last = max(worst, now - last), now
 
     probing = asyncio.create_task(probe())
