@@ -70,7 +70,7 @@ class Budget:
 
     __slots__ = ("_clock", "cancelled", "deadline", "limits", "slice_end", "turns")
 
-    SLICE = 0.002
+    SLICE = 0.0015
     """Seconds of uninterrupted work before the event loop gets a turn."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, clock: Callable[[], float] = time.monotonic) -> None:
