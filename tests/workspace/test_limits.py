@@ -46,6 +46,17 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "awk 'BEGIN { x = \"a\"; while (1) x = toupper(x) tolower(x) }'",
             'awk \'BEGIN { x = "a"; while (1) x = sprintf("%s%s", x, x) }\'',
             'awk \'BEGIN { x = "a"; while (1) x = gensub(/a/, "aa", "g", x) }\'',
+            "jq -n 'reduce range(40) as $i (\"a\"; . + .)'",
+            "jq -n 'reduce range(40) as $i (\"a\"; . + .)?'",
+            'jq -n \'reduce range(40) as $i ("a"; "\\(.)\\(.)")\'',
+            "jq -n 'reduce range(40) as $i (\"a\"; [., .] | add)'",
+            'jq -n \'reduce range(40) as $i ("a"; gsub("a"; "aa"))\'',
+            "jq -n 'reduce range(40) as $i ([1]; . + .)'",
+            "jq -n 'reduce range(40) as $i ([1]; [.[], .[]])'",
+            'jq -n \'reduce range(40) as $i ("\\""; tojson)\'',
+            "jq -n 'try [range(1e9)] catch 1'",
+            "jq -n '.[1e7] = 1'",
+            "jq -n '\"a\" * 1e6'",
         ],
     ),
     "argument_bytes": (
@@ -79,7 +90,8 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "f() { (f); }; f",
             "f() { x=$(f); }; f",
             "set -o pipefail; f() { f | cat; }; f",
-            "f() { cat <(f); }; f; ! :",
+            "f() { cat <(f); }; f",
+            "f() { (f) || true; (f) || true; }; f; :",
             "f() { env bash -c f; }; export -f f; f",
         ],
     ),
@@ -94,8 +106,31 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "select x in a b; do :; done < <(yes 1)",
         ],
     ),
-    "open_files": ({"open_files": 12}, ["for i in {1..20}; do exec {fd}< /dev/null; done"]),
-    "processes": ({"processes": 4}, ["cat | cat | cat | cat | cat", "for i in {1..9}; do sleep 9 & done"]),
+    "open_files": (
+        {"open_files": 12},
+        [
+            "for i in {1..20}; do exec {fd}< /dev/null; done",
+            "for i in {1..20}; do exec {fd}<<< x; done",
+            'for i in {10..30}; do eval "exec $i>&1"; done',
+            "eval 'cat '$(printf '<(:) %.0s' {1..20})",
+            'for i in {1..20}; do eval "coproc c$i { cat; }"; done',
+        ],
+    ),
+    "processes": (
+        {"processes": 4},
+        [
+            "cat | cat | cat | cat | cat",
+            "for i in {1..9}; do sleep 9 & done",
+            "cat <(:) <(:) <(:) <(:) <(:)",
+            "( ( ( ( (:); :); :); :); :)",
+            "x=$(echo $(echo $(echo $(echo $(echo 1)))))",
+            "f() { bash -c f; :; }; export -f f; f",
+            "env env env env env true",
+            "timeout 9 timeout 9 timeout 9 timeout 9 timeout 9 true",
+            "seq 9 | xargs -P 9 -I{} sleep 0.05",
+            "seq 9 | parallel -j 9 sleep 0.05 #",
+        ],
+    ),
     "sort_memory": ({"sort_memory": 100, "spill_bytes": 100}, []),  # it spills, which has its own limit
     "spill_bytes": ({"sort_memory": 100, "spill_bytes": 100}, ["seq 1000 | sort", "seq 1000 | sort | tail -1 || exit"]),
     "fan_out": ({"fan_out": 1}, []),  # what is too many waits its turn
@@ -123,26 +158,63 @@ def test_what_hits_a_limit_fails_and_says_so(name: str, script: str) -> None:
     asyncio.run(act())
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        'reduce range(40) as $i ("a"; . + .)',
-        'reduce range(40) as $i ("a"; "\\(.)\\(.)")',
-        'reduce range(40) as $i ("a"; [., .] | add)',
-        'reduce range(40) as $i ("a"; gsub("a"; "aa"))',
-        "reduce range(40) as $i ([1]; . + .)",
-        "reduce range(40) as $i ([1]; [.[], .[]])",
-        'reduce range(40) as $i ("\\""; tojson)',
-    ],
-)
-def test_what_grows_without_end_in_jq_ends(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramet.commands.jq.values.LONGEST", 1 << 16)
-    monkeypatch.setattr("ramet.commands.jq.compile_values._MOST", 1 << 14)
+BOMBS = [
+    "f() { f | f & }; f; wait",
+    ":() { : | : & }; :; wait",
+    "f() { f & f & wait; }; f",
+    "f() { (f); (f); :; }; f",
+    "f() { x=$(f); y=$(f); :; }; f",
+    "f() { cat <<< $(f)$(f); }; f",
+    "f() { cat <(f) <(f); }; f",
+    "f() { bash -c f; bash -c f; :; }; export -f f; f",
+    "echo 'bash $0 & bash $0 | bash $0' > s; bash s; wait",
+    "echo 'exec bash $0' > s; bash s",
+    "echo 'seq 9 | xargs -P 9 -I{} bash $0; :' > s; bash s",
+    "echo 'seq 9 | parallel -j 9 bash $0; :' > s; bash s",
+    "echo 'find s -exec env bash {} \\;' > s; bash s",
+    "echo 'bash -c :' > e; export BASH_ENV=$PWD/e; bash -c :",
+    "export PROMPT_COMMAND='bash -i <<< :'; bash -i <<< :",
+    "echo '. ./s' > s; . ./s",
+    'x=\'eval "$x"\'; eval "$x"',
+    "shopt -s expand_aliases\nalias a='eval a'\na",
+    "f() { f; }; set -E; trap f ERR; false",
+    "f() { kill -USR1 $$; f; }; trap f USR1; kill -USR1 $$; :",
+    "f() { (trap f EXIT); (f); }; f",
+    "f() { coproc { f | f; }; f; }; f",
+]
 
+
+@pytest.mark.parametrize("script", BOMBS)
+def test_what_multiplies_without_end_ends_with_a_message(script: str) -> None:
     async def act() -> None:
-        async with Workspace() as ws:
-            result = await ws.execute(f"jq -n '{program}'")
-            assert result.exit_code == 5 and "The result is too long" in result.error_text
+        async with Workspace(limits=Limits(processes=40, recursion=200)) as ws:
+            await ws.execute("keep=1")
+            result = await ws.execute(script)
+            assert result.exit_code != 0
+            assert "limit reached: " in result.error_text or "nesting level exceeded (200)" in result.error_text
+            again = await ws.execute(
+                "unset -f :; trap - ERR USR1; unset BASH_ENV; echo $(bash -c 'echo 2' | cat) $keep"
+            )
+            assert (again.text, again.error_text) == ("2 1\n", "")
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(act())
+
+
+def test_a_line_that_nests_too_deeply_does_not_keep_the_next_ones_from_running() -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(recursion=200)) as ws:
+            result = await ws.execute("f() { f; }; f\necho $? $(echo next | cat)")
+            assert result.text == "1 next\n" and result.exit_code == 1
+
+    asyncio.run(act())
+
+
+def test_what_is_at_its_limit_of_descriptors_can_still_close_some() -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(open_files=12)) as ws:
+            result = await ws.execute('for i in {10..18}; do eval "exec $i<<< x"; done; exec 10<&-; cat <<< 1')
+            assert (result.text, result.error_text) == ("1\n", "")
 
     asyncio.run(act())
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from ramet.core.errors import LimitExceeded
 
 MIB = 1024 * 1024
+NOTABLE = 64 * 1024
+"""Below this size no text is worth asking the limits."""
 
 
 class TimeUp(Exception):
@@ -33,7 +35,8 @@ class Limits:
     output_bytes: int = 256 * MIB
     """Bytes of captured stdout, and of captured stderr."""
     string_bytes: int = 512 * MIB
-    """Size of one string: a variable, a command substitution, a line. Nothing below 64 KiB is ever refused."""
+    """Size of one string: a variable, a command substitution, a line, a value of jq. Nothing below 64 KiB is ever
+    refused."""
     argument_bytes: int = MIB
     """Size of one argument of a program, not of a builtin or function. Linux takes an eighth of this default."""
     expansion_words: int = 10_000_000
@@ -42,13 +45,14 @@ class Limits:
     """Characters of an arithmetic expression where nothing else can run meanwhile: in a subscript, a slice, an operand
     of a test. The expressions of commands and assignments may be longer."""
     recursion: int = 20_000
-    """Nested function calls, sources, evals and subshells."""
+    """Nested function calls, sources, evals, subshells and shells."""
     loop_steps: int | None = None
     """Turns of all loops of the shell in one execution; None leaves it to the wall time, as with those of awk."""
     open_files: int = 1024
-    """Descriptors that a shell has open."""
+    """Descriptors that a shell has open, those of process substitutions and coprocesses among them."""
     processes: int = 4096
-    """Commands, subshells and jobs alive at the same time."""
+    """Jobs and shells alive at the same time: subshells, stages of pipelines, substitutions, what programs start. An
+    execution that hits this limit, or that of the recursion, starts no further one."""
     fan_out: int = 32
     """Concurrent operations on one remote mount."""
     sort_memory: int = 256 * MIB
@@ -63,12 +67,13 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+_WHOLE = ("processes", "recursion", "loop_steps")
 
 
 class Budget:
     """The remaining time of one execution, and the way to stop it from outside."""
 
-    __slots__ = ("_clock", "cancelled", "deadline", "limits", "slice_end", "turns")
+    __slots__ = ("_clock", "cancelled", "deadline", "deepest", "hit", "limits", "slice_end", "turns")
 
     SLICE = 0.0015
     """Seconds of uninterrupted work before the event loop gets a turn."""
@@ -81,6 +86,10 @@ class Budget:
         self.slice_end = now + self.SLICE
         self.cancelled = False
         self.turns = 0
+        self.deepest = limits.recursion
+        """How deep a shell may be that starts another one."""
+        self.hit = ""
+        """The limit that ended something which only this execution as a whole can be blamed for."""
 
     def check(self) -> bool:
         """Raise when the time is up or the work was cancelled; True when the event loop wants a turn."""
@@ -122,5 +131,18 @@ class Budget:
         if size > self.limits.spill_bytes:
             raise self.exceeded("spill_bytes")
 
+    def spend(self, limit: str) -> None:
+        """Say that this execution has nested or multiplied too often: it starts no further shell.
+
+        Where each of many branches could find the limit anew, and go on with the next branch, they would never end.
+        """
+        self.hit, self.deepest = limit, -1
+
+    def recover(self) -> None:
+        """What did that is over as a whole."""
+        self.deepest = self.limits.recursion
+
     def exceeded(self, limit: str, doing: str = "") -> LimitExceeded:
+        if limit in _WHOLE:
+            self.spend(limit)
         return LimitExceeded(limit, getattr(self.limits, limit), doing)

@@ -152,8 +152,9 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
                 stderr=channels.stderr,
                 budget=budget,
             )
-        if channels.overflowed:  # whoever went on after that, the result is not whole
-            outcome.exit_code, outcome.truncated = outcome.exit_code or 1, True
+        if channels.overflowed or budget.hit:  # whoever went on after that, the result is not whole
+            session.state.status = outcome.exit_code = outcome.exit_code or 1
+            outcome.truncated = channels.overflowed
         # Calls that never wait, one after the other, are a loop that nobody else gets a turn in.
         now = time.monotonic()
         if now > session.shell.turn:

@@ -38,8 +38,12 @@ async def jq(proc: Proc, _: None, words: list[str]) -> int:
         proc.stderr.write(encode(f"jq: error: Could not open {error.filename or o.from_file}: {reason(error)}\n"))
         return 2
     state = Session(proc, o)
-    with _ROOM:
-        return await _execute(state, text)
+    longest = values.LONGEST.set(proc.budget.limits.string_bytes)
+    try:
+        with _ROOM:
+            return await _execute(state, text)
+    finally:
+        values.LONGEST.reset(longest)
 
 
 async def _execute(state: Session, text: str) -> int:

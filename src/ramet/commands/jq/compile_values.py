@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from ramet.commands.jq import formats, values
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.paths import get_slice, index, short
 from ramet.commands.jq.scopes import Env, Run, Scope, Scoped
 from ramet.commands.jq.values import CompileError, Json, described, fail
-
-_MOST: Final = values.LONGEST // 8 + 1
-"""Items after which it is known that an array gets too many."""
 
 
 class Values(Scoped):
@@ -85,7 +82,7 @@ class Values(Scoped):
         inner = self.value(node[1], scope)
 
         def run(env: Env, item: Any) -> Iterator[Any]:
-            made = list(islice(inner(env, item), _MOST))
+            made = list(islice(inner(env, item), values.LONGEST.get() // 8 + 1))
             values.bounded(8 * len(made))
             yield made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ramet.commands.jq.values import Json, dumps, equal, fail, is_number, kind, to_double
+from ramet.commands.jq.values import Json, bounded, dumps, equal, fail, is_number, kind, to_double
 
 MAX_INDEX = 536_870_911
 
@@ -104,8 +104,7 @@ def set_index(value: Json, key: Json, new: Json) -> Json:
         if at > MAX_INDEX:
             raise fail("Array index too large")
         if at >= len(result):
-            if at > 50_000_000:
-                raise fail("Array index too large")
+            bounded(8 * at)
             result.extend([None] * (at + 1 - len(result)))
         result[at] = new
         return result

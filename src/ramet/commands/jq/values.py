@@ -7,16 +7,22 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from decimal import Decimal
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
+
+from ramet.core.errors import LimitExceeded
+from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
 
 Json = Any
 """None, bool, int, float, str, list or dict; a value is never changed once it is shared."""
 
 
-LONGEST = 1 << 28
-"""Characters of a text that a program puts together; of an array it is an eighth of that, for what items take."""
+LONGEST: ContextVar[int] = ContextVar("longest", default=DEFAULT_LIMITS.string_bytes)
+"""Characters of a text that the program of this context puts together; of an array it is an eighth of that, for what
+items take. A context variable, so that adding two values takes no third argument."""
+_LARGEST_REPEATED = (1 << 31) - 1
 
 
 class JqError(Exception):
@@ -206,9 +212,9 @@ def add(left: Json, right: Json) -> Json:
 
 
 def bounded(size: int) -> None:
-    """An error when so many characters are too many for one value."""
-    if size > LONGEST:
-        raise fail(f"The result is too long ({size} of at most {LONGEST})")
+    """An error, and none that a program could catch, when so many characters are too many for one value."""
+    if size > NOTABLE and size > (most := LONGEST.get()):
+        raise LimitExceeded("string_bytes", most)
 
 
 def joined(separator: str, parts: list[str]) -> str:
@@ -238,8 +244,9 @@ def multiply(left: Json, right: Json) -> Json:
         if not right >= 0:
             return None
         times = int(min(right, 1 << 29))
-        if len(left) * times > LONGEST:
+        if len(left) * times > _LARGEST_REPEATED:
             raise fail("Repeat string result too long")
+        bounded(len(left) * times)
         return left * times
     if isinstance(left, dict) and isinstance(right, dict):
         return _merge(left, right)

@@ -6,10 +6,9 @@ The same value may stand in an array a thousand times without taking memory; joi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-NOTABLE: Final = 1 << 16
-"""Below this size no text is worth asking the limits."""
+from ramet.core.limits import NOTABLE
 
 
 def within(host: Any, size: int) -> None:

@@ -9,8 +9,8 @@ from typing import Final
 from typing import Literal as OneOf
 
 from ramet.core.errors import LimitExceeded
+from ramet.core.limits import NOTABLE
 from ramet.shell.expand.aside import checkpoint
-from ramet.shell.expand.bounds import NOTABLE
 from ramet.shell.expand.growing import spanned, spliced
 from ramet.shell.expand.pattern_tokens import (
     Set,

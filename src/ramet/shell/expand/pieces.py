@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand.bounds import NOTABLE, within
+from ramet.core.limits import NOTABLE
+from ramet.shell.expand.bounds import within
 from ramet.shell.expand.growing import Parts, put_together
 
 

@@ -32,7 +32,7 @@ from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, ke
 from ramet.shell.interp.session import FunctionDef, Session
 from ramet.shell.interp.simple import compile_simple
 from ramet.shell.interp.stations import stationed
-from ramet.shell.interp.subshell import run_shell
+from ramet.shell.interp.subshell import high_fd, run_shell
 from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import before_command, child_died, deliver, failed
 from ramet.shell.syntax import nodes
@@ -664,7 +664,7 @@ def _background(statement: nodes.Statement) -> Run:
     def start(sh: Session, told: nodes.Node | None = None) -> Result:
         if not text:
             text.append(command_text(node))
-        child = sh.fork()
+        child = sh.jobs.fork_process(sh)
         child.ignore = 0
         child.lone = isinstance(node, nodes.Simple)
         child.told = told
@@ -672,7 +672,7 @@ def _background(statement: nodes.Statement) -> Run:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()
             child.fds[0] = child.open_null()
-        process = sh.jobs.spawn(sh, child, run_shell(child, run))
+        process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
         job = sh.jobs.add(process, text[0])
         if sh.interactive and not sh.sub_level and not sh.frames:
             sh.err(f"[{job.id}] {job.pid}\n")
@@ -702,21 +702,24 @@ def _coproc(node: nodes.Coproc) -> Run:
         from ramet.core.streams import pipe
 
         sh.line = node.line
+        sh.make_room("coproc", 2)
+        child = sh.jobs.fork_process(sh)
         their_in, our_out = pipe()
         our_in, their_out = pipe()
-        child = sh.fork()
         for fd, stream in ((0, their_in), (1, their_out)):
             old = child.fds.get(fd)
             if old is not None:
                 old.release()
             child.fds[fd] = Description(stream)
-        first = 63
-        while first in sh.fds or first - 3 in sh.fds:
-            first -= 1
-        second = first - 3
+        first = next((fd for fd in range(63, 12, -1) if fd not in sh.fds and fd - 3 not in sh.fds), None)
+        if first is None:
+            first = high_fd(sh.fds)
+            second = high_fd((*sh.fds, first))
+        else:
+            second = first - 3  # the other ends of both pipes were between them
         sh.fds[first], sh.fds[second] = Description(our_in), Description(our_out)
         sh.store.set_list(node.name, [str(first), str(second)])
-        process = sh.jobs.spawn(sh, child, run_shell(child, run))
+        process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
         job = sh.jobs.add(process, f"coproc {node.name} {command_text(node.body)}")
         sh.store.set(f"{node.name}_PID", str(job.pid))
         sh.coprocs[node.name] = job.pid

@@ -22,9 +22,15 @@ async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Go on in a task of its own: however deep a script nests, no stack of ours does."""
     stack = sh.stack
     sh.stack = 0
+    task: asyncio.Task[T] | None = None
     try:
         await sh.budget.breathe()
-        return await asyncio.create_task(work())
+        task = asyncio.create_task(work())
+        return await task
+    except GeneratorExit:
+        if task is not None:
+            task.cancel()  # whoever waits for it gives up, where nothing may wait
+        raise
     except ShellError as error:
         # A traceback through thousands of levels costs more than the script.
         raise error.with_traceback(None) from None
@@ -62,8 +68,10 @@ async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: boo
     if sh.depth > limit:
         sh.depth -= 1
         sh.stack -= 1
-        kind = Overflow if limit == sh.budget.limits.recursion else Slip
-        raise kind(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
+        if limit != sh.budget.limits.recursion:
+            raise Slip(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
+        sh.budget.spend("recursion")
+        raise Overflow(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
 
     async def below() -> int:
         sh.stack += 1

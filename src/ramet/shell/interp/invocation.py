@@ -152,8 +152,8 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
     """A shell with the environment of the one that starts it."""
     child = Session(shell)
     child.depth, child.stack = sh.depth + 1, sh.stack + 5
-    if child.depth > sh.budget.limits.recursion:
-        raise sh.budget.exceeded("recursion", argv[0])
+    if child.depth > sh.budget.deepest:
+        raise sh.budget.exceeded(sh.budget.hit or "recursion", argv[0])
     child.called = sh.called
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
     child.parent, child.process, child.group = sh, sh.process, sh.group

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.interp import signals
+from ramet.shell.interp.descriptors import release_all
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import child_died, interrupted, send
 
@@ -116,23 +117,30 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------ starting
 
-    def spawn(self, parent: Session, child: Session, work: Coroutine[Any, Any, int]) -> Process:
-        """Run a forked shell as a process of its own."""
-        if len(self.shell.processes) >= parent.budget.limits.processes:
-            work.close()
+    def fork_process(self, parent: Session) -> Session:
+        """A subshell that is to run as a process; refused before it shares anything that would have to be let go."""
+        if self.shell.crowded(parent.budget.limits.processes, 1):
             raise parent.budget.exceeded("processes", "fork")
-        try:
-            parent.budget.check()
-        except BaseException:
-            work.close()
-            raise
+        parent.budget.check()
+        return parent.fork()
+
+    def spawn(self, child: Session, work: Coroutine[Any, Any, int]) -> Process:
+        """Run a forked shell as a process of its own."""
         process = Process(self.shell.next_pid(), child)
         child.pid, child.process = process.pid, process
         self.shell.processes[process.pid] = process
         process.task = asyncio.create_task(_contained(process, work, self.shell.starts.turn()))
         process.task.add_done_callback(lambda task: self._ended(process))
-        process.task.add_done_callback(lambda task: work.close())  # cancelled before its first step, it never began
+        process.task.add_done_callback(lambda task: self._unbegun(child, work))
         return process
+
+    def _unbegun(self, child: Session, work: Coroutine[Any, Any, int]) -> None:
+        """Cancelled before its first step, a process never began: nobody has let go of what it shared."""
+        work.close()
+        if child.fds:
+            closing = asyncio.ensure_future(release_all(child.fds))
+            self.shell.closing.add(closing)
+            closing.add_done_callback(self.shell.closing.discard)
 
     def _ended(self, process: Process) -> None:
         self.shell.processes.pop(process.pid, None)
@@ -254,17 +262,21 @@ class Jobs:
 
     async def end(self) -> None:
         """Kill every job, also those that shells within this one have left behind, and wait until they are gone."""
-        ending = list(self.shell.processes.values())
-        for process in ending:
-            process.killed = process.killed or 9
         for job in self.jobs:
             job.notified = True
-        # A few at a time: the last steps of thousands of processes would fill a turn of the loop.
-        for start in range(0, len(ending), _AT_ONCE):
-            batch = [process.task for process in ending[start : start + _AT_ONCE]]
-            for task in batch:
-                task.cancel()
-            await asyncio.wait(batch)
+        while ending := list(self.shell.processes.values()):
+            for process in ending:
+                process.killed = process.killed or 9
+                process.session.budget.spend("processes")  # it starts nothing more before its end comes
+            # A few at a time: the last steps of thousands of processes would fill a turn of the loop.
+            for start in range(0, len(ending), _AT_ONCE):
+                batch = [process.task for process in ending[start : start + _AT_ONCE]]
+                for task in batch:
+                    task.cancel()
+                await asyncio.wait(batch)
+            await asyncio.sleep(0)  # what is called when they end takes them out of the table
+        if self.shell.closing:
+            await asyncio.gather(*self.shell.closing, return_exceptions=True)
 
 
 _AT_ONCE: Final = 32

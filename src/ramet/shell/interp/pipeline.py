@@ -10,7 +10,7 @@ from typing import Any, Final
 from ramet.core.streams import pipe
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
-from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
@@ -123,11 +123,11 @@ async def _run(
         return ends
     count = len(stages)
     shell = sh.shell
-    if len(shell.processes) + shell.stages + count > sh.budget.limits.processes:
+    if shell.crowded(sh.budget.limits.processes, count):
         raise sh.budget.exceeded("processes", "fork")
     if sh.budget.check():
         await sh.budget.breathe()
-    shell.stages += count
+    shell.forks += count
     sh.ran = next((one for one in reversed(node.stages) if isinstance(one, Simple | Subshell)), sh.ran)
     try:
         if sh.watch and "DEBUG" in sh.traps:
@@ -140,7 +140,7 @@ async def _run(
                         return result
         return await _stages(sh, stages, merge, prompt, stage_names, node)
     finally:
-        shell.stages -= count
+        shell.forks -= count
 
 
 async def _stages(
@@ -204,10 +204,10 @@ async def _stages(
                 if len(tasks) > sum(isinstance(task, int) for task in tasks):
                     # The stages before get their first turn, as processes that are already running would.
                     await asyncio.sleep(0)
-                status = await run_shell(child, stage)
+                status = await run_shell(child, stage, counted=True)
                 tasks.append(status)
             elif prompt[number]:
-                started = drive(run_shell(child, stage))
+                started = drive(run_shell(child, stage, counted=True))
                 tasks.append(started if isinstance(started, int) else asyncio.create_task(_await(started)))
             else:
                 tasks.append(asyncio.create_task(_started(sh.shell.starts.turn(), child, stage)))
@@ -216,6 +216,9 @@ async def _stages(
         if source is not None and last is None:
             source.release()
         await _cancel(tasks)
+        for child in children:
+            if child.fds:  # a stage that never began
+                await release_all(child.fds)
         raise
     if sh.traps:
         child_died(sh, len(children))
@@ -259,7 +262,7 @@ async def _started(turn: asyncio.Future[None] | None, child: Session, stage: Run
     """A stage, once it is its turn to start; cancelled before that, it never begins."""
     if turn is not None:
         await turn
-    return await run_shell(child, stage)
+    return await run_shell(child, stage, counted=True)
 
 
 async def _await(pending: Awaitable[int]) -> int:

@@ -169,9 +169,11 @@ async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     finally:
         sh.noglob = noglob
     if op in ("<<", "<<-"):
+        sh.make_room("here-document")
         _install(sh, plan, await _document(sh, found), undo)
         return
     if op == "<<<":
+        sh.make_room("here-document")
         _install(sh, plan, await _document(sh, found, "\n"), undo)
         return
     if sh.globbing:
@@ -179,6 +181,8 @@ async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     if len(found) != 1:
         raise RedirectError(f"{plan.shown}: ambiguous redirect")
     word = str(found[0])
+    if not word.endswith("-") or op not in ("<&", ">&"):
+        sh.make_room(word)
     if op in ("<&", ">&") and await _duplicate(sh, plan, word, undo):
         return
     description = await open_file(sh, word, op)
@@ -275,8 +279,6 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
             target = found.path  # a file is opened anew by its descriptor's name, from its beginning
         if word.startswith(("/dev/tcp/", "/dev/udp/")):
             raise RedirectError(f"{word}: Network is unreachable")
-    if len(sh.fds) >= sh.budget.limits.open_files:
-        raise sh.budget.exceeded("open_files", word)
     lowered = sh.ulimits.get("n")
     if lowered is not None and lowered[0].isdigit() and len(sh.fds) >= int(lowered[0]):
         raise RedirectError(f"{word}: Too many open files")

@@ -10,7 +10,7 @@ import errno
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ramet.core.errors import LimitExceeded, reason
+from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
@@ -299,8 +299,9 @@ class Session:
 
     def fork(self, borrow: bool = False) -> Session:
         """A subshell; with `borrow` this shell waits until the subshell is gone."""
-        if self.depth >= self.budget.limits.recursion:
-            raise self.budget.exceeded("recursion", "fork")  # before anything is shared that would have to be let go
+        if self.depth >= self.budget.deepest:
+            # Before anything is shared that would have to be let go.
+            raise self.budget.exceeded(self.budget.hit or "recursion", "fork")
         twin = object.__new__(Session)
         twin.shell = self.shell
         twin.store = self.store.fork(borrow)
@@ -666,9 +667,12 @@ class Session:
         fd = least
         while fd in self.fds:
             fd += 1
-        if len(self.fds) > self.budget.limits.open_files:
-            raise LimitExceeded("open_files", self.budget.limits.open_files)
         return fd
+
+    def make_room(self, doing: str, more: int = 1) -> None:
+        """An error where this shell may not open so many more descriptors."""
+        if len(self.fds) + more > self.budget.limits.open_files:
+            raise self.budget.exceeded("open_files", doing)
 
     def open_null(self) -> Description:
         return Description(Null(), path="/dev/null")

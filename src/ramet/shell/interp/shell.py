@@ -11,6 +11,7 @@ EXIT trap runs). `session.jobs.settle()` waits for background jobs, `session.job
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import sys
 import time
@@ -98,8 +99,10 @@ class Shell:
         self.services = dict(services or {})
         self.processes: dict[int, Process] = {}
         self.starts = Starts()
-        self.stages = 0
-        """Stages of pipelines that run now."""
+        self.closing: set[asyncio.Future[None]] = set()
+        """Descriptors of processes that never began, on their way to be closed."""
+        self.forks = 0
+        """Shells that run now beside the processes: subshells, stages of pipelines, programs that programs started."""
         self._pids = pids or itertools.count(1001)
         self.started = now()
         self.turn = 0.0
@@ -116,6 +119,10 @@ class Shell:
             session.cwd = paths.parse(given["PWD"])
         adopt_environment(session, given)
         return session
+
+    def crowded(self, most: int, coming: int = 0) -> bool:
+        """Whether more than so many shells are alive, or would be with those that are about to start."""
+        return len(self.processes) + self.forks + coming > most
 
     def next_pid(self) -> int:
         return next(self._pids)
@@ -296,6 +303,8 @@ class Shell:
                     raise
                 sh.status = result = subshell.report(sh, error)
                 self.unwind(sh, *base)
+                if sh.parent is None:
+                    sh.budget.recover()
                 if beyond and sh.origin == "environment":
                     return self.leave(sh, result)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)

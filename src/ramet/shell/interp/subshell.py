@@ -64,21 +64,26 @@ def settle(sh: Session, result: int) -> int:
     return sh.flow_status if result in (EXIT, RETURN) else sh.status
 
 
-async def run_shell(sh: Session, run: Run) -> int:
-    """Run the body of a forked shell and close it; never raises for what a script does."""
+async def run_shell(sh: Session, run: Run, counted: bool = False) -> int:
+    """Run the body of a forked shell and close it; never raises for what a script does.
+
+    It is one of the `processes` that may be alive; who starts several has `counted` them before.
+    """
     if sh.stack >= HOP:
-        return await hop(sh, lambda: _run_shell(sh, run))
-    return await _run_shell(sh, run)
+        return await hop(sh, lambda: _run_shell(sh, run, not counted))
+    return await _run_shell(sh, run, not counted)
 
 
-async def _run_shell(sh: Session, run: Run) -> int:
+async def _run_shell(sh: Session, run: Run, more: int) -> int:
     if sh.group is not None and not (sh.lone or sh.by_program or sh in sh.group.members):
-        return await _in_group(sh, run)
+        return await _in_group(sh, run, more)
+    shell = sh.shell
+    shell.forks += more
     try:
         try:
             if sh.budget.check():  # shells within shells: none of them may come to a loop that gives way
                 await sh.budget.breathe()
-            if sh.sub_level > sh.budget.limits.processes:
+            if more and shell.crowded(sh.budget.limits.processes):
                 raise sh.budget.exceeded("processes", "fork")
             result: Any = run(sh)
             if type(result) is not int:
@@ -120,6 +125,7 @@ async def _run_shell(sh: Session, run: Run) -> int:
             await _last_words(sh)  # somebody ended it by a signal
         raise
     finally:
+        shell.forks -= more
         if sh.substitutions:
             await end_substitutions(sh, 0)
         try:
@@ -130,13 +136,13 @@ async def _run_shell(sh: Session, run: Run) -> int:
             sh.retire()
 
 
-async def _in_group(sh: Session, run: Run) -> int:
+async def _in_group(sh: Session, run: Run, more: int) -> int:
     """A shell that the signals of its process group reach as well."""
     assert sh.group is not None
     members = sh.group.members
     members.append(sh)
     try:
-        return await _run_shell(sh, run)
+        return await _run_shell(sh, run, more)
     finally:
         members.remove(sh)
 
@@ -325,8 +331,9 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
         run = sh.shell.text_runner(text)
     else:
         run = sh.shell.compiled(node.body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, node.body)
+    sh.make_room("process substitution")
+    child = sh.jobs.fork_process(sh)
     reader, writer = pipe()
-    child = sh.fork()
     shift_lines(sh, child, node.body)
     ours, theirs, number = (reader, writer, 1) if node.direction == "<" else (writer, reader, 0)
     old = child.fds.get(number)
@@ -334,17 +341,17 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
         old.release()
     child.fds[number] = Description(theirs)
     child.trace_level += 1
-    fd = _high_fd(sh.fds)
+    fd = high_fd(sh.fds)
     sh.fds[fd] = Description(ours)
-    process = sh.jobs.spawn(sh, child, run_shell(child, run))
+    process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
     sh.background = process.pid
     sh.substitutions.append(Substitution(fd, process, node.direction == ">"))
     await sh.budget.breathe()  # one command may have very many
     return f"/dev/fd/{fd}"
 
 
-def _high_fd(taken: Container[int]) -> int:
-    """The descriptor of the next process substitution: out of the way of scripts while there is room."""
+def high_fd(taken: Container[int]) -> int:
+    """A descriptor that the shell chooses: out of the way of scripts while there is room."""
     return next(number for number in chain(range(63, 4, -1), (3, 4), count(64)) if number not in taken)
 
 

@@ -107,6 +107,7 @@ async def _evaluate(sh: Session, text: str) -> int:
     sh.depth += 1
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= 1
+        sh.budget.spend("recursion")
         raise Overflow(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
     ran, trapped = sh.ran, "ERR" in sh.traps
@@ -158,6 +159,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     sh.depth += 1
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= 1
+        sh.budget.spend("recursion")
         raise Overflow(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
     frame = Frame("source", file, sh.line_now(), sh.remaining, sh.loops, function=False)
     sh.frames.append(frame)
