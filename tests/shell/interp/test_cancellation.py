@@ -19,7 +19,7 @@ SCRIPTS = {
     "functions": 'f() { local a=$(echo 1); g "$a"; }; g() { cat <<< $1; }; f | cat; f > /tmp/z',
     "process substitutions": "diff <(seq 3) <(seq 4); tee >(cat > /dev/null) <<< x > /dev/null; wait",
     "large words": "printf -v x '%0300000d ' 1 2; echo $x > /dev/null; y=1 echo $x; a=($x); for i in $x; do :; done",
-    "texts": "eval 'cat <<< 1'; echo 'cat <<< s' > /tmp/s; . /tmp/s; bash -c 'echo $(cat <<< q)'; bash /tmp/s",
+    "texts": "eval 'cat <<< 1'; echo 'cat <<< s' > /tmp/s; . /tmp/s; bash -c 'echo $(cat <<< q | cat)'; bash /tmp/s",
     "assignments": "x=1 cat <<< y; IFS=: read p q < <(sleep 0.01; echo 1:2); x=$(sleep 0.01) eval 'cat <<< z'",
     "reading": "read -t 0.02 x < <(sleep 1); mapfile -t z < <(seq 5; sleep 0.01); mapfile -C 'cat <<<' -c 1 w <<< q",
     "programs": "seq 1000 > /tmp/a; sort -r /tmp/a | head -3; grep 9 /tmp/a | wc -l; find /tmp -name a | xargs tail -1",
