@@ -13,9 +13,9 @@ from ramet import Workspace
 from ramet.core.streams import IteratorReader
 
 LINES = b"".join(b"10.0.0.%d %d [15/Nov] GET /item/%d HTTP/1.1 200\n" % (i % 250, i, i) for i in range(1000))
-NUMBERS = b"".join(b"%d\n" % i for i in range(10_000))
+NUMBERS = b"".join(b"%d\n" % (i << 20) for i in range(10_000))
 BYTES = bytes(range(256)) * 256
-JSON = b"".join(b'{"id":%d,"v":[%d.5]}\n' % (i, i) for i in range(2000))
+JSON = b"".join(b'{"id":%d,"v":[%d.5],"text":"%s"}\n' % (i, i, b"text" * 50) for i in range(300))
 STREAM, MOST = 9 << 20, 6 << 20
 
 SCRIPTS = {
