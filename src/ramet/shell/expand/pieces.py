@@ -27,6 +27,8 @@ def const(text: str) -> Text:
 
 
 def concat(pieces: list[Text]) -> Text:
+    if len(pieces) == 1:
+        return pieces[0]
     merged: list[Text] = []
     constant: list[str] = []
     for piece in pieces:

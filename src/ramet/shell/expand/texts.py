@@ -339,6 +339,8 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
 
     `key` is its subscript, where that is compiled already.
     """
+    if node.subscript is None and not node.op and node.form == "value" and node.bad is None and is_plain(node.name):
+        return False, variable(node.name)
     if node.bad is not None:
         message = f"${{{node.bad}}}: bad substitution"
         if node.bad.startswith("\0"):
@@ -363,8 +365,6 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
         return False, missing
     choosing = node.op in CHOOSING
     base, apply = base_of(node), None if choosing else apply_of(node)
-    if not choosing and apply is None and node.subscript is None and node.form == "value" and is_plain(node.name):
-        return False, variable(node.name)
     args = [] if choosing or node.form == "names" else _arguments(node, quoted)
     stripped = _stripped(node, args)
     if stripped is not None:

@@ -283,8 +283,11 @@ _MEANS_ITSELF: Final = re.compile(r"[A-Za-z0-9_./,:%=-]{1,4096}", re.ASCII).full
 
 def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
     parts = source.parts
-    if len(parts) == 1 and type(only := parts[0]) is Literal and _MEANS_ITSELF(only.text):
-        return [(False, only.text, None, None)]
+    if len(parts) == 1:
+        only = parts[0]
+        kind = type(only)
+        if kind is SingleQuoted or (kind is Literal and _MEANS_ITSELF(only.text)):  # type: ignore[union-attr]
+            return [(False, only.text, None, None)]  # type: ignore[union-attr]
     if not has_braces(source):
         return [_plan(source, patient)]
     try:

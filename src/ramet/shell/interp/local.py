@@ -18,9 +18,9 @@ from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, 
 def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
     """A closure for plain `local` commands, None when there is anything unusual about the words."""
     first = node.words[0]
-    if not isinstance(first, Word) or first.parts != (Literal("local"),) or len(node.words) < 2:
+    if not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
         return None
-    if len(node.words) > _FEW:
+    if type(name := first.parts[0]) is not Literal or name.text != "local":
         return None
     plans: list[tuple[str, Callable[[Session], str] | None]] = []
     for word in node.words[1:]:
