@@ -1,4 +1,4 @@
-"""Trees to closures: lists, conditions, loops, `case`, functions, subshells, background.
+"""Trees to closures: lists, conditions, functions, subshells, background.
 
 A compiled node takes the session and returns a status, control flow (above 255), or an awaitable of one of these.
 `ignore` counts the enclosing places where a failure is an answer (`if`, `&&`, `!`), which `set -e` must respect.
@@ -6,7 +6,6 @@ A compiled node takes the session and returns a status, control flow (above 255)
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -14,13 +13,12 @@ from typing import Any
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
-from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.numerals import is_name
-from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
+from ramet.shell.interp.case import compile_case
 from ramet.shell.interp.cond import compile_cond
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
@@ -56,7 +54,6 @@ def compile_script(script: nodes.Script) -> Run:
     return _sequence(runs)
 
 
-_NOWHERE: tuple[int, None] = (sys.maxsize, None)
 _ROW = 64
 """Statements in a row after which others may want to run."""
 _ROW_MASK = _ROW - 1
@@ -330,116 +327,6 @@ def _if(node: nodes.If) -> Run:
         return orelse(sh)
 
     return run
-
-
-def _case(node: nodes.Case) -> Run:
-    subject = texts.operand(node.word)
-    items = [
-        ([texts.pattern(word) for word in item.patterns], compile_script(item.body), item.end) for item in node.items
-    ]
-    line = node.line
-    waits = subject.wait or any(pattern.wait for patterns, _, _ in items for pattern in patterns)
-    fixed = [
-        [
-            pattern.const if pattern.const is not None and not any(c in pattern.const for c in "*?[\\(") else None
-            for pattern in row
-        ]
-        for row, _, _ in items
-    ]
-    chained = any(end != ";;" for _, _, end in items)
-    # Texts are looked up, whatever their number; patterns, and what is known only now, are tried in their order.
-    table: dict[str, tuple[int, Run]] = {}
-    tried: list[tuple[int, Run, texts.Text, list[Callable[[str], bool]] | None]] = []
-    number = 0
-    for (row, body, _), known in zip(items, fixed, strict=True):
-        for one, text in zip(row, known, strict=True):
-            number += 1
-            if text is not None:
-                table.setdefault(text, (number, body))
-            elif one.const is None:
-                tried.append((number, body, one, None))
-            else:
-                tried.append((number, body, one, [compile_pattern(one.const, on).matches for on in (False, True)]))
-    many = len(tried) > _ROW * 4
-
-    def match(sh: Session, value: str, pattern: str) -> bool:
-        if not value.isascii() and bytewise(sh):
-            value, pattern = as_bytes(value), as_bytes(pattern)
-        return compile_pattern(pattern, "extglob" in sh.shopts, "nocasematch" in sh.shopts).matches(value)
-
-    def simple(sh: Session) -> Result:
-        sh.line, sh.ran = line, node
-        if sh.watch:
-            return drive(general(sh))
-        value = subject.run(sh)
-        if many or "nocasematch" in sh.shopts or not (value.isascii() or not bytewise(sh)):
-            return drive(search(sh, value))
-        extglob = "extglob" in sh.shopts
-        last, found = table.get(value, _NOWHERE)
-        for number, body, pattern, matcher in tried:
-            if number > last:
-                break
-            if matcher is not None:
-                if matcher[extglob](value):
-                    return body(sh)
-                continue
-            text = pattern.run(sh)
-            if len(text) > LONG_SOURCE:
-                return drive(search(sh, value, number, text))
-            if match(sh, value, text):
-                return body(sh)
-        if found is not None:
-            return found(sh)
-        sh.status = 0
-        return 0
-
-    async def matched(sh: Session, value: str, pattern: str) -> bool:
-        if len(pattern) <= LONG_SOURCE:
-            return match(sh, value, pattern)
-        return await aside(sh, partial(match, sh, value, pattern))
-
-    async def general(sh: Session) -> int:
-        sh.line, sh.ran = line, node
-        if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
-            return ends
-        return await search(sh, await subject.run(sh) if subject.wait else subject.run(sh))
-
-    async def search(sh: Session, value: str, begin: int = 0, given: str = "") -> int:
-        """All in their order; from the pattern of a number on, if none before it matches and its text is known."""
-        falling = False
-        tries = 0
-        result: Any = 0
-        for number, (patterns, body, end) in enumerate(items):
-            if not number % _ROW:
-                await sh.budget.breathe()
-            hit = falling
-            if not falling:
-                for pattern in patterns:
-                    tries += 1
-                    if not tries % _ROW:
-                        await sh.budget.breathe()
-                    if tries < begin:
-                        continue
-                    if tries == begin:
-                        text = given
-                    else:
-                        text = await pattern.run(sh) if pattern.wait else pattern.run(sh)
-                    if await matched(sh, value, text):
-                        hit = True
-                        break
-            if not hit:
-                continue
-            result = body(sh)
-            if type(result) is not int:
-                result = await result
-            if result > 255 or end == ";;":
-                return int(result)
-            falling = end == ";&"
-        if not result:
-            sh.status = 0
-        return int(result)
-
-    return (lambda sh: drive(general(sh))) if waits or chained else simple
 
 
 # --------------------------------------------------------------------------------------------- other compounds
@@ -738,7 +625,7 @@ _COMPOUND: dict[type, Callable[[Any], Run]] = {
     nodes.For: lambda node: compile_for(node, compile_script(node.body)),
     nodes.ForArith: lambda node: compile_for_arith(node, compile_script(node.body)),
     nodes.Select: lambda node: compile_select(node, compile_script(node.body)),
-    nodes.Case: _case,
+    nodes.Case: lambda node: compile_case(node, [compile_script(item.body) for item in node.items]),
     nodes.Function: _function,
     nodes.ArithCommand: _arithmetic,
     nodes.Cond: compile_cond,
