@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import WINDOW, checkpoint
+from ramet.shell.expand.aside import WINDOW, checkpoint, watched
 
 EXPORT, READONLY, INTEGER, LOWER, UPPER, NAMEREF, TRACE, CAPITAL = (1 << n for n in range(8))
 
@@ -159,25 +159,37 @@ _GAP: Final = 64
 """So far beyond its end an element may lie for the list of a short array to be made longer."""
 
 
+_BUCKETS: Final = 1024
+_FULL, _GROWTH = 2, 4
+"""So many elements for each bucket fill a table, and so many times the buckets it gets then."""
+
+
 class Assoc:
-    """An associative array, read in the order of bash's hash table (1024 buckets, newest first within one)."""
+    """An associative array, read in the order of bash's hash table (1024 buckets at first, newest first within one)."""
 
-    __slots__ = ("_order", "blank", "items", "owner")
+    __slots__ = ("_order", "blank", "buckets", "items", "owner")
 
-    def __init__(self, items: dict[str, str] | None = None, owner: object = None) -> None:
+    def __init__(self, items: dict[str, str] | None = None, owner: object = None, buckets: int = _BUCKETS) -> None:
         self.items: dict[str, str] = items if items is not None else {}
         self.owner = owner
         self.blank = False
         self._order: list[str] | None = None
+        while buckets * _FULL < len(self.items):
+            buckets *= _GROWTH
+        self.buckets = buckets
 
     def copy(self, owner: object) -> Assoc:
-        twin = Assoc(dict(self.items), owner)
+        twin = Assoc(dict(self.items), owner, self.buckets)
         twin.blank = self.blank
         return twin
 
     def set(self, key: str, value: str) -> None:
         if key not in self.items:
             self._order = None
+            if len(self.items) == self.buckets * _FULL:
+                # What a full table holds moves to a larger one, and turns round within each bucket.
+                self.items = dict(reversed(self.items.items()))
+                self.buckets *= _GROWTH
         self.items[key] = value
 
     def unset(self, key: str) -> None:
@@ -189,12 +201,12 @@ class Assoc:
         if self._order is None:
             names = list(self.items)
             names.reverse()
-            if len(names) < MANY_ELEMENTS:
+            if self.buckets == _BUCKETS:
                 names.sort(key=bucket)
             else:
-                rows: list[list[str]] = [[] for _ in _PRODUCTS]
-                for name in names:
-                    rows[bucket(name)].append(name)
+                rows: list[list[str]] = [[] for _ in range(self.buckets)]
+                for name in watched(names):
+                    rows[_hashed(name) % self.buckets].append(name)
                 checkpoint()
                 names = list(chain.from_iterable(rows))
             self._order = names
@@ -257,6 +269,14 @@ def bucket(key: str) -> int:
         if len(_buckets) > 20_000:
             _buckets.clear()
         _buckets[key] = found
+    return found
+
+
+def _hashed(key: str) -> int:
+    """All bits of the same."""
+    found = 2166136261
+    for byte in encode(key):
+        found = found * 16777619 & 0xFFFFFFFF ^ (byte if byte < 128 else byte | 0xFFFFFF00)
     return found
 
 

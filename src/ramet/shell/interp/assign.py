@@ -11,9 +11,9 @@ from ramet.shell.expand.aside import LONG_SOURCE, aside, watched
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.growing import Parts, put_together
-from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
+from ramet.shell.interp.noticed import NOTICED
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
@@ -141,15 +141,8 @@ def put(sh: Session, name: str, value: str, append: bool = False) -> None:
     sh.store.set(name, value, append)
     if sh.allexport:
         sh.store.flag(sh.store.follow(name)[0], EXPORT)
-    if name == "PATH":
-        sh.hashed.clear()
-    elif name == "OPTIND":
-        sh.store.option_place = (int(value) if is_number(value) else 1, 0)
-    elif name == "POSIXLY_CORRECT" and not sh.posix:
-        sh.set_option("posix", True)
-
-
-_WATCHED = frozenset(("PATH", "OPTIND", "POSIXLY_CORRECT"))
+    if name in NOTICED:
+        NOTICED[name](sh, value)
 
 
 def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
@@ -157,7 +150,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
     parts: Callable[[Session], str | Parts] = text.parts or inner
-    simple = not append and name not in _WATCHED
+    simple = not append and name not in NOTICED
     if text.wait:
 
         async def waiting(sh: Session) -> None:
@@ -514,7 +507,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
 
 def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:
     store = sh.store
-    array = old.copy(store.token) if append else Assoc({}, store.token)
+    array = old.copy(store.token) if append else Assoc({}, store.token, old.buckets)
     array.blank = False
     loose = items and items[0].key is None
     pending: Item | None = None

@@ -9,14 +9,13 @@ from ramet.shell.expand import texts
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.noticed import NOTICED
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.variables import MISSING, Scope
 from ramet.shell.syntax.nodes import Literal, Simple, Word
 
 _QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
 """Builtins that run nothing else, and whose assignments end with those before them."""
-_WATCHED: Final = frozenset(("PATH", "OPTIND", "POSIXLY_CORRECT"))
-"""Variables whose assignment does more than assign."""
 _FEW: Final = 64
 
 
@@ -39,7 +38,7 @@ def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow:
             assign.subscript is not None
             or assign.append
             or not isinstance(assign.value, Word)
-            or assign.name in _WATCHED
+            or assign.name in NOTICED
         ):
             return None
         value = texts.text(assign.value, assign=True)

@@ -7,6 +7,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.interp.builtins.listing import write_settings
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.noticed import COMPATIBLE, switch_compatibility
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.patience import each, plain, then, write_lines
 from ramet.shell.interp.restricted import OPTION, restrict
@@ -146,6 +147,8 @@ def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
     def switch(name: str) -> None:
         if options:
             sh.set_option(name, on)
+        elif name in COMPATIBLE:
+            switch_compatibility(sh, name, on)
         elif name != OPTION:
             (sh.shopts.add if on else sh.shopts.discard)(name)
             if name == "extdebug":

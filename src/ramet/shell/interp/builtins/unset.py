@@ -10,6 +10,7 @@ from ramet.shell.expand.values import READONLY, Assoc, Indexed, NameRef
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.noticed import NOTICED
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import split_subscript
 
@@ -75,10 +76,8 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
         return _unset_element(sh, name, subscript)
     if name in store.values:
         store.unset(name)
-        if name == "PATH":
-            sh.hashed.clear()
-        elif name == "POSIXLY_CORRECT" and sh.posix:
-            sh.set_option("posix", False)
+        if name in NOTICED:
+            NOTICED[name](sh, None)
     elif not variables and word in sh.functions:
         return _unset_function(sh, word)
     return 0

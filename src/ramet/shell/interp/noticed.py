@@ -1,0 +1,70 @@
+"""Variables whose assignment does more than assign, and what a shell makes of their new values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ramet.shell.expand.numerals import is_number
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.session import Session
+
+
+def _path(sh: Session, value: str | None) -> None:
+    sh.hashed.clear()
+
+
+def _option_index(sh: Session, value: str | None) -> None:
+    if value is not None:
+        sh.store.option_place = (int(value) if is_number(value) else 1, 0)
+
+
+def _posixly_correct(sh: Session, value: str | None) -> None:
+    if sh.posix is not (value is not None):
+        sh.set_option("posix", value is not None)
+
+
+def _glob_ignore(sh: Session, value: str | None) -> None:
+    """What leaves names out takes the hidden ones in, also after it has become empty."""
+    if value:
+        sh.shopts.add("dotglob")
+    elif value is None:
+        sh.shopts.discard("dotglob")
+
+
+def _compatibility(sh: Session, value: str | None) -> None:
+    level = value and value.replace(".", "", value[1:2] == ".")
+    if level and not (_LEVEL(level) and _OLDEST <= int(level) <= _NEWEST):
+        sh.complain(f"BASH_COMPAT: {value}: compatibility value out of range")
+        level = None
+    sh.shopts -= COMPATIBLE
+    if f"compat{level}" in COMPATIBLE:
+        sh.shopts.add(f"compat{level}")
+
+
+COMPATIBLE: Final = frozenset(f"compat{level}" for level in (31, 32, 40, 41, 42, 43, 44))
+_LEVEL: Final = re.compile("[0-9][0-9]").fullmatch
+_OLDEST, _NEWEST = 31, 52
+
+
+def switch_compatibility(sh: Session, name: str, on: bool) -> None:
+    """`shopt -s compat42`: it is the only one then, and BASH_COMPAT says so."""
+    others = sh.shopts & COMPATIBLE - {name}
+    sh.shopts -= COMPATIBLE
+    if on:
+        sh.shopts.add(name)
+    else:
+        sh.shopts |= others
+    sh.vars["BASH_COMPAT"] = min((one[6:] for one in sh.shopts & COMPATIBLE), default=str(_NEWEST))
+
+
+NOTICED: Final[dict[str, Callable[[Session, str | None], None]]] = {
+    "PATH": _path,
+    "OPTIND": _option_index,
+    "POSIXLY_CORRECT": _posixly_correct,
+    "GLOBIGNORE": _glob_ignore,
+    "BASH_COMPAT": _compatibility,
+}
+"""What to do with the new value; None where a variable is unset."""
