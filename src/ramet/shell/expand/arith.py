@@ -71,7 +71,7 @@ def number(vars: Any, name: str, value: object) -> int:
         if value is None:
             host = getattr(vars, "host", None)
             if host is not None and getattr(host, "nounset", False):
-                raise Unbound(name)
+                raise Unbound(vars.follow(name)[0])
             return 0
     assert isinstance(value, str)
     found = plain(value)

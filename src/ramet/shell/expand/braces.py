@@ -78,12 +78,37 @@ def _units(word: Word) -> Sequence[_Unit]:
     if all(isinstance(part, Literal) for part in word.parts):
         return "".join([part.text for part in word.parts if isinstance(part, Literal)])
     units: list[_Unit] = []
+    opened = 0
     for part in word.parts:
         if isinstance(part, Literal):
-            units.extend(part.text)
+            text = part.text
+            if opened:
+                closed = _closed(text, opened)
+                units.append(Literal(text[:closed]))
+                opened, text = max(0, opened + _opened(units[-1])), text[closed:]
+            units.extend(text)
         else:
             units.append(part)
+            opened += _opened(part)
     return units
+
+
+def _closed(text: str, opened: int) -> int:
+    """Where so many open braces are closed; the length of the text when they are not."""
+    for place, char in enumerate(text):
+        opened += (char == "{") - (char == "}")
+        if not opened:
+            return place + 1
+    return len(text)
+
+
+def _opened(part: _Unit) -> int:
+    """How many braces an operand leaves open (`${u:-{}`): what follows is within them."""
+    if isinstance(part, Literal):
+        return part.text.count("{") - part.text.count("}")
+    if isinstance(part, Param):
+        return sum(_opened(inner) for word in part.args for inner in word.parts)
+    return 0
 
 
 def _word(units: Sequence[_Unit]) -> Word:

@@ -18,6 +18,8 @@ from ramet.shell.syntax.nodes import Param, Word
 
 def label_of(node: Param) -> str:
     """How an error names the parameter."""
+    if node.form in ("indirect", "keys"):
+        return f"!{shown(node)}"
     if node.subscript is not None:
         return shown(node)
     if node.braced:
@@ -56,8 +58,7 @@ def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
 def _refuse(node: Param, message: str) -> None:
     if not message:
         message = "parameter null or not set" if node.op == ":?" else "parameter not set"
-    sign = "!" if node.form in ("indirect", "keys") else ""
-    raise Fatal(f"{sign}{label_of(node).lstrip('$')}: {message}")
+    raise Fatal(f"{label_of(node).lstrip('$')}: {message}")
 
 
 class Choice(NamedTuple):

@@ -200,7 +200,7 @@ def _indirect(node: Param) -> Base:
         if not isinstance(found, str):
             declared = host.vars.get(node.name)
             known = isinstance(declared, Indexed | Assoc) or (declared is None and node.name in host.vars)
-            if known or (not plain and declared is not None):
+            if known or (not plain and declared is not None) or not is_name(node.name):
                 return None
             raise Discard(f"{shown(node)}: invalid indirect expansion")
         return parameter(host, found)

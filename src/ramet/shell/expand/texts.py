@@ -67,10 +67,14 @@ CHOOSING: Final = frozenset(("-", ":-", "=", ":=", "?", ":?", "+", ":+"))
 
 def declared(word: Word) -> Text:
     """The value in an argument of `declare` and its kin: where IFS is empty, `$*` has its spaces all the same."""
-    usual = text(word, assign=True)
+    return _spaced_without_ifs(word, None, True)
+
+
+def _spaced_without_ifs(word: Word, quote: Quote, assign: bool) -> Text:
+    usual = text(word, quote=quote, assign=assign)
     if not any(map(_joins, word.parts)):
         return usual
-    apart = text(Word(tuple(map(_by_spaces, word.parts))), assign=True)
+    apart = text(Word(tuple(map(_by_spaces, word.parts))), quote=quote, assign=assign)
 
     def run(host: Any) -> Any:
         return (apart if host.store.get("IFS") == "" else usual).run(host)
@@ -79,7 +83,12 @@ def declared(word: Word) -> Text:
 
 
 def _joins(part: Part) -> bool:
-    return isinstance(part, Param) and (part.name == "*" or (part.form == "keys" and part.subscript == "*"))
+    """Is this `$*` or a kin of it? The plain values of an array have a way of their own, as have some changed ones."""
+    if not isinstance(part, Param):
+        return False
+    if part.name == "*":
+        return part.op[:1] not in ("^", ",", "~")
+    return part.subscript == "*" and (part.form == "keys" or part.op[:1] in ("#", "%", "@") or part.op == ":")
 
 
 def _by_spaces(part: Part) -> Part:
@@ -579,8 +588,8 @@ def choice_of(node: Param, quoted: bool) -> Choice:
 def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = False) -> Text:
     if choice.node.op[-1] in "=?" and not quoted:
         return text(choice.word, quote=None)
-    if assign and not quoted:
-        return text(choice.word, quote=quote, assign=True)
+    if not quoted:
+        return _spaced_without_ifs(choice.word, quote, assign)
     return text(choice.word, quoted=quoted, quote=quote)
 
 

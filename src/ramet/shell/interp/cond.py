@@ -301,6 +301,8 @@ def _nested(node: CondNot | CondAnd | CondOr) -> Test:
             wait, inner = _unary(inner_node, "! ")
         elif isinstance(inner_node, CondWord):
             wait, inner = _map(texts.operand(inner_node.word), "! -n", bool)
+        elif isinstance(inner_node, CondBinary):
+            wait, inner = _binary(inner_node, False, "! ")
         else:
             wait, inner = _expr(inner_node)
         if not wait:
@@ -411,12 +413,12 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
     return True, waiting
 
 
-def _binary(node: CondBinary, alone: bool) -> Test:
+def _binary(node: CondBinary, alone: bool, sign: str = "") -> Test:
     op = node.op
     if op == "=~":
-        return _regex_test(texts.operand(node.left), texts.regex(node.right))
+        return _regex_test(texts.operand(node.left), texts.regex(node.right), sign)
     if op in ("=", "==", "!="):
-        return _pattern_test(node, op != "!=", alone)
+        return _pattern_test(node, op != "!=", alone, sign)
     left = texts.operand(node.left)
     right = texts.operand(node.right)
     if op in NUMERIC:
@@ -429,23 +431,24 @@ def _binary(node: CondBinary, alone: bool) -> Test:
                 sh.complain(f"[[: {error}")
                 return False  # of this comparison only
 
-        return _pair(op, left, right, numbers)
+        return _pair(sign, op, left, right, numbers)
     if op == "<":
-        return _pair(op, left, right, lambda sh, a, b: a < b)
+        return _pair(sign, op, left, right, lambda sh, a, b: a < b)
     if op == ">":
-        return _pair(op, left, right, lambda sh, a, b: a > b)
+        return _pair(sign, op, left, right, lambda sh, a, b: a > b)
 
     async def files(sh: Session) -> bool:
         a = await left.run(sh) if left.wait else left.run(sh)
         b = await right.run(sh) if right.wait else right.run(sh)
         if sh.xtrace:
-            _trace(sh, _shown(a), op, _shown(b))
+            _trace(sh, sign + _shown(a), op, _shown(b))
         return await compare_files(sh, op, a, b)
 
     return True, files
 
 
 def _pair(
+    sign: str,
     op: str,
     left: texts.Text,
     right: texts.Text,
@@ -461,7 +464,7 @@ def _pair(
         def run(sh: Session) -> bool:
             a, b = first(sh), second(sh)
             if sh.xtrace:
-                _trace(sh, _shown(a), op, _shown(b if traced is None else traced.run(sh)))
+                _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
             return test(sh, a, b)
 
         return False, run
@@ -470,7 +473,7 @@ def _pair(
         a = await first(sh) if left.wait else first(sh)
         b = await second(sh) if right.wait else second(sh)
         if sh.xtrace:
-            _trace(sh, _shown(a), op, _shown(b))
+            _trace(sh, sign + _shown(a), op, _shown(b))
         return test(sh, a, b)
 
     return True, waiting
@@ -480,7 +483,7 @@ _BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
 """What makes a regular expression run on an engine that can take its time even on a short text."""
 
 
-def _pattern_test(node: CondBinary, wanted: bool, alone: bool) -> Test:
+def _pattern_test(node: CondBinary, wanted: bool, alone: bool, sign: str) -> Test:
     left, right = texts.operand(node.left), texts.pattern(node.right)
     traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
     if node.right.parts and all(isinstance(part, DoubleQuoted) for part in node.right.parts):
@@ -490,7 +493,7 @@ def _pattern_test(node: CondBinary, wanted: bool, alone: bool) -> Test:
                 return (lower(value) == lower(other)) is wanted
             return (value == other) is wanted
 
-        return _pair(node.op, left, texts.operand(node.right), equal, traced)
+        return _pair(sign, node.op, left, texts.operand(node.right), equal, traced)
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
         fixed = right.const
 
@@ -499,7 +502,7 @@ def _pattern_test(node: CondBinary, wanted: bool, alone: bool) -> Test:
                 return (lower(value) == lower(fixed)) is wanted
             return (value == fixed) is wanted
 
-        return _pair(node.op, left, right, same, traced)
+        return _pair(sign, node.op, left, right, same, traced)
 
     def matches(sh: Session, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
@@ -511,15 +514,15 @@ def _pattern_test(node: CondBinary, wanted: bool, alone: bool) -> Test:
             raise _Long(partial(matches, sh, value, pattern))
         return matches(sh, value, pattern)
 
-    return _pair(node.op, left, right, match if alone else matches, traced)
+    return _pair(sign, node.op, left, right, match if alone else matches, traced)
 
 
-def _regex_test(left: texts.Text, right: texts.Text) -> Test:
+def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
     async def run(sh: Session) -> bool:
         value = await left.run(sh) if left.wait else left.run(sh)
         pattern = regex_text(await right.run(sh) if right.wait else right.run(sh))
         if sh.xtrace:
-            _trace(sh, _shown(value), "=~", _shown(pattern))
+            _trace(sh, sign + _shown(value), "=~", _shown(pattern))
         return await _regex_match(sh, value, pattern)
 
     return True, run

@@ -321,7 +321,7 @@ def times_text(sh: Session, form: str, elapsed: float, used: float) -> str:
         i = at + 1
         digits = 3
         if wanted[i].isdigit():
-            digits = min(int(wanted[i]), 6)
+            digits = min(int(wanted[i]), 3)
             i += 1
         long = wanted[i : i + 1] == "l"
         i += long

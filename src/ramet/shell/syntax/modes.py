@@ -44,6 +44,7 @@ PATTERN = Mode(_QUOTES, "/}")
 SUBSCRIPT = Mode(_QUOTES, "]", opens="[", closes="]")
 BRACED_SUBSCRIPT = Mode(_QUOTES + "}", "]", opens="[", closes="]")
 SLICE = Mode('"`$\\?', ":}", quoted=True, opens="([", closes=")]", ternary=True)
+LENGTH = Mode('"`$\\', "}", quoted=True, opens="([", closes=")]")
 DOUBLE = Mode("`$\\", '"', quoted=True)
 DOUBLE_IN_ARGUMENT = Mode("`$\\", '"', quoted=True, escapes="")
 DOCUMENT = Mode("`$\\", "", quoted=True, escapes="$`\\", document=True)
@@ -53,7 +54,7 @@ NESTED_REGEX = Mode(_QUOTES, "()")
 RUNS = {
     id(mode): mode.run().match
     for mode in (
-        COMMAND, EXTGLOB, REGEX, ARGUMENT, QUOTED_ARGUMENT, PATTERN, SUBSCRIPT, SLICE, DOUBLE, DOCUMENT,
+        COMMAND, EXTGLOB, REGEX, ARGUMENT, QUOTED_ARGUMENT, PATTERN, SUBSCRIPT, SLICE, LENGTH, DOUBLE, DOCUMENT,
         DOUBLE_IN_ARGUMENT,         ARITH, DOCUMENT_ARGUMENT, BRACED_SUBSCRIPT, NESTED_EXTGLOB, NESTED_REGEX,
     )
 }  # fmt: skip

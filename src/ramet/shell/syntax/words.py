@@ -22,6 +22,7 @@ from ramet.shell.syntax.modes import (
     DOUBLE,
     DOUBLE_IN_ARGUMENT,
     EXTGLOB,
+    LENGTH,
     NESTED_EXTGLOB,
     NESTED_REGEX,
     PATTERN,
@@ -596,7 +597,7 @@ class WordReader(Scanner):
             offset = self._argument(SLICE)
             if text.startswith(":", self.pos) and self.pos < self.n:
                 self.pos += 1
-                return Param(name, subscript, form, ":", (offset, self._argument(SLICE)))
+                return Param(name, subscript, form, ":", (offset, self._argument(LENGTH)))
             return Param(name, subscript, form, ":", (offset,))
         if c == "@" and text[pos + 1 : pos + 2] in _TRANSFORMS:
             self.pos = pos + 2

@@ -552,7 +552,18 @@ async def _show_all(sh: Session, request: _Request) -> int:
             found += [name for name in row if type(sh.store.array(name)) is kind]
             await sh.budget.breathe()
         names = found
-    return await write_variables(sh, request.command, names, declaration_line)
+    portable = sh.posix and request.command in _MARKERS
+    line = partial(_portable_line, request.command) if portable else declaration_line
+    return await write_variables(sh, request.command, names, line)
+
+
+def _portable_line(command: str, sh: Session, name: str) -> str | None:
+    """`export name="value"`: a line that any shell reads again, as far as it knows arrays."""
+    line = declaration_line(sh, name)
+    if line is None:
+        return None
+    letters, _, rest = line.removeprefix("declare -").partition(" ")
+    return f"{command} -{letters[0]} {rest}" if letters[0] in "aA" else f"{command} {rest}"
 
 
 _FUNCTION_BITS: Final = READONLY | TRACE | EXPORT

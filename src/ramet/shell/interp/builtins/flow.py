@@ -121,7 +121,7 @@ def shift(sh: Session, argv: list[str]) -> Result:
         count = found
     if count > len(sh.remaining):
         if "shift_verbose" in sh.shopts:
-            sh.complain(f"shift: {count}: shift count out of range")
+            sh.complain(f"shift: {words[0]}: shift count out of range" if words else "shift: shift count out of range")
         return 1
     sh.remaining = shifted(sh.remaining, count)
     return 0

@@ -395,7 +395,7 @@ def alias(sh: Session, argv: list[str]) -> Result:
                 return sh.error(f"alias: `{name}': invalid alias name")
             sh.aliases[name] = word[at + 1 :]
         elif name in sh.aliases:
-            lines.append(_alias_line(sh, name))
+            lines.append(_alias_line(sh, name, bool(options[0])))
         else:
             return sh.error(f"alias: {word}: not found")
         return 0
@@ -408,7 +408,7 @@ def alias(sh: Session, argv: list[str]) -> Result:
 
     if words and not options[0]:
         return rest()
-    listed = drive(_all_aliases(sh))
+    listed = drive(_all_aliases(sh, bool(options[0])))
     return then(listed, lambda status: status or rest()) if words else listed
 
 
@@ -427,14 +427,16 @@ async def _define_long(sh: Session, name: str, value: str) -> int:
     return 0
 
 
-def _alias_line(sh: Session, name: str) -> Iterator[str]:
-    head = f"alias {'-- ' if name.startswith('-') else ''}{name}="
+def _alias_line(sh: Session, name: str, reusable: bool) -> Iterator[str]:
+    dashes = "-- " if name.startswith("-") else ""
+    head = f"alias {dashes}{name}=" if reusable or not sh.posix else f"{name}="
     return chain((head,), quote.single_pieces(sh.aliases[name]), ("\n",))
 
 
-async def _all_aliases(sh: Session) -> int:
+async def _all_aliases(sh: Session, reusable: bool) -> int:
     names = await in_order(sh.aliases, len(sh.aliases), sh.budget)
-    written = write_lines(sh, chain.from_iterable(_alias_line(sh, name) for name in names), len(names), "alias")
+    lines = chain.from_iterable(_alias_line(sh, name, reusable) for name in names)
+    written = write_lines(sh, lines, len(names), "alias")
     return written if isinstance(written, int) else await written
 
 
