@@ -39,9 +39,16 @@ def caret(byte: int) -> str:
 
 
 async def cat(proc: Proc, o: CatOptions, operands: list[str]) -> int:
+    inputs = Inputs(proc, operands)
+    await _cat(proc, o, inputs)
+    if inputs.closed:
+        proc.complain("closing standard input: Bad file descriptor")
+    return inputs.status
+
+
+async def _cat(proc: Proc, o: CatOptions, inputs: Inputs) -> None:
     ends, tabs = o.ends or o.all or o.ve, o.tabs or o.all or o.vt
     visible = o.nonprinting or o.all or o.ve or o.vt
-    inputs = Inputs(proc, operands)
     if not (ends or tabs or visible or o.number or o.number_nonblank or o.squeeze):
         async for word, reader in inputs.each():
             if await _feeds_itself(proc, reader):
@@ -49,7 +56,7 @@ async def cat(proc: Proc, o: CatOptions, operands: list[str]) -> int:
                 inputs.status = 1
             else:
                 await _pass_through(proc, reader)
-        return inputs.status
+        return
     table: dict[int, str] = {}
     if visible:
         table = {code: caret(code) for code in range(256) if code not in (9, 10)}
@@ -88,7 +95,6 @@ async def cat(proc: Proc, o: CatOptions, operands: list[str]) -> int:
             fresh = line.endswith("\n")
             out.append(line.replace("\n", "$\n") if ends else line)
         await proc.emit("".join(out).encode("latin-1"))
-    return inputs.status
 
 
 _ODD_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85]")

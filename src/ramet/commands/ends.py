@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
-from ramet.commands.inputs import Inputs, only_opens, parse_size
+from ramet.commands.inputs import Inputs, leave, only_opens, parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -157,11 +157,14 @@ async def _first_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) ->
             await proc.emit(block)
         else:
             end = _nth(block, delim, amount)
-            if isinstance(reader, Reader) and end < len(block):
-                reader.unread(block[end:])
+            leave(reader, block[end:], -end % _BUFFER)
             await proc.emit(block[:end])
             return
         await proc.budget.breathe()
+
+
+_BUFFER = 8192
+"""Bytes that head takes from a pipe at a time."""
 
 
 def _nth(block: bytes, delim: bytes, count: int) -> int:

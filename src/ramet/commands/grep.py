@@ -14,7 +14,7 @@ from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.grep_tree import TreeWalk
-from ramet.commands.inputs import LARGE, PART, is_utf8, slurp
+from ramet.commands.inputs import LARGE, PART, is_utf8, leave, slurp
 from ramet.commands.sieving import sieve
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -172,6 +172,8 @@ class GrepOptions:
     order: tuple[tuple[str, object], ...] = ordered()
 
 
+_READ = 96 * 1024
+"""Bytes that are taken from a pipe at a time."""
 _LONG = 16 * 1024
 _LARGEST_FILE = (1 << 63) - 1
 _DIALECTS: dict[str, Dialect | str] = {
@@ -583,7 +585,7 @@ class _Run:
                 break
             await budget.breathe()
         if search.unused and self.plan.max_count is not None and reader is self.proc.stdin:
-            reader.unread(search.unused)
+            leave(reader, search.unused, _READ)
         self.report(search, name)
 
     def report(self, search: Search, name: str) -> None:

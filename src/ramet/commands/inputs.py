@@ -22,6 +22,14 @@ HELD = 4096
 """How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
 
 
+def leave(reader: Reader, rest: bytes, taken: int) -> None:
+    """What a command has read and not used goes back; from a pipe it has taken what its buffer holds."""
+    if not reader.lasting:
+        rest = rest[taken:]
+    if rest:
+        reader.unread(rest)
+
+
 def only_opens(error: OSError) -> bool:
     """Whether what failed would be opened well and only not be read: a directory, a standard input that is closed."""
     return error.errno in (errno.EISDIR, errno.EBADF)
@@ -44,6 +52,8 @@ class Inputs:
         self.directory = directory or form
         """The message about a directory, which the originals open and only fail to read."""
         self.status = 0
+        self.closed = False
+        """Whether standard input was asked for and is closed."""
         self.dash = dash or not words
         """Whether `-` is standard input."""
 
@@ -53,6 +63,7 @@ class Inputs:
         form = self.directory if error.errno == errno.EISDIR else self.form
         self.proc.complain(form.format(shown(word), reason(error)))
         self.status = self.failure
+        self.closed = self.closed or error.errno == errno.EBADF
 
     async def each(self) -> AsyncIterator[tuple[str, Reader]]:
         for word in self.words:

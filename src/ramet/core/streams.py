@@ -34,6 +34,8 @@ class Reader:
     """Whether somebody types this (`test -t`)."""
     refused: int = 0
     """The error that every read gives, known beforehand; 0 where reading may go well."""
+    lasting: bool = False
+    """Whether one can go back in it: what a program has read and not used is there for the next one."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -171,6 +173,7 @@ class FileStream(Reader, Writer):
     """An open file description: one offset that all its duplicates share. Made by `FileSystem.open`."""
 
     __slots__ = ("locked",)
+    lasting = True
 
     def __init__(self) -> None:
         super().__init__()

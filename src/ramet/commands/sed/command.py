@@ -12,7 +12,7 @@ import string
 from dataclasses import dataclass, replace
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, only_opens, slurp
+from ramet.commands.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
@@ -412,7 +412,7 @@ class _Run:
         left = machine.lines[machine.at :]
         tail = self.delim.join(left) + (self.delim if left and not machine.unfinished else b"") + self.rest
         if self.reader is self.proc.stdin and self.reader is not None:
-            self.reader.unread(tail)
+            leave(self.reader, tail, 0 if self.unbuffered else HELD)
         self.rest = b""
 
     async def breathe(self) -> None:

@@ -177,14 +177,30 @@ async def _script_file(sh: Session, path: Path, shown: str, argv: list[str], dep
         return sh.error(f"{shown}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
     if data.startswith(PROGRAM) and in_table(sh, stands_for := paths.decode(data[len(PROGRAM) :].strip())):
         return await _table(sh, stands_for, argv)
-    if data.startswith(b"#!"):
-        first = data[2 : data.find(b"\n") if b"\n" in data else len(data)]
-        program, _, argument = paths.decode(first.replace(b"\t", b" ")).strip(" ").partition(" ")
-        if program:
-            return await _interpreted(sh, shown, program, argument.strip(" "), [shown, *argv[1:]], depth)
+    program, argument = _interpreter(data)
+    if program:
+        return await _interpreted(sh, shown, program, argument, [shown, *argv[1:]], depth)
     if b"\0" in data[:80]:
         return sh.error(f"{shown}: cannot execute binary file: Exec format error", 126)
     return await sh.shell.run_bash(sh, ["bash", shown, *argv[1:]])
+
+
+def _interpreter(data: bytes) -> tuple[str, str]:
+    """The program that the first line of a file names, and the rest of the line as its argument."""
+    if not data.startswith(b"#!"):
+        return "", ""
+    first = data[2 : data.find(b"\n") if b"\n" in data else len(data)]
+    program, _, argument = paths.decode(first.replace(b"\t", b" ")).strip(" ").partition(" ")
+    return program, argument.strip(" ")
+
+
+async def lacks_interpreter(sh: Session, path: Path) -> bool:
+    """Whether a file names a program that is not there."""
+    program, _ = _interpreter(await sh.shell.read_file(path))
+    base = program[program.rfind("/") + 1 :]
+    if not program or base in SHELLS or base in sh.shell.commands:
+        return False
+    return not await sh.shell.exists(sh.shell.fs.named(program, sh.cwd))
 
 
 async def _interpreted(sh: Session, shown: str, program: str, argument: str, operands: list[str], depth: int) -> int:

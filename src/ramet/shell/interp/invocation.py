@@ -93,14 +93,16 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         if rest:
             child.name = child.arg0 = rest.pop(0)
     elif call.reading or not rest:
+        given = sh.reader(0)
         try:
-            data = await sh.reader(0).read_all(sh.budget.limits.string_bytes)
+            data = await given.read_all(sh.budget.limits.string_bytes)
         except OSError as error:
             if error.errno != errno.EBADF:
                 sh.err(f"{argv[0]}: error reading input file: {reason(error)}\n")
                 return 2
             data = b""  # A standard input that is closed has no script in it.
-        source = ScriptInput(data) if len(data) < LARGE else await aside(sh, partial(ScriptInput, data))
+        read = partial(ScriptInput, data, given.lasting)
+        source = read() if len(data) < LARGE else await aside(sh, read)
         text = source.text
         child.origin = "stdin"
     else:

@@ -21,10 +21,11 @@ def without_open_end(text: str) -> str:
 class ScriptInput(Reader):
     """All of the input; before a command runs, `offer` leaves it what follows the command's line."""
 
-    __slots__ = ("_chars", "_data", "_place", "text")
+    __slots__ = ("_chars", "_data", "_place", "lasting", "text")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, lasting: bool) -> None:
         super().__init__()
+        self.lasting = lasting
         self.restart(data)
 
     def restart(self, data: bytes) -> None:

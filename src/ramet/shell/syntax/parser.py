@@ -222,12 +222,12 @@ class Parser(CompoundReader):
         """A pipeline after ``!`` and ``time``."""
         negated = False
         timed: OneOf["", "time", "time -p"] = ""
-        prefixed = False
+        prefixed = ""
         line = 0
         while self.kind == WORD and (self.raw == "!" or self.raw == "time"):
             if not prefixed:
                 line = self.line_at(self.start)
-            prefixed = True
+                prefixed = self.raw
             if self.raw == "!":
                 negated = not negated
                 self.skip()
@@ -240,7 +240,7 @@ class Parser(CompoundReader):
                 if self.kind == WORD and self.raw == "--":
                     timed = "time -p"
                     self.skip()
-        if prefixed and self._no_command():
+        if self._no_command(prefixed):
             return Pipeline((), negated, timed, (), line)
         first = self._command()
         if not negated and not timed and (self.kind != OPERATOR or (self.raw != "|" and self.raw != "|&")):
@@ -260,9 +260,11 @@ class Parser(CompoundReader):
         merge.append(False)
         return Pipeline(tuple(stages), negated, timed, tuple(merge), line or self.line_at(self.start))
 
-    def _no_command(self) -> bool:
-        """After ``!`` or ``time``: does the pipeline end here?"""
-        return self.kind in (EOF, NEWLINE) or (self.kind == OPERATOR and self.raw in (";", "&", ")", "&&", "||"))
+    def _no_command(self, prefix: str) -> bool:
+        """After ``!`` or ``time``: does the pipeline end here? Only ``time`` may end a substitution."""
+        if self.kind != OPERATOR:
+            return self.kind in (EOF, NEWLINE)
+        return self.raw == ";" or (self.raw == ")" and prefix == "time" and self._closing == ")")
 
     # ------------------------------------------------------------------ commands
 

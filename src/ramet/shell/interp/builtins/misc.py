@@ -262,23 +262,23 @@ def execute(sh: Session, argv: list[str]) -> Result:
 
 
 async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) -> int:
-    from ramet.shell.interp.external import run_external, runnable, search
+    from ramet.shell.interp.external import lacks_interpreter, run_external, runnable, search
 
     target = argv[0]
     if "/" not in target and await search(sh, target) is None:
         sh.complain(f"exec: {target}: not found")
         return _stayed(sh, 127)
     if "/" in target:
+        full = target if target[0] == "/" else f"{sh.cwd.rstrip('/')}/{target.removeprefix('./')}"
         try:
-            await runnable(sh, target)
+            path = await runnable(sh, target)
+            if path is not None and await lacks_interpreter(sh, path):
+                return _could_not(sh, sh.error(f"{full}: cannot execute: required file not found", 127))
         except OSError as error:
-            full = target if target[0] == "/" else f"{sh.cwd.rstrip('/')}/{target.removeprefix('./')}"
             status = sh.error(f"{full}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
             if error.errno in (errno.EISDIR, errno.EACCES):
                 sh.complain(f"exec: {full}: cannot execute: {reason(error)}")
-            if (result := _stayed(sh, status)) == EXIT:
-                sh.traps.pop("EXIT", None)
-            return result
+            return _could_not(sh, status)
     if clean:
         for some in rows(list(sh.store.exported())):
             for variable in some:
@@ -289,6 +289,13 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
     status = await run_external(sh, argv, name)
     sh.flow_status = status
     return EXIT
+
+
+def _could_not(sh: Session, status: int) -> int:
+    """The same for a program that is there: what was to run at the end of this shell is gone."""
+    if (result := _stayed(sh, status)) == EXIT:
+        sh.traps.pop("EXIT", None)
+    return result
 
 
 def _stayed(sh: Session, status: int) -> int:
