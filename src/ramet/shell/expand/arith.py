@@ -66,12 +66,13 @@ def plain(text: str) -> int | None:
 def number(vars: Any, name: str, value: object) -> int:
     """What a variable is worth when its value is not the usual text of digits."""
     if value.__class__ is not str:
-        if value is not None:
+        leads = value is not None
+        if leads:
             value = vars.get(name)
         if value is None:
             host = getattr(vars, "host", None)
             if host is not None and getattr(host, "nounset", False):
-                raise Unbound(vars.follow(name)[0])
+                raise Unbound(vars.follow(name)[0] if leads else name)
             return 0
     assert isinstance(value, str)
     found = plain(value)
