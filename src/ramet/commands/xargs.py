@@ -63,7 +63,7 @@ class XargsOptions:
 def _number(text: str | None, option: str, low: int) -> int | None:
     if text is None:
         return None
-    if not re.fullmatch(r"\d+", text):
+    if not re.fullmatch(r"-?\d+", text):
         raise UsageError(f'invalid number "{text}" for -{option} option')
     if int(text) < low:
         raise UsageError(f"value {text} for -{option} option should be >= {low}")
@@ -97,6 +97,10 @@ class _Stop(Exception):
         self.status = status
 
 
+class _Unmatched(_Stop):
+    """A quote that nothing ends: what came before it still runs."""
+
+
 _ARGUMENT_SPACE = (1 << 21) - 2048
 _BUFFER = 128 * 1024
 
@@ -116,38 +120,38 @@ def _show_limits(proc: Proc, max_chars: int | None) -> None:
     proc.stderr.write(encode("".join(f"{row}\n" for row in rows)))
 
 
+def _one_of(
+    proc: Proc, o: XargsOptions, max_args: int | None, max_lines: int | None
+) -> tuple[str | None, int | None, int | None]:
+    """What -I, -n and -L leave of each other: the last of them wins, but -n 1 says nothing against -I."""
+    lines_option = "-L" if any(word.startswith("-L") for word in proc.argv) else "--max-lines/-l"
+    shown_as = {"replace": "--replace/-I/-i", "max_args": "--max-args/-n", "max_lines": lines_option}
+    plain = {"replace": "--replace", "max_args": "--max-args", "max_lines": "--max-lines"}
+    kept = ""
+    for name, _ in o.order:
+        if name not in shown_as or kept == name:
+            continue
+        if kept and not (max_args == 1 and {kept, name} == {"replace", "max_args"} and name == "max_args"):
+            proc.complain(
+                f"warning: options {plain[kept]} and {shown_as[name]} are mutually exclusive, ignoring previous "
+                f"{plain[kept]} value"
+            )
+        elif kept:
+            continue
+        kept = name
+    return (
+        o.replace if kept == "replace" else None,
+        max_args if kept == "max_args" else None,
+        max_lines if kept == "max_lines" else None,
+    )
+
+
 async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
     max_args, max_lines = _number(o.max_args, "n", 1), _number(o.max_lines, "L", 1)
     procs, max_chars = _number(o.procs, "P", 0), _number(o.max_chars, "s", 1)
     if o.limits:
         _show_limits(proc, max_chars)
-    replace = o.replace
-    order = [w[:2] for w in proc.argv if re.match(r"-[ILn]", w)]
-    if replace is not None and max_args is not None:
-        # The last of -I, -L and -n wins; -n 1 after -I is no conflict.
-        if order and order[-1] == "-n" and max_args != 1:
-            replace = None
-            proc.complain(
-                "warning: options --replace and --max-args/-n are mutually exclusive, ignoring previous --replace value"
-            )
-        elif max_args is not None:
-            if max_args != 1 or (order and order[-1] != "-n"):
-                proc.complain(
-                    "warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous "
-                    "--max-args value"
-                )
-            max_args = None
-    if replace is not None and max_lines is not None:
-        if order and order[-1] == "-I":
-            proc.complain(
-                "warning: options --max-lines and --replace/-I/-i are mutually exclusive, ignoring previous "
-                "--max-lines value"
-            )
-        max_lines = None
-    if max_args is not None and max_lines is not None and order:
-        kept, lost = ("--max-args/-n", "--max-lines") if order[-1] == "-n" else ("-L", "--max-args")
-        proc.complain(f"warning: options {lost} and {kept} are mutually exclusive, ignoring previous {lost} value")
-        max_args, max_lines = (max_args, None) if order[-1] == "-n" else (None, max_lines)
+    replace, max_args, max_lines = _one_of(proc, o, max_args, max_lines)
     last = next((name for name, _ in reversed(o.order) if name in ("null", "delimiter")), "")
     delimiter = b"\0" if last == "null" else _delimiter(o.delimiter) if o.delimiter is not None else None
     try:
@@ -194,9 +198,16 @@ async def _gather(
     base = sum(len(encode(w)) + 1 for w in command)
     words: list[str] = []
     size, line_count, any_run = base, 0, False
-    async for items, line_end in _items(
-        proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None
-    ):
+    given = _items(proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None)
+    while True:
+        try:
+            items, line_end = await anext(given)
+        except StopAsyncIteration:
+            break
+        except _Unmatched:
+            if words:
+                await runner.start([*command, *words])
+            raise
         if max_args is None and max_lines is None:
             cost = len(encode("".join(items))) + len(items)
             if size + cost <= limit:
@@ -272,7 +283,7 @@ async def _items(
             proc.complain(
                 f"unmatched {kind} quote; by default quotes are special to xargs unless you use the -0 option"
             )
-            raise _Stop(1)
+            raise _Unmatched(1)
         if continued and text.endswith("\n"):
             carried = text
             continue
@@ -284,6 +295,8 @@ async def _items(
         if words:
             yield words, not joined
         await proc.budget.breathe()
+    if carried:
+        yield _split(carried, whole_lines)[0], True
 
 
 async def _plain_items(reader: Reader) -> AsyncIterator[list[str]]:
@@ -332,7 +345,7 @@ def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
         elif open_quote is not None:
             return [*out, word or ""], open_quote, False
         elif backslash is not None:
-            return out, "", True
+            return (out if word is None else [*out, word]), "", True
         else:
             piece = next(p for p in (single, double, escaped, plain) if p is not None)
             word = (word or "") + piece

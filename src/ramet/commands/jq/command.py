@@ -66,10 +66,10 @@ async def _execute(state: Session, text: str) -> int:
         await state.flush()
         return halt.status
     await state.flush()
-    if state.status:
-        return state.status
     if state.failed_file:
         return 2
+    if state.status:
+        return state.status
     if o.exit_status:
         return 4 if not state.any_output else 0 if values.truthy(state.last) else 1
     return 0

@@ -69,6 +69,11 @@ class Places:
         return self._places[at], self.index - (self._ends[at - 1] if at else 0)
 
     @property
+    def any(self) -> bool:
+        """Whether an input has been taken at all."""
+        return self._current()[0] is not None
+
+    @property
     def line(self) -> int:
         place, index = self._current()
         return place.line(index) if place is not None else 0

@@ -229,8 +229,13 @@ class Session:
                 await self.proc.close(reader)
 
     def unreadable(self, word: str, error: OSError) -> None:
-        self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
         self.failed_file = True
+        if word == "-":
+            # What is open and cannot be read is told when the next file is begun.
+            if self.o.words and word != self.o.words[-1]:
+                self.proc.stderr.write(encode(f"jq: error: {reason(error)}\n"))
+            return
+        self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
 
     newlines = base = 0
     """How many lines have been read, and how many of them before the current file."""
@@ -440,7 +445,9 @@ class Session:
     async def run(self, run: Run) -> None:
         o = self.o
         source = self.raw_values() if o.raw_input else self.values()
-        if o.slurp:
+        if o.null_input and not self.host.uses_input:
+            await self.one(run, None)  # what stands in the input stays there for others
+        elif o.slurp:
             await self.run_slurped(run, source)
         elif o.null_input or self.host.uses_input:
             everything: list[Json] = []
@@ -470,7 +477,10 @@ class Session:
 
     async def run_slurped(self, run: Run, source: AsyncIterator[list[Json]]) -> None:
         if self.o.raw_input:
-            data = [block async for _, block in self.blocks()]
+            data = []
+            async for name, block in self.blocks():
+                self.host.name = None if name == "<stdin>" else name
+                data.append(block)
             whole: Json = b"".join(data).decode("utf-8", "replace")
         else:
             whole = []
@@ -480,10 +490,11 @@ class Session:
             self.host.large = self.host.large or len(whole) > 1000
         if self.parse_error is not None:
             return
-        await self.one(run, None if self.o.null_input else whole)
+        self.host.places.only(Place(1, self.host.name, exact=(self.newlines - self.base,)))
         if self.o.null_input:
             self.host.pending = iter((whole,))
-        elif isinstance(whole, list):
+        await self.one(run, None if self.o.null_input else whole)
+        if isinstance(whole, list):
             await self.forget(whole)
 
     async def forget(self, inputs: list[Json]) -> None:
@@ -492,6 +503,8 @@ class Session:
 
     def where(self) -> str:
         places = self.host.places
+        if not places.any:
+            return "<unknown>"
         return f"{places.name or '<stdin>'}:{places.line}"
 
     async def some(self, run: Run, batch: list[Json]) -> None:
