@@ -37,6 +37,7 @@ from ramet.commands.option_fields import (
     value,
 )
 from ramet.commands.quoting import PLAIN_MESSAGES, TYPOGRAPHIC, quote, shown, typographic
+from ramet.commands.unreadable import REFUSALS, without_input
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
@@ -106,6 +107,11 @@ class Command:
         return Table.of(self)
 
     async def __call__(self, proc: Proc) -> int:
+        if proc.stdin.refused and (rule := REFUSALS.get(self.name)) is not None:
+            return await without_input(proc, rule, self.start)
+        return await self.start(proc)
+
+    async def start(self, proc: Proc) -> int:
         if self.raw:
             if len(proc.argv) == 2 and proc.argv[1] in ("--help", "--version") and self.name not in LITERAL_HELP:
                 proc.stdout.write(encode(help_text(self) if proc.argv[1] == "--help" else version_text(self)))
@@ -205,16 +211,14 @@ def unexpected(proc: Proc, error: OSError) -> int:
         proc.complain(f"{before}{reason(error)}")
         return status
     name = proc.argv[0]
-    if error.filename == "-" and name in READING:
-        where, status = READING[name]
+    if error.filename == "-" and name == "grep":
+        where, status = "(standard input): ", 2
     else:
         where, status = (f"{shown(str(error.filename))}: " if error.filename is not None else ""), 1
     proc.complain(f"{where}{reason(error)}")
     return status
 
 
-READING: Final = {"sort": ("stat failed: -: ", 2), "grep": ("(standard input): ", 2)}
-"""The same where standard input cannot be read."""
 WRITING: Final = {
     "ls": ("write error: ", 2), "dir": ("write error: ", 2), "sort": ("write failed: 'standard output': ", 2),
     "grep": ("write error: ", 2), "sed": ("couldn't flush stdout: ", 4), "expr": ("write error: ", 3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import re
 from collections import deque
@@ -138,7 +139,8 @@ async def _fail(proc: Proc, word: str, error: OSError, titled: bool, first: bool
         return first
     if titled:
         await _title(proc, word, first)
-    proc.complain(f"error reading {quote(_named(word))}: {reason(error)}")
+    failed = "cannot fstat" if error.errno == errno.EBADF else "error reading"
+    proc.complain(f"{failed} {quote(_named(word))}: {reason(error)}")
     return first and not titled
 
 

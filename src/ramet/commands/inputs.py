@@ -50,7 +50,7 @@ class Inputs:
     ) -> None:
         self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
         self.directory = directory or form
-        """The message about a directory, which the originals open and only fail to read."""
+        """The message about what the originals open and only fail to read: a directory, a closed standard input."""
         self.status = 0
         self.closed = False
         """Whether standard input was asked for and is closed."""
@@ -60,7 +60,7 @@ class Inputs:
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:
             raise error
-        form = self.directory if error.errno == errno.EISDIR else self.form
+        form = self.directory if only_opens(error) else self.form
         self.proc.complain(form.format(shown(word), reason(error)))
         self.status = self.failure
         self.closed = self.closed or error.errno == errno.EBADF

@@ -6,8 +6,8 @@ import codecs
 import re
 from dataclasses import dataclass, field
 
-from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
-from ramet.commands.inputs import Inputs, size_suffix
+from ramet.commands.declare import Command, UsageError, flag, quote, shown, typographic, value
+from ramet.commands.inputs import Inputs, only_opens, size_suffix
 from ramet.core.errors import reason
 from ramet.core.fs import Open
 from ramet.core.paths import encode
@@ -383,6 +383,9 @@ async def dd(proc: Proc, o: None, words: list[str]) -> int:
     except OSError as error:
         if error.errno == 32:
             raise
+        if "if" not in job.options and only_opens(error):
+            proc.complain(typographic(proc, f"error reading 'standard input': {reason(error)}"))
+            return 1
         name = error.filename or job.options.get("of", job.options.get("if", ""))
         proc.complain(f"failed to open {quote(str(name))}: {reason(error)}")
         return 1

@@ -6,7 +6,7 @@ import codecs
 import errno
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, flag, quote, shown, value
+from ramet.commands.declare import Command, flag, quote, shown, typographic, value
 from ramet.commands.inputs import LARGE, char_width, is_utf8, only_opens
 from ramet.commands.name_lists import Listed, listed
 from ramet.core.errors import reason
@@ -81,7 +81,7 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
             reader = await proc.open(word)
         except OSError as error:
             status = 1
-            rows.append(f"{shown(word)}: {reason(error)}")
+            rows.append(f"{shown(word) if named else typographic(proc, quote('standard input'))}: {reason(error)}")
             if only_opens(error):
                 odd = odd or error.errno == errno.EISDIR
                 rows.append((counts, word if named else None))
