@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Final
 
@@ -156,8 +157,11 @@ class World:
 
 
 def rest() -> None:
-    """Python's collector has nothing to do while something is measured."""
+    """Nothing is known from the try before, and Python's collector has nothing to do while something is measured."""
     gc.unfreeze()
+    for one in gc.get_objects():
+        if isinstance(one, _lru_cache_wrapper) and one.__module__.startswith(("ramet.patterns", "ramet.commands")):
+            one.cache_clear()
     gc.collect()
     gc.freeze()
     gc.disable()

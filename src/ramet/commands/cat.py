@@ -264,7 +264,7 @@ class NlOptions:
 
 
 async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
-    from ramet.commands.regexes import bre_bytes
+    from ramet.commands.regexes import bre_bytes, patiently
 
     def number(text: str, what: str, low: int | None = None) -> int:
         if not re.fullmatch(r"\s*[+-]?\d+", text):
@@ -285,7 +285,8 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     pair = o.delimiter + ":" if len(o.delimiter) == 1 else o.delimiter
     mark = encode(pair)
     sections = {mark * 3: o.header, mark * 2: o.body, mark: o.footer} if mark else {}
-    patterns = {s: bre_bytes(s[1:]) for s in {o.body, o.header, o.footer} if s.startswith("p")}
+    styles = [s for s in {o.body, o.header, o.footer} if s.startswith("p")]
+    patterns = await patiently(proc, styles, lambda: {s: bre_bytes(s[1:]) for s in styles})
     separator = encode(o.separator)
     empty = b" " * (width + len(separator))
     style, line_number, blanks = o.body, start, 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from ramet.commands import diff_output as output
 from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.diff_files import Comparison, pair
 from ramet.commands.diff_formats import Formats
 from ramet.commands.diff_options import DiffOptions
-from ramet.commands.regexes import bre_bytes
+from ramet.commands.regexes import bre_bytes, patiently
 from ramet.core.errors import reason
 from ramet.core.paths import decode
 from ramet.core.proc import Proc
@@ -76,7 +77,7 @@ async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
         format_ = "context"
     function: Callable[[bytes], bool] | None = None
     if o.function_line is not None:
-        function = _expression(o.function_line).test
+        function = (await patiently(proc, (o.function_line,), partial(_expression, o.function_line))).test
     elif o.show_function:
         function = re.compile(rb"[A-Za-z$_]").match  # type: ignore[assignment]
     palette = _palette(proc, o.palette or "") if o.color == "always" else None
@@ -102,7 +103,8 @@ async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
         except OSError as error:
             raise UsageError(f"{shown(word)}: {reason(error)}", hint=False) from None
     shown_words = [w for w in words if w.startswith("-")]
-    job = Comparison(proc, o, format_, style, _key(o), _ignored(o), excluded, _formats(o))
+    ignored = await patiently(proc, o.ignore_re, partial(_ignored, o))
+    job = Comparison(proc, o, format_, style, _key(o), ignored, excluded, _formats(o))
     job.command = " ".join(["diff", *_command_options(words, shown_words)])
     return job
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from ramet.commands.declare import Command
 from ramet.commands.ed_buffer import Buffer, EdOptions, Trouble
 from ramet.commands.ed_lines import apart, delimited, number_of, replaced, visible
 from ramet.commands.inputs import slurp
+from ramet.commands.regexes import patiently
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -109,7 +111,7 @@ class Editor(Buffer):
     # ------------------------------------------------------------------ commands
 
     async def command(self, line: str) -> None:
-        given, text = self.addresses(line)
+        given, text = await patiently(self.proc, (line,), partial(self.addresses, line))
         letter, rest = text[:1], text[1:]
         warned, self.warned = self.warned, False
         if letter in ("q", "e") and self.modified and not warned:
@@ -308,7 +310,8 @@ class Editor(Buffer):
                 rest += "p"
             if template == "%" and self.replacement is not None:
                 template = decode(self.replacement[0])
-            self.compiled(source, icase="i" in chosen.lower())
+            icase = "i" in chosen.lower()
+            await patiently(self.proc, (source,), partial(self.compiled, source, icase=icase))
             self.replacement = encode(template), chosen
         elif self.replacement is None:
             raise Trouble("No previous substitution")
@@ -344,7 +347,7 @@ class Editor(Buffer):
         if not rest[:1]:
             raise Trouble("Invalid pattern delimiter")
         source, rest, _ = delimited(rest[1:], rest[0])
-        matcher = self.compiled(source)
+        matcher = await patiently(self.proc, (source,), partial(self.compiled, source))
         todo: list[bytes] = []
         for index in range(start - 1, stop):
             if matcher.test(self.lines[index]) == wanted:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, quote, typographic
 from ramet.commands.modes import mode_of
+from ramet.commands.regexes import patiently
 from ramet.core.depth import DEEPEST, room
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -27,11 +29,7 @@ async def expr(proc: Proc, o: None, words: list[str]) -> int:
     if not words:
         raise UsageError("missing operand", status=2)
     try:
-        parser = _Expr(words)
-        with room:
-            result = parser.alternative(True)
-        if parser.at < len(words):
-            raise _Bad(f"syntax error: unexpected argument {quote(words[parser.at])}")
+        result = await patiently(proc, words, partial(_result, words))
     except _Bad as bad:
         said = str(bad).partition("expecting ')' ")
         proc.complain(said[0] + said[1] + typographic(proc, said[2]) if said[1] else typographic(proc, said[0]))
@@ -41,6 +39,17 @@ async def expr(proc: Proc, o: None, words: list[str]) -> int:
 
 
 Value = str | int
+
+
+def _result(words: list[str]) -> Value:
+    parser = _Expr(words)
+    with room:
+        result = parser.alternative(True)
+    if parser.at < len(words):
+        raise _Bad(f"syntax error: unexpected argument {quote(words[parser.at])}")
+    return result
+
+
 _INTEGER = re.compile(r"-?\d+")
 
 

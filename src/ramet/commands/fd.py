@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from ramet import patterns
 from ramet.commands.clock import NANO, zone_of
 from ramet.commands.copy import lookup
 from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import Command, UsageError, choose, flag, help_text, mixed, several, value, version_text
 from ramet.commands.globs import fnmatch
 from ramet.commands.modes import mode_of
+from ramet.commands.regexes import patiently
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
@@ -117,7 +120,7 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
     tests: list[_Test] = []
     for text in (operands[0] if operands else "", *o.also):
         try:
-            tests.append(_test(text, o))
+            tests.append(await patiently(proc, (text,), partial(_test, text, o)))
         except PatternError as error:
             proc.stderr.write(encode(f"[fd error]: {error}\n"))
             return 1
@@ -164,6 +167,9 @@ def _test(text: str, o: FdOptions) -> _Test:
     icase = o.case == "i" or (not o.case and text == text.lower())
     if o.glob and text:
         return lambda name: fnmatch(name, text, icase=icase, pathname=o.full_path)
+    if len(text) > patterns.LONG and not o.fixed:
+        matcher = patterns.compile(encode(text), patterns.RUST, icase=icase)
+        return lambda name: matcher.test(encode(name))
     # RE2 cannot hang, whatever the pattern.
     import re2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import fnmatch
 import re
@@ -15,6 +14,7 @@ from ramet.commands.declare import Command, UsageError, choose, flag, mixed, opt
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.grep_tree import TreeWalk
 from ramet.commands.inputs import LARGE, PART, is_utf8, leave, slurp
+from ramet.commands.regexes import patiently
 from ramet.commands.sieving import sieve
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -174,7 +174,6 @@ class GrepOptions:
 
 _READ = 96 * 1024
 """Bytes that are taken from a pipe at a time."""
-_LONG = 16 * 1024
 _LARGEST_FILE = (1 << 63) - 1
 _DIALECTS: dict[str, Dialect | str] = {
     "E": patterns.GREP_EXTENDED,
@@ -200,10 +199,10 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
         return 1
     try:
         make = partial(_matchers, o, wanted, o.syntax or default, is_utf8(proc), proc.budget.limits.regex_seconds)
-        # Thousands of patterns take a while, in which others shall run and the time limit counts.
-        made = await asyncio.to_thread(make) if sum(map(len, wanted)) > _LONG else make()
+        made = await patiently(proc, wanted, make)
     except PatternError as error:
-        for message in _wrong(found, o, o.syntax or default) or (str(error),):
+        wrong = await patiently(proc, wanted, partial(_wrong, found, o, o.syntax or default))
+        for message in wrong or (str(error),):
             proc.complain(message)
         return 2
     plan = _plan(proc, o, made, o.syntax or default)

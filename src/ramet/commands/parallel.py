@@ -6,11 +6,13 @@ import asyncio
 import random
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, several, value
 from ramet.commands.inputs import read_lines, slurp
 from ramet.commands.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
+from ramet.commands.regexes import patiently
 from ramet.commands.rename import perl_change
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -213,7 +215,8 @@ async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str])
         data = b"".join([await slurp(proc, word) for word in o.arg_files])
     else:
         data = await proc.stdin.read_all()
-    blocks = _blocks(data, o, proc.budget.limits.regex_seconds)
+    ends = (o.record_end or "", o.record_start or "")
+    blocks = await patiently(proc, ends, partial(_blocks, data, o, proc.budget.limits.regex_seconds))
     if o.spread:
         blocks = [b"".join(blocks[turn::jobs]) for turn in range(min(jobs, len(blocks)))]
     return [_Job(line, (), number, block) for number, block in enumerate(blocks, 1)]

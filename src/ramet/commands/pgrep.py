@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, value
 from ramet.commands.launch import signal_number
 from ramet.commands.processes import running, send
+from ramet.commands.regexes import patiently
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.patterns import Matcher, PatternError
@@ -74,7 +76,7 @@ def _matcher(pattern: str, o: PgrepOptions, proc: Proc) -> Matcher:
 
 
 async def pgrep(proc: Proc, o: PgrepOptions, operands: list[str]) -> int:
-    rows = _found(proc, o, operands)
+    rows = await patiently(proc, operands, partial(_found, proc, o, operands))
     if o.counts:
         await proc.emit(b"%d\n" % len(rows))
     elif rows:
@@ -90,7 +92,7 @@ async def pkill(proc: Proc, o: PgrepOptions, operands: list[str]) -> int:
     number = signal_number(o.signal)
     if number is None:
         raise UsageError(f"unknown signal name {o.signal}", 2, hint=False)
-    rows = _found(proc, o, operands)
+    rows = await patiently(proc, operands, partial(_found, proc, o, operands))
     # The shell that runs this is not among those that it can do without.
     killed = [(pid, line) for pid, line in rows if pid != running(proc)[0][0] and send(proc, pid, number)]
     if o.counts:

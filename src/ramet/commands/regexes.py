@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 from ramet.commands.declare import UsageError
+from ramet.core.abandoned import aside
 from ramet.core.paths import encode
-from ramet.patterns import POSIX_BASIC, POSIX_EXTENDED, Dialect, Matcher, PatternError, compile
+from ramet.core.proc import Proc
+from ramet.patterns import LONG, POSIX_BASIC, POSIX_EXTENDED, Dialect, Matcher, PatternError, compile
+
+T = TypeVar("T")
+
+
+async def patiently(proc: Proc, sources: Iterable[str | bytes], work: Callable[[], T]) -> T:
+    """What `work` makes of some texts that have patterns in them; if they are long, while others run."""
+    return work() if sum(map(len, sources)) <= LONG else await aside(proc.budget, work)
 
 
 def bre_bytes(pattern: str, *, icase: bool = False) -> Matcher:

@@ -15,6 +15,7 @@ from ramet.commands.declare import Command, UsageError, help_text
 from ramet.commands.globs import fnmatch
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.inputs import slurp
+from ramet.commands.regexes import patiently
 from ramet.commands.rg_checks import check_plain, chosen_colours
 from ramet.commands.rg_json import Messages
 from ramet.commands.rg_options import TYPES, RgOptions
@@ -22,6 +23,7 @@ from ramet.commands.rg_spans import SpanSearch
 from ramet.commands.rg_walk import Walk
 from ramet.commands.sieving import Sieve, sieve
 from ramet.core import ops
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -42,7 +44,7 @@ async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
         return 0
     try:
         wanted = [] if o.list_files else await _patterns(proc, o, operands)
-        run = _Run(proc, o, wanted, operands)
+        run = await patiently(proc, wanted, partial(_Run, proc, o, wanted, operands))
         status = await run.all()
         if o.stats and run.messages is None:
             await proc.emit(run.statistics())
@@ -353,7 +355,7 @@ class _Run:
         else:
             search = Search(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
             for piece in _pieces(data, self.plan.delim):
-                search.feed(piece)
+                await patiently(self.proc, self.wanted, partial(search.feed, piece))
                 if search.done:
                     break
                 await self.proc.budget.breathe()
@@ -377,7 +379,9 @@ class _Run:
 
     async def beside(self, data: bytes, work: Callable[[], bytes]) -> bytes:
         """What is made of a file; of a large one while others go on."""
-        return work() if len(data) < _PIECE else await asyncio.to_thread(work)
+        return (
+            await patiently(self.proc, self.wanted, work) if len(data) < _PIECE else await aside(self.proc.budget, work)
+        )
 
     @property
     def headed(self) -> bool:

@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import IO
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
@@ -493,7 +494,9 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
     except OSError as error:
         proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
         return 1
-    controls = _controls(operands[1:])
+    from ramet.commands.regexes import patiently
+
+    controls = await patiently(proc, operands[1:], partial(_controls, operands[1:]))
     _suffix(o, 0)
     job = _Csplit(proc, o, lines)
     status = 0

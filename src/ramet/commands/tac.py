@@ -11,6 +11,7 @@ from typing import IO
 
 from ramet.commands.declare import Command, flag, value
 from ramet.commands.inputs import Inputs
+from ramet.commands.regexes import patiently
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import FileStream, Reader
@@ -37,7 +38,11 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
         if o.regex or len(separator) > 1:
             # Where such a separator begins depends on what stands before it.
             data = await reader.read_all()
-            await proc.emit(_turned(_records(data, o)) if o.regex else _backward(data, separator, o.before))
+            if o.regex:
+                turned = await patiently(proc, (o.separator, data), lambda: _turned(_records(data, o)))  # noqa: B023
+            else:
+                turned = _backward(data, separator, o.before)
+            await proc.emit(turned)
         elif isinstance(reader, FileStream) and (size := (await reader.stat()).size):
             await _backwards(proc, _stream_part(reader), reader.tell(), size, separator, o.before)
             reader.seek(size)

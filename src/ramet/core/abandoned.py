@@ -1,8 +1,22 @@
-"""Work in threads that nobody waits for any more ends itself: its loops call `checkpoint` now and then."""
+"""Work that would hold up the event loop, done in a thread while its execution waits: `aside`.
+
+What runs there is plain Python or short calls into C, so the interpreter lock changes hands every few milliseconds.
+It calls `checkpoint` now and then, which ends it when nobody waits for the answer any more.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from ramet.core.limits import Budget
+
+T = TypeVar("T")
+
+_LOOK: Final = 0.01
+"""Seconds between two looks at the budget while the work goes on."""
 
 
 class Abandoned(BaseException):
@@ -22,3 +36,35 @@ def checkpoint() -> None:
     stop = here.stop
     if stop is not None and stop.is_set():
         raise Abandoned
+
+
+async def aside(budget: Budget, work: Callable[[], T]) -> T:
+    """What `work` gives; the limits and the cancellation of the execution hold while it is done."""
+    if budget.slice_end == float("inf"):
+        return work()  # someone needs the answer without a pause
+    stop = threading.Event()
+
+    def run() -> T:
+        here.stop = stop
+        try:
+            return work()
+        finally:
+            here.stop = None
+
+    doing = asyncio.get_running_loop().run_in_executor(None, run)
+    try:
+        while not (await asyncio.wait((doing,), timeout=_LOOK))[0]:
+            budget.check()
+        return doing.result()
+    finally:
+        doing.add_done_callback(_forget)
+        if not doing.done():
+            stop.set()
+            # What it changes of the session, it changes before the next command begins.
+            await asyncio.wait((doing,), timeout=_LOOK)
+
+
+def _forget(doing: asyncio.Future[Any]) -> None:
+    """The end of abandoned work is of no interest, nor is how it ended."""
+    if not doing.cancelled():
+        doing.exception()

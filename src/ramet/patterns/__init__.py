@@ -6,7 +6,7 @@ a limit was reached.
 
 from ramet.patterns.emit import Lines
 from ramet.patterns.errors import MatchTimeout, PatternError
-from ramet.patterns.matcher import FIXED, PERL, RUST, Matcher, after_char, compile, compile_any
+from ramet.patterns.matcher import FIXED, LONG, PERL, RUST, Matcher, after_char, compile, compile_any
 from ramet.patterns.parse import (
     AWK,
     EXPR,
@@ -27,6 +27,7 @@ __all__ = [
     "GREP_BASIC",
     "GREP_EXTENDED",
     "GREP_SELECTING",
+    "LONG",
     "PERL",
     "POSIX_BASIC",
     "POSIX_EXTENDED",

@@ -6,7 +6,7 @@ from typing import Final
 
 from ramet.core.abandoned import checkpoint
 from ramet.patterns.errors import TOO_BIG, PatternError
-from ramet.patterns.tree import Node, Repeat, children
+from ramet.patterns.tree import Char, Node, Repeat, children
 
 LENGTH: Final = 1 << 20
 """Characters of a pattern."""
@@ -34,6 +34,8 @@ def check(tree: Node, most: int = UNITS) -> None:
             times *= max(1, node.low if node.high is None else node.high)
         if units > most or options > OPTIONS or depth > _DEEPEST:
             raise PatternError(TOO_BIG)
-        if not units & 255:
+        if not len(todo) & 255:
             checkpoint()
-        todo += [(child, times, depth + 1) for child in children(node)]
+        rest = [child for child in children(node) if type(child) is not Char]
+        units += times * (len(children(node)) - len(rest))
+        todo += [(child, times, depth + 1) for child in rest]

@@ -91,6 +91,8 @@ _UNICODE_CLASSES = _ASCII_CLASSES | {
     "graph": r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}",
 }
 _RE2_REPEAT_MAX = 1000
+_SEVERAL = 64
+"""Alternatives from which on it matters how much of them an engine has in common."""
 _MANY = 1000
 """Characters of a set up to which their other cases are spelled out."""
 _NO_CHARS = r"\x{d800}-\x{dfff}"
@@ -108,6 +110,9 @@ class _Emitter:
         self.target = target
         self.unicode = target.coding is Coding.UTF8
         self.folds = target.folds and self.unicode
+        self.groups = 0
+        """Groups that were written."""
+        self.known: dict[str, str] = {}
         self.limit = {Coding.ASCII: 0x7F, Coding.BYTES: 0xFF, Coding.UTF8: 0x10FFFF}[target.coding]
         self.writers = {
             Char: self.char,
@@ -143,6 +148,12 @@ class _Emitter:
         return "(?!)"
 
     def char(self, node: Char) -> str:
+        text = self.known.get(node.char)
+        if text is None:
+            text = self.known[node.char] = self.spell(node)
+        return text
+
+    def spell(self, node: Char) -> str:
         code = ord(node.char)
         if code > self.limit:
             near = [other for other in alike(code) if other <= self.limit] if self.target.folds else []
@@ -227,6 +238,7 @@ class _Emitter:
         }[kind]
 
     def group(self, node: Group) -> str:
+        self.groups += 1
         return f"({'' if self.target.captures else '?:'}{self.node(node.body)})"
 
     def backref(self, node: BackRef) -> str:
@@ -240,7 +252,9 @@ class _Emitter:
         for index, part in enumerate(parts):
             if not index & 255:
                 checkpoint()
-            if isinstance(part, Assert) and part.kind in (Assertion.WORD_START, Assertion.WORD_END):
+            if type(part) is Char:
+                texts.append(self.char(part))
+            elif isinstance(part, Assert) and part.kind in (Assertion.WORD_START, Assertion.WORD_END):
                 texts.append(self.one_sided(part, parts[index - 1 : index], parts[index + 1 : index + 2]))
             elif isinstance(part, Choice):
                 texts.append(f"(?:{self.node(part)})")
@@ -258,7 +272,16 @@ class _Emitter:
         return self.assertion(node)
 
     def choice(self, node: Choice) -> str:
-        return "|".join(self.node(option) for option in node.options)
+        texts: list[str] = []
+        groups = self.groups
+        for place, option in enumerate(node.options):
+            if not place & 255:
+                checkpoint()
+            texts.append(self.node(option))
+        # Without groups the longest match is the same in any order, and RE2 shares how neighbours begin.
+        if len(texts) > _SEVERAL and self.target.engine is Engine.RE2 and self.groups == groups:
+            texts.sort()
+        return "|".join(texts)
 
     def repeat(self, node: Repeat) -> str:
         text = self.node(node.body)

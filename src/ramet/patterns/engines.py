@@ -11,6 +11,10 @@ from ramet.patterns.scanning import find
 
 Span = tuple[int, int]
 NO_SPAN = (-1, -1)
+MEMORY = 64 << 20
+"""Bytes that RE2 may take for a pattern and the states it is in, and for each byte of a pattern beyond that: where it
+has too little of them, it is a thousand times slower."""
+_MEMORY_EACH = 256
 _TOO_DEEP = "exceeded PCRE's backtracking limit"
 
 
@@ -61,11 +65,11 @@ class ReEngine:
 class Re2Engine:
     """RE2, linear in the data. Spans of groups cost more, so a second program finds them, made on demand."""
 
-    __slots__ = ("_anchor", "_captures", "_icase", "_longest", "_plain", "_source", "_utf8")
+    __slots__ = ("_anchor", "_captures", "_icase", "_longest", "_memory", "_plain", "_source", "_utf8")
 
-    def __init__(self, source: str, icase: bool, utf8: bool, longest: bool = True) -> None:
+    def __init__(self, source: str, icase: bool, utf8: bool, longest: bool = True, memory: int = MEMORY) -> None:
         self._source = source.encode("utf-8" if utf8 else "latin-1")
-        self._icase, self._utf8, self._longest = icase, utf8, longest
+        self._icase, self._utf8, self._longest, self._memory = icase, utf8, longest, memory
         self._captures: Any = None
         self._plain = self._program(captures=False)
         self._anchor = _re2().RE2.Anchor.UNANCHORED
@@ -77,7 +81,7 @@ class Re2Engine:
         options.case_sensitive = not self._icase
         options.never_capture = not captures
         options.log_errors = False
-        options.max_mem = 64 << 20
+        options.max_mem = self._memory + _MEMORY_EACH * len(self._source)
         if not self._utf8:
             options.encoding = module.RE2.Options.Encoding.LATIN1
         program = module.RE2(self._source, options)

@@ -9,11 +9,12 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import AnyStr, Final
 
 from ramet.patterns.emit import Lines
-from ramet.patterns.engines import MatchEngine, Re2Engine, Span
+from ramet.patterns.engines import NO_SPAN, MatchEngine, Re2Engine, Span
 from ramet.patterns.errors import MatchTimeout
+from ramet.patterns.splitting import in_order
 
 _NODES: Final = 16_000
 """States that the automaton of all beginnings may have."""
@@ -24,9 +25,9 @@ PLAIN: Final = re.compile(rb"[\w @,:;/<>=!%&~'\"#\x80-\xff-]+")
 """Patterns that every dialect takes for the text that they are."""
 
 
-def groups(patterns: Sequence[bytes]) -> list[tuple[bytes, ...]]:
+def groups(patterns: Sequence[AnyStr]) -> list[tuple[AnyStr, ...]]:
     """The patterns in runs of bounded size."""
-    found: list[list[bytes]] = []
+    found: list[list[AnyStr]] = []
     size = _GROUP
     for pattern in patterns:
         if size >= _GROUP:
@@ -49,7 +50,7 @@ class TextsEngine:
         self, texts: Sequence[bytes], *, fold: bool, whole: str, lines: Lines, utf8: bool, seconds: float
     ) -> None:
         self._fold, self._seconds = fold, seconds
-        self._texts = sorted({text.lower() for text in texts} if fold else set(texts))
+        self._texts = in_order(list({text.lower() for text in texts} if fold else set(texts)), bytes)
         self._parents = _parents(self._texts)
         self._longest = max(map(len, self._texts))
         self._fits = _fitting(whole, lines, utf8)
@@ -101,12 +102,24 @@ class TextsEngine:
 
 
 class UnionEngine:
-    """The leftmost, then longest, match of several engines, each of which searches a block only once."""
+    """The leftmost, then longest, match of several engines, each of which searches a block only once.
 
-    __slots__ = ("_engines", "_known")
+    Where they have groups, `numbers` says which each of them has; `first` asks for what the first engine finds instead
+    of what is longest.
+    """
 
-    def __init__(self, engines: Sequence[MatchEngine]) -> None:
+    __slots__ = ("_engines", "_first", "_groups", "_known", "_numbers")
+
+    def __init__(
+        self,
+        engines: Sequence[MatchEngine],
+        groups: int = 0,
+        numbers: Sequence[Sequence[int]] = (),
+        *,
+        first: bool = False,
+    ) -> None:
         self._engines = tuple(engines)
+        self._groups, self._numbers, self._first = groups, numbers, first
         self._known: tuple[bytes, list[tuple[int, Span | None]]] = (b"", [])
 
     def search(self, data: bytes, pos: int) -> Span | None:
@@ -120,13 +133,42 @@ class UnionEngine:
             if not 0 <= origin <= pos or (found is not None and found[0] < pos):
                 found = engine.search(data, pos)
                 ahead[index] = (pos, found)
-            if found is not None and (best is None or (found[0], -found[1]) < (best[0], -best[1])):
+            if found is None:
+                continue
+            if best is None or found[0] < best[0] or (found[0] == best[0] and found[1] > best[1] and not self._first):
                 best = found
         return best
 
     def spans(self, data: bytes, pos: int) -> list[Span] | None:
         found = self.search(data, pos)
-        return None if found is None else [found]
+        if found is None or not self._groups:
+            return None if found is None else [found]
+        every = [
+            self._all_groups(self._engines[index].spans(data, pos), self._numbers[index])
+            for index, (_, ahead) in enumerate(self._known[1])
+            if ahead == found
+        ]
+        # Of several ways, the one whose groups begin first and are longest, one after the other.
+        return min(every, key=lambda spans: [(start < 0, start, -stop) for start, stop in spans])
+
+    def _all_groups(self, given: list[Span] | None, numbers: Sequence[int]) -> list[Span]:
+        spans = [NO_SPAN] * (self._groups + 1)
+        for number, span in zip((0, *numbers), given or (), strict=False):
+            spans[number] = span
+        return spans
+
+
+class Grouped:
+    """An engine without groups, each of whose matches is also that of some groups."""
+
+    __slots__ = ("_count", "_engine", "search")
+
+    def __init__(self, engine: MatchEngine, count: int) -> None:
+        self._engine, self._count, self.search = engine, count, engine.search
+
+    def spans(self, data: bytes, pos: int) -> list[Span] | None:
+        found = self._engine.search(data, pos)
+        return None if found is None else [found] * (1 + self._count)
 
 
 def _parents(texts: Sequence[bytes]) -> list[int]:
@@ -143,13 +185,15 @@ def _parents(texts: Sequence[bytes]) -> list[int]:
 
 def _beginnings(texts: Sequence[bytes]) -> list[bytes]:
     """How the texts begin, in as many bytes as the automaton has room for."""
-    nodes, size = 0, 1
-    while size < _BEGINNING:
-        nodes += len({text[:size] for text in texts})
+    found = {text[:1] for text in texts}
+    nodes = len(found)
+    for size in range(2, _BEGINNING):
+        longer = {text[:size] for text in texts}
+        nodes += len(longer)
         if nodes > _NODES:
             break
-        size += 1
-    return sorted({text[:size] for text in texts})
+        found = longer
+    return sorted(found)
 
 
 def _escape(text: bytes) -> str:

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ramet.patterns import parse as dialects
 from ramet.patterns import perl, tree
 from ramet.patterns.emit import Coding, Engine, Inexpressible, Lines, Target, emit
 from ramet.patterns.engines import (
+    MEMORY,
     LiteralEngine,
     MatchEngine,
     Re2Engine,
@@ -26,14 +27,20 @@ from ramet.patterns.engines import (
     Span,
 )
 from ramet.patterns.errors import TOO_BIG, PatternError
-from ramet.patterns.many import PLAIN, TextsEngine, UnionEngine, groups
+from ramet.patterns.many import PLAIN, Grouped, TextsEngine, UnionEngine, groups
 from ramet.patterns.parse import Dialect, Parsed
 from ramet.patterns.perl_reader import Style
 from ramet.patterns.scanning import lines_with
 from ramet.patterns.simple import is_simple
+from ramet.patterns.splitting import Apart, group_numbers, taken_apart
 from ramet.patterns.tree import Node
 
 SECONDS = 10.0
+LONG = 10_000
+"""Bytes of patterns from which on compiling takes so long that it is done aside; all of it is then done at once."""
+_PART_MEMORY = 16 << 20
+"""Bytes for one of many automata."""
+_WIDE = "\xe9".encode()
 _SAMPLE = 16 * 1024
 _OFTEN = 5
 """Matching lines in so many bytes from which on `re`, which is cheap per match, beats what is cheap per byte."""
@@ -72,6 +79,18 @@ class Matcher:
 
     def _make(self, ascii_only: bool) -> MatchEngine:
         raise NotImplementedError
+
+    @property
+    def tree(self) -> Node | None:
+        """The tree of a pattern over characters, where it has one."""
+        return None
+
+    def ready(self) -> None:
+        """Make the engines now, which takes its time for a long pattern."""
+        for sample in (b"",) if self.same else (b"", _WIDE):
+            engine = self.engine(sample)
+            if self.groups:
+                engine.spans(sample, 0)
 
     def variant(self, lines: Lines) -> Matcher:
         """The same pattern with another view of newlines."""
@@ -231,6 +250,10 @@ class _PosixMatcher(Matcher):
         if text and plain is None and text.isascii():
             self.folded = text.lower().encode()
 
+    @property
+    def tree(self) -> Node | None:
+        return self._parsed.tree if self._coding is Coding.UTF8 else None
+
     def _make(self, ascii_only: bool) -> MatchEngine:
         if self.literal is not None:
             return LiteralEngine(self.literal)
@@ -245,6 +268,9 @@ class _PosixMatcher(Matcher):
             return ReEngine(emit(node, Target(Engine.RE, coding, lines, folds=folds)), icase, tree.nullable(node))
         if not self._parsed.back_references:
             try:
+                long = self._parsed.long and not self._parsed.same
+                if long and (apart := taken_apart(node, texts=not icase)) is not None:
+                    return self._union(apart, coding)
                 return Re2Engine(
                     emit(node, Target(Engine.RE2, coding, lines, folds=icase)), icase, coding is Coding.UTF8
                 )
@@ -253,6 +279,22 @@ class _PosixMatcher(Matcher):
             except PatternError:
                 raise PatternError(TOO_BIG) from None
         return self._backtracking(coding, self._guard(coding))
+
+    def _union(self, apart: Apart, coding: Coding) -> MatchEngine:
+        """Engines for the parts of a tree that was taken apart."""
+        utf8 = self._coding is Coding.UTF8
+        target = Target(Engine.RE2, coding, self._lines, folds=self._icase)
+        engines: list[MatchEngine] = [
+            Re2Engine(emit(part, target), self._icase, coding is Coding.UTF8, memory=_PART_MEMORY)
+            for part in apart.trees
+        ]
+        numbers = [group_numbers(part) for part in apart.trees]
+        if apart.texts:
+            texts = [text.encode("utf-8" if utf8 else "latin-1", "surrogateescape") for text in apart.texts]
+            found = TextsEngine(texts, fold=False, whole="", lines=self._lines, utf8=utf8, seconds=self._seconds)
+            engines.append(Grouped(found, len(apart.around)))
+            numbers.append(apart.around)
+        return UnionEngine(engines, self._parsed.groups, numbers)
 
     def engine(self, data: bytes) -> MatchEngine:
         if self.same or not self._parsed.words or data.isascii() or _is_utf8(data):
@@ -276,12 +318,13 @@ class _PosixMatcher(Matcher):
         return _PosixMatcher(self._parsed, lines, self._icase, self._coding is Coding.UTF8, self._seconds)
 
     def over_lines(self) -> Matcher | None:
-        if self._parsed.back_references or _has_newline(self._parsed.tree):
+        # Of a long pattern the engines are there already, and those for blocks would take as long again.
+        if self._parsed.long or self._parsed.back_references or _has_newline(self._parsed.tree):
             return None
         return self.variant(Lines.BLOCK)
 
     def _make_bulk(self, ascii_only: bool) -> MatchEngine | None:
-        if self.literal == b"" or self._parsed.back_references:
+        if self.literal == b"" or self._parsed.back_references or self._parsed.long:
             return None
         coding = Coding.ASCII if ascii_only else self._coding
         node, folds = self._parsed.tree, self._icase and self._coding is Coding.UTF8
@@ -344,6 +387,10 @@ def _widen(node: Node, bodies: dict[int, Node]) -> Node:
     return node
 
 
+_GROUPING = re.compile(r"[(\[{\\#]")
+"""What may keep an alternative of a Perl pattern from being a pattern of its own."""
+
+
 class _PerlMatcher(Matcher):
     __slots__ = ("_icase", "_lines", "_pattern", "_seconds", "_unicode", "_utf8")
 
@@ -357,19 +404,28 @@ class _PerlMatcher(Matcher):
 
     def _make(self, ascii_only: bool) -> MatchEngine:
         prefix = "" if self._lines is Lines.TEXT else "(?m)"
+        if len(self._pattern) > LONG and not _GROUPING.search(self._pattern):
+            # What comes first is to be found first, so the options stay in their order.
+            rows = groups(self._pattern.split("|"))
+            if len(rows) > 1:
+                made = [self._one("|".join(row), prefix, ascii_only, _PART_MEMORY) for row in rows]
+                return UnionEngine(made, first=True)
+        return self._one(self._pattern, prefix, ascii_only)
+
+    def _one(self, pattern: str, prefix: str, ascii_only: bool, memory: int = MEMORY) -> MatchEngine:
         style = Style(self._unicode and self._utf8, self._lines is Lines.BLOCK, icase=self._icase)
         narrow = not self._utf8 or ascii_only
         if narrow:
-            source = perl.for_re2(self._pattern, style)
+            source = perl.for_re2(pattern, style)
             if source is not None:
                 try:
-                    return Re2Engine(prefix + source, self._icase, utf8=False, longest=False)
+                    return Re2Engine(prefix + source, self._icase, utf8=False, longest=False, memory=memory)
                 except PatternError:
                     pass
-            source = prefix + perl.rewrite(self._pattern, style)
+            source = prefix + perl.rewrite(pattern, style)
             if not self._utf8 or source.isascii():
                 return RegexEngine(source, self._icase, False, self._seconds)
-        source = prefix + perl.rewrite(self._pattern, style._replace(text=True))
+        source = prefix + perl.rewrite(pattern, style._replace(text=True))
         return RegexTextEngine(source, self._icase, False, self._seconds)
 
 
@@ -410,7 +466,7 @@ class _ManyMatcher(Matcher):
             parts = parts + [again.compile(group) for group in groups(self._texts)]
         elif self._texts:
             engines.append(again.texts(self._texts))
-        sample = "\xe9".encode() if wide else b""
+        sample = _WIDE if wide else b""
         engines += [part.bulk(sample) for part in parts]
         return engines[0] if len(engines) == 1 else UnionEngine(engines)
 
@@ -476,7 +532,8 @@ def compile(
     seconds: float = SECONDS,
 ) -> Matcher:
     """The matcher of one pattern; PatternError when it is not valid."""
-    return _compile((pattern,), dialect, icase, lines, utf8, seconds, "")
+    make = _compile if len(pattern) <= LONG else _compile_long
+    return make((pattern,), dialect, icase, lines, utf8, seconds, "")
 
 
 def compile_any(
@@ -495,7 +552,8 @@ def compile_any(
         if utf8 and not all(map(_is_utf8, wanted)):
             utf8 = False
         return _compile_many(_Again(wanted, dialect, icase, lines, utf8, seconds, whole))
-    return _compile(wanted, dialect, icase, lines, utf8, seconds, whole)
+    make = _compile if sum(map(len, wanted)) <= LONG else _compile_long
+    return make(wanted, dialect, icase, lines, utf8, seconds, whole)
 
 
 @lru_cache(maxsize=256)
@@ -516,7 +574,8 @@ def _compile(
         utf8 = False
         texts = [pattern.decode("latin-1") for pattern in patterns]
     if dialect in (PERL, RUST):
-        pattern = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
+        alone = len(texts) == 1 or not any(map(_GROUPING.search, texts))
+        pattern = "|".join(texts if alone else [f"(?:{text})" for text in texts])
         if whole:
             perl.rewrite(pattern, Style(unicode=dialect == RUST))
             pattern = f"^(?:{pattern})$" if whole == "line" else f"(?<!\\w)(?:{pattern})(?!\\w)"
@@ -529,6 +588,14 @@ def _compile(
         wrapped = _WHOLE[whole](parsed.tree)
         parsed = replace(parsed, tree=wrapped, words=whole == "word")
     return _PosixMatcher(parsed, lines, icase, utf8, seconds)
+
+
+@lru_cache(maxsize=4)
+def _compile_long(patterns: tuple[bytes, ...], *how: Any) -> Matcher:
+    """The same with its engines; only a few such patterns are kept."""
+    made = _compile.__wrapped__(patterns, *how)
+    made.ready()
+    return made
 
 
 def _whole_line(node: Node) -> Node:

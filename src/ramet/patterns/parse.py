@@ -5,6 +5,7 @@ A `Dialect` says in which of the many small ways the readers differ; the parser 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -109,6 +110,9 @@ class Parsed:
     """Whether `re`, which takes its time for a pattern, is to be spared this one."""
 
 
+_PLAIN_RUN = re.compile(r"[\w ,:;/<>=!%&~'\"#@-]+(?=[\w ,:;/<>=!%&~'\"#@-])", re.ASCII).match
+"""Characters that stand for themselves in every dialect, up to the last one of them."""
+_CHARS = {chr(code): Char(chr(code)) for code in range(128)}
 _MANY = 100
 """Parentheses from which on groups that are nothing but groups are left out."""
 _LONG = 10_000
@@ -210,9 +214,15 @@ class _Parser:
         text, end = self.text, len(self.text)
         # `fresh`: nothing before that a repetition could apply to; `anchored`: a basic `^` here is an anchor.
         fresh = anchored = self.leading = True
+        plain = _PLAIN_RUN if end > _SMALL else None
         while self.pos < end:
             if not len(parts) & 255:
                 checkpoint()
+            if plain is not None and (run := plain(text, self.pos)):
+                # All but the last, which may be repeated.
+                parts += map(_CHARS.__getitem__, run[0])
+                self.pos = run.end()
+                fresh = anchored = self.leading = self.taken = False
             if self.at("|"):
                 break
             if self.at(")") and not self.taken:

@@ -91,6 +91,10 @@ class Facts:
     """Global variables that `typeof` is asked about: whether anything has looked at them yet makes a difference."""
     uses: set[str] = field(default_factory=set)
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
+    patterns: set[str] = field(default_factory=lambda: {"FS", "RS", "FPAT"})
+    """Variables that are taken for regular expressions."""
+    long_patterns: set[str] = field(default_factory=set)
+    """Very long regular expressions of which only the running program knows whether case matters in them."""
     warnings: list[str] = field(default_factory=list)
 
     def is_array(self, name: str, scope: str, program: Program) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import re
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ramet.commands.awk.builtins import set_number
@@ -18,17 +19,20 @@ from ramet.commands.awk.libraries import WARNINGS, check
 from ramet.commands.awk.names import BUILTINS
 from ramet.commands.awk.parser import parse
 from ramet.commands.awk.printing import messages
+from ramet.commands.awk.regex import compiled as compile_pattern
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
 from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.regexes import patiently
+from ramet.core.abandoned import aside
 from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import live
-from ramet.patterns import MatchTimeout
+from ramet.patterns import LONG, MatchTimeout
 
 _ROOM = Room(20_000)
 
@@ -113,7 +117,8 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
                 proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
             await proc.emit(encode(messages(program, name or "")))
             return 0
-        compiled = compiled_program(text, dialect, o.pretty is not None or o.profile is not None)
+        counted = o.pretty is not None or o.profile is not None
+        compiled = await patiently(proc, (text,), partial(compiled_program, text, dialect, counted))
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
         if o.lint == "fatal" and compiled.facts.warnings:
@@ -248,10 +253,22 @@ class _Run:
         else:
             self.space[f"v_{name}"] = stored
 
+    async def expect(self, name: str, text: str) -> None:
+        """A long text that will be used as a regular expression becomes one now, while others run."""
+        if len(text) > LONG and name in self.compiled.facts.patterns:
+            await self.prepare(text, self.runtime.icase)
+
+    async def prepare(self, text: str, icase: bool) -> None:
+        runtime = self.runtime
+        make = partial(compile_pattern, text, icase, runtime.utf8, runtime.seconds)
+        with suppress(AwkError):  # it is told where it is used
+            await aside(self.proc.budget, make)
+
     async def all(self) -> int:
         runtime = self.runtime
         if self.o.separator is not None:
-            runtime.set("FS", unescape(self.o.separator))
+            await self.expect("FS", separator := unescape(self.o.separator))
+            runtime.set("FS", separator)
         for setting in self.o.variables:
             name, _, text = setting.partition("=")
             if not re.fullmatch(r"([A-Za-z_]\w*::)?[A-Za-z_]\w*", name, re.ASCII):
@@ -260,7 +277,13 @@ class _Run:
                 raise AwkError(f"fatal: cannot use gawk builtin `{name}' as variable name")
             if name in self.compiled.program.functions:
                 raise AwkError(f"cmd. line:1: error: function name `{name}' previously defined", 1)
-            self.assign(name, Field(unescape(text if runtime.utf8 else as_bytes(text), runtime.odd)))
+            read = partial(unescape, text if runtime.utf8 else as_bytes(text), runtime.odd)
+            given = Field(await patiently(self.proc, (text,), read))
+            await self.expect(name, given)
+            self.assign(name, given)
+        for source in self.compiled.facts.long_patterns:
+            for icase in (False, True):
+                await self.prepare(source, icase)
         try:
             with _ROOM if self.compiled.program.functions else nullcontext():
                 await self.phases()

@@ -39,6 +39,7 @@ from ramet.commands.awk.tree import (
     Var,
 )
 from ramet.commands.awk.values import TypedRegex, number_text
+from ramet.patterns import LONG
 
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
 _ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "^"))
@@ -393,6 +394,8 @@ class Emitter:
             node = node.items[0]
         if isinstance(node, (Regex, Typed)):
             if "IGNORECASE" in self.facts.uses:
+                if len(node.source) > LONG:
+                    self.facts.long_patterns.add(node.source)
                 return f"R.rx({node.source!r})"
             from ramet.commands.awk.regex import compiled
 
@@ -406,6 +409,8 @@ class Emitter:
                 return self.constant("x_", compiled(node.value, utf8="bytes" not in self.facts.uses))
             except AwkError:
                 pass  # A text is looked at as a pattern only when it is used as one.
+        if isinstance(node, Var):
+            self.facts.patterns.add(node.name)
         return f"R.dynamic({self.value(node)})"
 
     def test(self, pattern: Expr, text: str) -> str:

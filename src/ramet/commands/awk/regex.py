@@ -27,13 +27,13 @@ class Rx:
             self.matcher = patterns.compile(
                 source.encode("utf-8", "surrogateescape"), AWK, icase=icase, utf8=utf8, seconds=seconds
             )
-            tree = parse(source, AWK).tree
+            tree = self.matcher.tree or parse(source, AWK).tree
         except PatternError as error:
             raise AwkError(f"cmd. line:1: error: {error}: /{source}/", 1) from None
         self._utf8 = utf8
         self.nullable = nullable(tree)
         self.plain = None if icase else literal(tree)
-        self.text = _text_pattern(tree, utf8) if not icase else None
+        self.text = _text_pattern(tree, utf8) if not icase and len(source) <= patterns.LONG else None
         """The same for `re` on text, where that is exact for all characters."""
 
     def test(self, text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable
 from datetime import datetime, timedelta
+from functools import partial
 from math import inf
 
 from ramet.commands.clock import EPOCH, NANO, at, zone_of
@@ -73,7 +74,8 @@ class Conditions(Words):
     def p_ilname(self) -> Node:
         return self.p_lname(True)
 
-    def p_regex(self, icase: bool = False) -> Node:
+    async def p_regex(self, icase: bool = False) -> Node:
+        from ramet.commands.regexes import patiently
         from ramet.patterns import POSIX_BASIC, POSIX_EXTENDED, PatternError, compile
 
         pattern = self.argument("-iregex" if icase else "-regex")
@@ -82,7 +84,8 @@ class Conditions(Words):
         if kind in ("emacs", "findutils-default"):
             pattern = _from_emacs(pattern)
         try:
-            matcher = compile(encode(pattern), POSIX_BASIC if basic else POSIX_EXTENDED, icase=icase)
+            dialect = POSIX_BASIC if basic else POSIX_EXTENDED
+            matcher = await patiently(self.proc, (pattern,), partial(compile, encode(pattern), dialect, icase=icase))
         except PatternError as error:
             raise UsageError(f"failed to compile regular expression '{pattern}': {error}") from None
 
@@ -92,8 +95,8 @@ class Conditions(Words):
 
         return Node(test)
 
-    def p_iregex(self) -> Node:
-        return self.p_regex(True)
+    async def p_iregex(self) -> Node:
+        return await self.p_regex(True)
 
     def p_regextype(self) -> Node:
         kind = self.argument("-regextype")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import functools
 import os
@@ -10,14 +9,18 @@ import random
 import re
 import string
 from dataclasses import dataclass, replace
+from functools import partial
 
+from ramet import patterns
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
 from ramet.commands.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
+from ramet.commands.regexes import patiently
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.program import LONG, Flavour, Instruction, Kind, ScriptError, Source
 from ramet.commands.sed.script import parse, place_behind
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -65,8 +68,10 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
     flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env, debug=o.debug)
     try:
-        program = _parsed(tuple(sources), flavour)
-        run = _Run(proc, o, program, quiet, operands, place_behind(sources))
+        texts = [source.text for source in sources]
+        program = await patiently(proc, texts, partial(_parsed, tuple(sources), flavour))
+        heavy = sum(map(len, texts)) > patterns.LONG
+        run = _Run(proc, o, program, quiet, operands, place_behind(sources), heavy)
         return await run.all()
     except ScriptError as error:
         for name in error.written:
@@ -127,7 +132,14 @@ class _Run:
     """One sed over its files."""
 
     def __init__(
-        self, proc: Proc, o: SedOptions, program: list[Instruction], quiet: bool, operands: list[str], behind: str
+        self,
+        proc: Proc,
+        o: SedOptions,
+        program: list[Instruction],
+        quiet: bool,
+        operands: list[str],
+        behind: str,
+        heavy: bool,
     ) -> None:
         self.proc, self.o, self.program, self.quiet, self.behind = proc, o, program, quiet, behind
         if o.in_place is not None and not operands:
@@ -147,6 +159,8 @@ class _Run:
         self.sources: dict[bytes, Reader | None] = {}
         self.files: dict[str, Output] = {}
         self.out = Output(None if self.in_place else proc.stdout, self.delim)
+        self.heavy = heavy
+        """Whether there are patterns that take their time for every line."""
 
     async def all(self) -> int:
         await self.open_outputs()
@@ -314,12 +328,13 @@ class _Run:
     async def by_block(self, change: BlockChange) -> None:
         missing = False
         drops = self.program[0].name != "s"
+        budget, longest = self.proc.budget, 0 if self.heavy else LONG
         size = BLOCK if all(map(_light, self.program)) else 2 * PART
         while await self.next_file():
             assert self.reader is not None
             try:
                 async for block in line_blocks(self.reader, size=size):
-                    changed = change(block) if len(block) < LONG else await asyncio.to_thread(change, block)
+                    changed = change(block) if len(block) < longest else await aside(budget, partial(change, block))
                     if changed or not drops:
                         self.out.parts.append(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
@@ -368,7 +383,7 @@ class _Run:
                 elif need is Need.TURN:
                     await self.breathe()
                 elif need is Need.ASIDE:
-                    await asyncio.to_thread(machine.work)
+                    await aside(self.proc.budget, machine.work)
                 elif need is Need.RUN:
                     await self.run_command(machine)
                 elif need is Need.HEAD:

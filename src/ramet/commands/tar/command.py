@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from ramet.commands.compression import FORMATS
 from ramet.commands.copy_options import CONTROL
 from ramet.commands.declare import Command, UsageError, help_text, parse, quote
+from ramet.commands.regexes import patiently
 from ramet.commands.tar.changing import append_archives, append_members, delete_members
 from ramet.commands.tar.format import BLOCK, RECORD
 from ramet.commands.tar.incremental import RANGES
@@ -54,7 +56,7 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     job = Job(proc, _settled(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
     job.record = _record(o)
     if o.transform:
-        job.rename = transformer(o.transform)
+        job.rename = await patiently(proc, o.transform, partial(transformer, o.transform))
     try:
         job.quoting = _style(o.quoting_style)
         await read_exclusions(job)

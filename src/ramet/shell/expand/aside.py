@@ -1,16 +1,11 @@
-"""Work that would hold up the event loop, done in a thread while this execution waits.
-
-What runs there is plain Python or short calls into C, so the interpreter lock changes hands every few milliseconds.
-It calls `checkpoint` now and then, which ends it when nobody waits for the answer any more.
-"""
+"""What is so long that work on it is done aside (see `core.abandoned`), and that work in parts."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
+from ramet.core import abandoned
 from ramet.core.abandoned import checkpoint, here
 
 __all__ = ["LARGE", "LONG_SOURCE", "WINDOW", "apart", "aside", "checkpoint", "watched", "windows"]
@@ -21,8 +16,6 @@ LONG_SOURCE: Final = 4096
 """Characters of a command from which on it is parsed and compiled aside."""
 LARGE: Final = 1 << 18
 """Characters from which on work on a text is done aside."""
-_LOOK: Final = 0.01
-"""Seconds between two looks at the budget while the work goes on."""
 
 
 def watched(items: Iterable[T]) -> Iterator[T]:
@@ -50,32 +43,5 @@ def windows(text: str) -> Iterator[str]:
 
 
 async def aside(host: Any, work: Callable[[], T]) -> T:
-    """What `work` gives; the limits and the cancellation of the execution hold while it is done."""
-    if host.budget.slice_end == float("inf"):
-        return work()  # someone needs the answer without a pause
-    stop = threading.Event()
-
-    def run() -> T:
-        here.stop = stop
-        try:
-            return work()
-        finally:
-            here.stop = None
-
-    doing = asyncio.get_running_loop().run_in_executor(None, run)
-    try:
-        while not (await asyncio.wait((doing,), timeout=_LOOK))[0]:
-            host.budget.check()
-        return doing.result()
-    finally:
-        doing.add_done_callback(_forget)
-        if not doing.done():
-            stop.set()
-            # What it changes of the session, it changes before the next command begins.
-            await asyncio.wait((doing,), timeout=_LOOK)
-
-
-def _forget(doing: asyncio.Future[Any]) -> None:
-    """The end of abandoned work is of no interest, nor is how it ended."""
-    if not doing.cancelled():
-        doing.exception()
+    """What `work` gives, done while others run."""
+    return await abandoned.aside(host.budget, work)
