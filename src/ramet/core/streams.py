@@ -65,6 +65,10 @@ class Reader:
         self._buffer, self._pos = buffer, pos + len(taken)
         return taken
 
+    def left(self) -> bytes | None:
+        """What is still to be read, where all of it is here and nothing of it lies anywhere else."""
+        return None
+
     async def read_exactly(self, size: int) -> bytes:
         """`size` bytes, fewer only at the end."""
         parts: list[bytes] = []
@@ -214,6 +218,9 @@ class BytesReader(Reader):
 
     async def _fill(self) -> bytes:
         return self._fill_now()
+
+    def left(self) -> bytes:
+        return b"".join((self._buffer[self._pos :], *self._rest))
 
 
 class IteratorReader(Reader):
@@ -384,6 +391,10 @@ class PipeReader(Reader):
                 self._buffer, self._pos = b"", 0
                 return block
         return block
+
+    def left(self) -> bytes | None:
+        channel = self._channel
+        return b"".join((self._buffer[self._pos :], *channel.blocks)) if channel.writer_gone else None
 
     @property
     def ready(self) -> bool:

@@ -97,16 +97,16 @@ class RemoteStream(CountedStream):
         "_offset",
         "_on_dirty",
         "_path",
-        "_resource",
         "_source",
         "how",
+        "resource",
     )
 
     def __init__(
         self, resource: Resource, path: Path, how: Open, on_dirty: Callable[[RemoteStream, bool], None]
     ) -> None:
         super().__init__()
-        self._resource, self._path, self.how, self._on_dirty = resource, path, how, on_dirty
+        self.resource, self._path, self.how, self._on_dirty = resource, path, how, on_dirty
         self._append = bool(how & Open.APPEND)
         self._offset = 0
         self._gathered: list[bytes] = []
@@ -122,7 +122,7 @@ class RemoteStream(CountedStream):
             raise fail(errno.EBADF)
         await self.flush()
         if self._source is None:
-            self._source = self._resource.read(self._path, self._offset)
+            self._source = self.resource.read(self._path, self._offset)
         async for block in self._source:
             if block:
                 self._offset += len(block)
@@ -151,9 +151,9 @@ class RemoteStream(CountedStream):
             return
         data = b"".join(self._gathered)
         if self._append:
-            await self._resource.write(self._path, data, How.APPEND)
+            await self.resource.write(self._path, data, How.APPEND)
         else:
-            await self._resource.write(self._path, data, How.PATCH, at=self._gathered_at)
+            await self.resource.write(self._path, data, How.PATCH, at=self._gathered_at)
         self._gathered.clear()
         self._on_dirty(self, False)
 
@@ -172,11 +172,11 @@ class RemoteStream(CountedStream):
 
     async def stat(self) -> Stat:
         await self.flush()
-        return await self._resource.stat(self._path)
+        return await self.resource.stat(self._path)
 
     async def truncate(self, size: int) -> None:
         await self.flush()
-        await self._resource.setattr(self._path, Attrs(size=size))
+        await self.resource.setattr(self._path, Attrs(size=size))
 
     async def close(self) -> None:
         await super().close()

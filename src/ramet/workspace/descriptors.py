@@ -1,7 +1,8 @@
 """Open descriptors of a session as plain data: what was open, how, and where it stood.
 
 Before its next call they are opened again: files with their offset, and duplicates share it; what led to a standard
-stream leads to that of the next call. The end of a pipe cannot be carried.
+stream leads to that of the next call. Here-documents, and pipes that nobody writes to any more, go with what is left in
+them. Another end of a pipe cannot be carried.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Any, Final
 
 from ramet.core.errors import fail, reason
 from ramet.core.fs import FileSystem, Open
-from ramet.core.paths import parse
+from ramet.core.paths import decode, encode, parse
 from ramet.core.stat import Kind
-from ramet.core.streams import FileStream, Null, OpenDirectory
+from ramet.core.streams import BytesReader, FileStream, Null, OpenDirectory
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Session as ShellState
 from ramet.vfs.fifo import FifoStream
@@ -38,6 +39,8 @@ def dump_descriptors(state: ShellState) -> tuple[list[dict[str, Any]], list[int]
         elif description.path and (how := _how(description)):
             offset = description.stream.tell() if isinstance(description.stream, _FILES) else 0
             saved.append({"fds": numbers, "path": description.path, "how": how, "offset": offset})
+        elif (reader := description.reader) is not None and (left := reader.left()) is not None:
+            saved.append({"fds": numbers, "left": decode(left)})
         else:
             lost.extend(numbers)
     return saved, lost
@@ -54,12 +57,16 @@ def _how(description: Description) -> list[str]:
     return both if isinstance(stream, DeviceStream | Null | OpenDirectory) else []
 
 
+def _is_standard(number: object) -> bool:
+    return type(number) is int and 0 <= number < STANDARD
+
+
 def check_descriptors(data: object) -> list[dict[str, Any]]:
     """Dumped descriptors from untrusted data: a ValueError when they are malformed."""
     if not isinstance(data, list):
         raise ValueError("'descriptors' of a session is not a list")
     for item in data:
-        if isinstance(item, dict) and type(item.get("standard")) is int and 0 <= item["standard"] < STANDARD:
+        if isinstance(item, dict) and (_is_standard(item.get("standard")) or isinstance(item.get("left"), str)):
             item = {"path": "/", "offset": 0, "how": ["READ"], "fds": item.get("fds")}
         if not (
             isinstance(item, dict)
@@ -101,6 +108,8 @@ async def _opened(fs: FileSystem, item: dict[str, Any]) -> Description:
         description = Description(Null(), lent=True)
         description.standard = item["standard"]
         return description
+    if "left" in item:
+        return Description(BytesReader(encode(item["left"])))
     how = Open(0)
     for name in item["how"]:
         how |= Open[name]

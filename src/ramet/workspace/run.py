@@ -84,6 +84,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             else:
                 with _only_for_this_call(session, call):
                     await _with_cancel(_run(call, channels, outcome), call.cancel)
+                await _written(ws, channels, outcome)
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
             outcome.exit_code = 130
@@ -95,6 +96,15 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             result = _result(call, channels, outcome, clock() - started)
             ws.history.add(_record(ws, call, result, outcome, started, clock()))
         return result
+
+
+async def _written(ws: Workspace, channels: Channels, outcome: _Outcome) -> None:
+    """What descriptors that stay open were told to write is in the tree, for a copy of it."""
+    try:
+        await ws._vfs.flush_near()
+    except OSError as error:
+        _tell(channels, f"bash: write error: {reason(error)}\n")
+        outcome.exit_code = outcome.exit_code or 1
 
 
 async def estimate_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:

@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ramet.backends.ram import RAMResource
@@ -28,6 +27,7 @@ from ramet.layers.file_store import FileStore
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
+from ramet.shell.interp.jobs import Pids
 from ramet.shell.interp.shell import Shell
 from ramet.shell.interp.specials import PATH
 from ramet.vfs.dev import DevResource
@@ -108,7 +108,7 @@ class Workspace:
         self.cached_files = _cache(self.settings)
         self._mounts: dict[Path, Mount] = {}
         self._observer = ObserverResource(self.history)
-        self._pids = count(1001)  # of all sessions: `/tmp/name.$$` is nobody else's
+        self._pids = Pids()  # of all sessions: `/tmp/name.$$` is nobody else's
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
         self._mounts.update(given)
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))

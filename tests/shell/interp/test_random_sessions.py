@@ -19,8 +19,23 @@ CHOICES = {
     "FLAG": ["i", "l", "u", "c", "x", "t", "ix", "ux"],
     "TARGET": ["a", "b", "m[k]", "a[1]", "nosuch"],
     "FUNCTION": ["f", "g", "f-g"],
-    "SIGNAL": ["INT", "USR1", "sigterm", "EXIT", "RETURN", "15", "SIGRTMIN+2", "CHLD", "WINCH"],
-    "OPTION": ["allexport", "errtrace", "functrace", "hashall", "nounset", "pipefail", "posix", "noclobber", "noglob"],
+    "SIGNAL": ["INT", "USR1", "sigterm", "EXIT", "RETURN", "15", "SIGRTMIN+2", "CHLD", "WINCH", "ERR", "DEBUG"],
+    "OPTION": [
+        "allexport",
+        "errexit",
+        "errtrace",
+        "functrace",
+        "hashall",
+        "history",
+        "keyword",
+        "noclobber",
+        "noglob",
+        "nounset",
+        "physical",
+        "pipefail",
+        "posix",
+        "xtrace",
+    ],
     "SHOPT": [
         "dotglob",
         "extglob",
@@ -100,6 +115,32 @@ BASH_ARGV0=WORD
 OSTYPE=WORD HOSTTYPE=x BASH_VERSION=1
 [[ abc =~ (b)(c)? ]]
 : WORD last
+exec DIGIT<<< WORD
+exec DIGIT<> oDIGIT; echo ab >&DIGIT
+exec {v}> ov; echo WORD >&$v
+exec {v}>> ov; echo WORD >&$v
+exec {v}>&-
+exec {v}< in; read q <&$v
+(exit DIGIT) & wait $!
+true & wait
+sleep 0.00DIGIT & wait -n; echo $?
+NAME=()
+declare -A NAME=()
+unset 'm[KEY]'
+declare -Ar rm=([KEY]=WORD)
+declare -ar ra=(WORD)
+shopt -s autocd nocasematch globstar failglob cdable_vars
+cd d; pushd /tmp; pushd +1; dirs -c; pushd d/e
+FUNCTION() { local NAME=WORD; trap 'echo in' RETURN; return DIGIT; }; FUNCTION
+echo {1..3} > ov; mapfile -t NAME < ov
+history -c
+HISTSIZE=DIGIT
+exec DIGIT>&1 DIGIT>&2
+complete -F f -A file c2; compopt -o nospace c2
+PROMPT_COMMAND=WORD PS1=WORD TIMEFORMAT=WORD
+OPTIND=1; set -- -x -a; getopts ab:x NAME; getopts ab:x NAME
+exit DIGIT
+false
 """.strip().splitlines()
 SHOWN = r"""echo "$? ${PIPESTATUS[*]} $_"
 echo "$- $0 $# ${@@Q}"; set +u; trap - RETURN
@@ -109,7 +150,9 @@ declare -f; declare -F; alias; trap -p; umask; pwd -P; dirs -v; hash; enable -n;
 for fd in 3 4 5 6 7; do echo "w$fd" >&$fd && echo "open $fd"; read l <&$fd && echo "read $fd $l"; done 2> /dev/null
 for file in {.,..,/tmp}/{o?,in}; do [[ -f $file ]] && { echo "$file"; cat "$file"; }; done
 getopts ab:x o; echo "$? $o $OPTIND $OPTARG"; f a b; g; f-g; nosuch
-bash -c 'declare -F; declare -x'"""
+bash -c 'declare -F; declare -x'
+echo "$! ${v-} ${!ref} ${#FUNCNAME[@]} $HISTCMD $SHLVL"; wait $!; echo $?; type zz q-q e_ f; hash -t zz; shopt -o
+read -u ${v:-9} l; echo "$l"; jobs; caller; echo ~+ ~-"""
 
 
 def statements(seed: int) -> list[str]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 VOLATILE = (
-    "status", "pipe_status", "last_arg", "arguments", "unmourned", "hashed", "random",
+    "status", "pipe_status", "last_arg", "arguments", "unmourned", "background", "ended", "hashed", "random",
     "history", "history_times", "history_place",
 )  # fmt: skip
 

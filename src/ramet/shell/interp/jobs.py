@@ -285,6 +285,21 @@ _DIGITS: Final = 20
 _TURNS: Final = 8
 
 
+class Pids:
+    """Numbers of processes, none of them twice."""
+
+    def __init__(self) -> None:
+        self.last = 1000
+
+    def next(self) -> int:
+        self.last += 1
+        return self.last
+
+    def pass_by(self, number: int) -> None:
+        """Leave out what a session knows as the number of one that has ended."""
+        self.last = max(self.last, number)
+
+
 class Starts:
     """Lets processes start a few at a time, so that a script that forks without end cannot fill a turn of the loop."""
 

@@ -98,6 +98,8 @@ def _rest(sh: Session) -> dict[str, Any]:
         "last_arg": sh.last_arg,
         "arguments": sh.arguments,
         "unmourned": sh.unmourned,
+        "background": sh.background,
+        "ended": [[pid, status] for pid, status in sh.jobs.reaped.items()],
         "getopts": list(sh.store.option_place),
         "disabled": sorted(sh.disabled),
         "hashed": {name: list(place) for name, place in sh.hashed.items()},
@@ -111,7 +113,8 @@ def _rest(sh: Session) -> dict[str, Any]:
 
 
 MOST_HISTORY: Final = 1000
-_PLACE: Final = [1, 0, 0, 0, 0]
+"""Commands that are carried, twice what a shell keeps unless told otherwise: each commit of a session writes them."""
+_PLACE: Final = [1, 0, 0, 0, 0, 0]
 
 
 def _entries(sh: Session) -> list[Entry]:
@@ -123,7 +126,8 @@ def _entries(sh: Session) -> list[Entry]:
 def _place(sh: Session) -> list[int]:
     kept = sh.history
     base = kept.base + max(len(kept.entries) - MOST_HISTORY, 0)
-    return [base, kept.mark, kept.new, kept.in_file, int(kept.loaded)]
+    # What runs now comes back from its record, so it is not in the list before that.
+    return [base, kept.mark, kept.new, kept.in_file, int(kept.loaded), kept.ahead - (kept.provisional > 0)]
 
 
 def _load_history(sh: Session, data: dict[str, Any]) -> None:
@@ -132,13 +136,13 @@ def _load_history(sh: Session, data: dict[str, Any]) -> None:
     if not isinstance(times, list) or not all(at is None or type(at) is int for at in times):
         raise ValueError("'history_times' of a session is not a list of numbers")
     place = data.get("history_place", _PLACE)
-    if not (isinstance(place, list) and len(place) == len(_PLACE) and all(type(item) is int for item in place)):
-        raise ValueError("'history_place' of a session is not five numbers")
+    if not (isinstance(place, list) and len(place) in (5, 6) and all(type(item) is int for item in place)):
+        raise ValueError("'history_place' of a session is not six numbers")
     times = [*times, *[None] * len(texts)]
     sh.history.entries = [Entry(text, at) for text, at in zip(texts, times, strict=False)]
     kept = sh.history
     kept.base, kept.mark, kept.new, kept.in_file = place[:4]
-    kept.loaded = bool(place[4])
+    kept.loaded, kept.ahead = bool(place[4]), max(place[5], 0) if len(place) > 5 else 0
 
 
 def _dumped(value: Value) -> Any:
@@ -250,6 +254,13 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     if data.get("arguments") is not None:
         sh.arguments = _strings(data, "arguments", [])
     sh.unmourned = _number(data, "unmourned", 0)
+    if data.get("background") is not None:
+        sh.background = _number(data, "background", 0)
+    ended = data.get("ended", [])
+    if not isinstance(ended, list) or not all(_is_pair(pair) for pair in ended):
+        raise ValueError("'ended' of a session is not made of pairs of numbers")
+    sh.jobs.reaped.update((pid, status & 255) for pid, status in ended)
+    sh.shell.pids.pass_by(max((sh.background or 0, *sh.jobs.reaped)))
     _load_history(sh, data)
     sh.disabled = set(_strings(data, "disabled", []))
     sh.aliases.update(_texts(data, "aliases"))
@@ -273,6 +284,10 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     began = data.get("began")
     if isinstance(began, int | float):
         sh.seconds_base = began
+
+
+def _is_pair(item: object) -> bool:
+    return isinstance(item, list) and len(item) == 2 and all(type(number) is int for number in item)
 
 
 def _mapping(data: dict[str, Any], key: str) -> dict[str, Any]:

@@ -12,10 +12,9 @@ EXIT trap runs). `session.jobs.settle()` waits for background jobs, `session.job
 from __future__ import annotations
 
 import asyncio
-import itertools
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -36,7 +35,7 @@ from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Run, drive
 from ramet.shell.interp.functions import HOP, hop
-from ramet.shell.interp.jobs import Jobs, Process, Starts
+from ramet.shell.interp.jobs import Jobs, Pids, Process, Starts
 from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.processes import ProcessTable
 from ramet.shell.interp.reading import ALL, LINES, NOTHING, Reading
@@ -90,7 +89,7 @@ class Shell:
         hook: Hook | None = None,
         name: str = "bash",
         services: Mapping[str, object] | None = None,
-        pids: Iterator[int] | None = None,
+        pids: Pids | None = None,
     ) -> None:
         self.fs, self.commands, self.now, self.limits = fs, commands, now, limits
         self.user = user or User()
@@ -103,7 +102,7 @@ class Shell:
         """Descriptors of processes that never began, on their way to be closed."""
         self.forks = 0
         """Shells that run now beside the processes: subshells, stages of pipelines, programs that programs started."""
-        self._pids = pids or itertools.count(1001)
+        self.pids = pids or Pids()
         self.started = now()
         self.turn = 0.0
         """When whoever runs short scripts in a row is to let the event loop run."""
@@ -125,7 +124,7 @@ class Shell:
         return len(self.processes) + self.forks + coming > most
 
     def next_pid(self) -> int:
-        return next(self._pids)
+        return self.pids.next()
 
     def new_jobs(self) -> Jobs:
         return Jobs(self)
