@@ -92,6 +92,8 @@ def test_a_session_goes_on_wherever_it_is_carried(carrier: Carrier, seed: int) -
         ["exec 3> f; echo a >&3", "echo b >&3", "cat f"],
         ["(exit 3) & wait", "echo $!; (exit 4) & wait -n", "echo $? $!; (exit 5) & wait $!; echo $? $!"],
         ["(exit 5) & p=$!; (exit 6) & wait $!", "wait $p; echo $?"],
+        ["false & p=$!; (exit 6) & wait $!", "jobs; jobs", "wait $p; echo $?"],
+        ["false & (exit 6) & wait %2", "wait -n; echo $?; jobs; kill %1; true & jobs -l | grep -c true; wait"],
         ["history -s x y", "echo a", "history"],
         ["echo {a,b}; history -s kept", "history", "echo c", "history"],
     ],

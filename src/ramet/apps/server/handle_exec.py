@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 VOLATILE = (
-    "status", "pipe_status", "last_arg", "arguments", "unmourned", "background", "ended", "hashed", "random",
-    "history", "history_times", "history_place",
+    "status", "pipe_status", "last_arg", "arguments", "unmourned", "background", "ended", "jobs", "hashed",
+    "random", "history", "history_times", "history_place",
 )  # fmt: skip
 
 

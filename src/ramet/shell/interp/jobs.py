@@ -38,10 +38,15 @@ class Process:
         self.pid, self.session, self.started = pid, session, session.shell.now()
         self.killed = 0
         self.task: asyncio.Task[int] = None  # type: ignore[assignment]
+        """None where it had ended before its session came here."""
+
+    @property
+    def over(self) -> bool:
+        return self.task is None or self.task.done()
 
     def signal(self, number: int) -> None:
         """Deliver a signal: to the shell's trap, or the end of the task."""
-        if self.task.done() or number == 0:
+        if self.over or number == 0:
             return
         try:
             send(self.session, number)
@@ -165,6 +170,22 @@ class Jobs:
         self.jobs.append(job)
         return job
 
+    def over(self) -> list[tuple[int, int, str, int, int, bool]]:
+        """Jobs that have ended and are still in the table, as plain data: number, pid, text, status, signal, told."""
+        return [
+            (job.id, job.pid, job.text, job.status, job.process.killed, job.notified)
+            for job in self.jobs
+            if not job.running
+        ]
+
+    def restore(self, sh: Session, number: int, pid: int, text: str, status: int, killed: int, told: bool) -> None:
+        """Put a job into the table that ended elsewhere."""
+        process = Process(pid, sh)
+        process.killed = killed
+        job = Job(number, process, text)
+        job.state, job.status, job.notified = JobState.KILLED if killed else JobState.COMPLETED, status, told
+        self.jobs.append(job)
+
     def finished(self) -> list[Job]:
         """The last jobs that ended, also those that `wait` or `jobs` have already reported."""
         return list(self.ended)
@@ -221,7 +242,7 @@ class Jobs:
 
     async def wait(self, sh: Session, process: Process) -> int:
         """The status of a process once it has ended; 128+n when a trapped signal ends the waiting."""
-        while not process.task.done():
+        while not process.over:
             waiting = asyncio.ensure_future(asyncio.wait({process.task}))
             try:
                 done, _ = await asyncio.wait({waiting}, timeout=0.05 if sh.traps else None)

@@ -100,6 +100,7 @@ def _rest(sh: Session) -> dict[str, Any]:
         "unmourned": sh.unmourned,
         "background": sh.background,
         "ended": [[pid, status] for pid, status in sh.jobs.reaped.items()],
+        "jobs": [list(job) for job in sh.jobs.over()],
         "getopts": list(sh.store.option_place),
         "disabled": sorted(sh.disabled),
         "hashed": {name: list(place) for name, place in sh.hashed.items()},
@@ -260,6 +261,11 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     if not isinstance(ended, list) or not all(_is_pair(pair) for pair in ended):
         raise ValueError("'ended' of a session is not made of pairs of numbers")
     sh.jobs.reaped.update((pid, status & 255) for pid, status in ended)
+    jobs = data.get("jobs", [])
+    if not isinstance(jobs, list) or not all(isinstance(job, list) and list(map(type, job)) == _JOB for job in jobs):
+        raise ValueError("'jobs' of a session are malformed")
+    for job in jobs:
+        sh.jobs.restore(sh, *job)
     sh.shell.pids.pass_by(max((sh.background or 0, *sh.jobs.reaped)))
     _load_history(sh, data)
     sh.disabled = set(_strings(data, "disabled", []))
@@ -284,6 +290,9 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     began = data.get("began")
     if isinstance(began, int | float):
         sh.seconds_base = began
+
+
+_JOB: Final = [int, int, str, int, int, bool]
 
 
 def _is_pair(item: object) -> bool:
