@@ -379,7 +379,10 @@ def _template(texts: tuple[str, ...]) -> Callable[[Any, Sequence[str]], int | No
         for name in arrays:
             if vars.is_assoc(name):
                 return None
-        return function(vars, numbers)
+        try:
+            return function(vars, numbers)
+        except ArithFailure as failure:
+            raise failure.filled(values) from None
 
     return run
 

@@ -11,6 +11,7 @@ loops.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ramet.core.depth import room
@@ -30,6 +31,10 @@ def wrap(value: int) -> int:
     return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
+def _fill(texts: Sequence[str], values: Sequence[str]) -> str:
+    return texts[0] + "".join([value + text for value, text in zip(values, texts[1:], strict=True)])
+
+
 class ArithFailure(Exception):
     """An expression that cannot be evaluated; ``message`` is what bash prints after its prefix."""
 
@@ -41,6 +46,16 @@ class ArithFailure(Exception):
         """Whether it is a subscript that cannot be evaluated, which ends more than the command that has it."""
         self.message = f'{text.lstrip(" 	")}: {reason} (error token is "{token}")'
         super().__init__(self.message)
+
+    def filled(self, values: Sequence[str]) -> ArithFailure:
+        """The failure of an expression with holes, as one of what stood in them."""
+        texts = self.text.split(HOLE)
+        if len(texts) != len(values) + 1:
+            return self
+        left = len(values) - self.token.count(HOLE)
+        fresh = ArithFailure(_fill(texts, values), self.reason, _fill(self.token.split(HOLE), values[left:]))
+        fresh.subscript = self.subscript
+        return fresh
 
     def after(self, *done: Node) -> ArithFailure:
         """This failure, seen only after all that was read before it."""

@@ -44,7 +44,6 @@ from ramet.shell.syntax.nodes import (
     Param,
     Part,
     ProcessSub,
-    Word,
 )
 
 ACTIVE, QUOTED, SPLIT = range(3)
@@ -365,7 +364,7 @@ def _emit_choice(node: Param, mode: int) -> Emit:
     else:
         key, argument = None, const("")
         word = in_sequence(
-            [_emit(inner, QUOTED if quoted else SPLIT) for inner in _tilde_parts(choice.word, quoted)]
+            ([_emit(inner, QUOTED) for inner in choice.word.parts] if quoted else _emit_operand(choice.word.parts))
             or [Emit(False, (lambda host, fields: fields.quoted("")) if quoted else (lambda host, fields: None))]
         )
     get = choice.get
@@ -413,16 +412,15 @@ def _emit_choice(node: Param, mode: int) -> Emit:
     return Emit(False, run)
 
 
-def _tilde_parts(word: Word, quoted: bool) -> tuple[Part, ...]:
-    """The parts of an operator's word; a tilde at its start becomes a parameter that stands for it."""
-    parts = word.parts
-    if quoted or not parts or type(parts[0]) is not Literal or not parts[0].text.startswith("~"):
-        return parts
-    match = TILDE_WORD.match(parts[0].text)
-    if match is None or match[1] or (match.end() == len(parts[0].text) and len(parts) > 1):
-        return parts
-    rest = parts[0].text[match.end() :]
-    return (Param("HOME"), *((Literal(rest),) if rest else ()), *parts[1:])
+def _emit_operand(parts: tuple[Part, ...]) -> list[Emit]:
+    """The word of an operator: what a tilde at its start stands for is not split."""
+    tilde = TILDE_WORD.match(parts[0].text) if parts and type(parts[0]) is Literal else None
+    if tilde is None or (tilde.end() == len(tilde.string) and len(parts) > 1) or any(map(str.isspace, tilde[1])):
+        return [_emit(part, SPLIT) for part in parts]
+    rest = tilde.string[tilde.end() :]
+    others = (*((Literal(rest),) if rest else ()), *parts[1:])
+    (home,) = with_tildes((Literal(tilde[0]),), False, None, False)
+    return [_emit_text(home, _put_home), *[_emit(part, SPLIT) for part in others]]
 
 
 def emit_word(parts: tuple[Part, ...]) -> list[Emit]:

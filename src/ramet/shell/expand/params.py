@@ -97,7 +97,7 @@ def _direct(node: Param) -> Base:
     name = node.name
     if node.form == "length" and node.subscript in ("@", "*"):
         return _counted(name)
-    if node.op == ":" and node.subscript in ("@", "*"):
+    if node.op == ":" and node.subscript in ("@", "*") and node.form == "value":
         return _sliced(name, Star if node.subscript == "*" else list)
     if node.subscript == "@":
         return lambda host, key: host.store.elements(name)
@@ -196,7 +196,7 @@ def _indirect(node: Param) -> Base:
                 return str(target) if deeper is None else f"{target}[{deeper}]"
         found = direct(host, key)
         if isinstance(found, list) and found:
-            return parameter(host, one_text(host, found))
+            return parameter(host, joined(host, " " if node.name == "@" else (host.store.get("IFS") or " ")[0], found))
         if not isinstance(found, str):
             declared = host.vars.get(node.name)
             known = isinstance(declared, Indexed | Assoc) or (declared is None and node.name in host.vars)
@@ -446,7 +446,9 @@ def _at(node: Param) -> Apply:
                 shown = [transform.simple_transform("@Q", value) for value in host.params]
                 if node.name == "*":
                     return "set -- " + star_join(host, shown) if shown else None
-                return ["set", "--", *shown] if shown else []
+                if not shown:
+                    return []
+                return ["set", "--", *shown] if _spaces(host) else [f"set -- {shown[0]}", *shown[1:]]
             name, deeper = host.store.follow(target_of(host, node))
             if deeper is not None and node.subscript is None:
                 return None
@@ -462,7 +464,7 @@ def _at(node: Param) -> Apply:
             declared = transform.declaration(host.store, name)
             if declared is None or not whole or kind is Star:
                 return declared
-            return declared.split(" ", 2) if array is not None else [declared]
+            return declared.split(" ", 2) if array is not None and _spaces(host) else [declared]
         array = host.store.array(name_of(host)) if whole and op in ("@K", "@k") else None
         if isinstance(array, Indexed | Assoc):
             if op == "@K":
@@ -473,6 +475,11 @@ def _at(node: Param) -> Apply:
         return each(found, lambda value: transform.simple_transform(op, value))
 
     return apply
+
+
+def _spaces(host: Any) -> bool:
+    """Whether a space separates fields, even where nothing does."""
+    return " " in (host.store.get("IFS") or " ")
 
 
 def _length(node: Param) -> Apply:

@@ -58,6 +58,7 @@ from ramet.shell.syntax.nodes import (
     SingleQuoted,
     Word,
 )
+from ramet.shell.syntax.printer import word_text
 
 CHOOSING: Final = frozenset(("-", ":-", "=", ":=", "?", ":?", "+", ":+"))
 
@@ -372,6 +373,13 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
             raise Discard(empty)
 
         return False, missing
+    if node.name in ("?", "-") and node.op[:1] in ("^", ",", "~"):
+        refused = f"{word_text(Word((node,)))}: bad substitution"
+
+        def refuse(host: Any) -> Found:
+            raise Discard(refused)
+
+        return False, refuse
     choosing = node.op in CHOOSING
     base, apply = base_of(node), None if choosing else apply_of(node)
     args = [] if choosing or node.form == "names" else _arguments(node, quoted)

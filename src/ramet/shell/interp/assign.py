@@ -105,7 +105,11 @@ class Assign(NamedTuple):
     @property
     def literal(self) -> str | None:
         """An array as text: what stands in the environment of a command it is put before."""
-        return assignment_text(self.node).partition("=")[2] if isinstance(self.node.value, ArrayLiteral) else None
+        return (
+            assignment_text(self.node, bash=True).partition("=")[2]
+            if isinstance(self.node.value, ArrayLiteral)
+            else None
+        )
 
 
 def compile_before_command(node: Assignment) -> Assign:
@@ -509,7 +513,7 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     store = sh.store
     array = old.copy(store.token) if append else Assoc({}, store.token, old.buckets)
     array.blank = False
-    loose = items and items[0].key is None
+    loose = items and items[0].key is None and not items[0].written.startswith("[")
     pending: Item | None = None
     for item in watched(items):
         if item.key == "" and not loose:

@@ -89,11 +89,14 @@ def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status:
     row: list[str] = []
     size = 0
     rest = iter(lines)
+    sh.held = row
     for line in rest:
         row.append(line)
         size += len(line)
         if size > LARGE:
+            sh.held = []
             return drive(_write_many(sh, chain(row, rest), who, status))
+    sh.held = []
     text = row[0] if len(row) == 1 else "".join(row)
     written = sh.out(encode(text), who)
     return status or written

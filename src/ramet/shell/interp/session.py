@@ -120,6 +120,7 @@ class Session:
         "globbing",
         "group",
         "hashed",
+        "held",
         "history",
         "ignore",
         "in_trap",
@@ -255,6 +256,8 @@ class Session:
         self.in_trap = self.unmourned = 0
         self.joining = self.parted = False
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
+        self.held: list[str] = []
+        """What a builtin has to say on stdout so far: it comes before what it complains of next."""
         self.told: object = None
         """The command for which the shell around this one has run the DEBUG trap."""
         self.staged: object = None
@@ -343,6 +346,7 @@ class Session:
         twin.globbing = False
         twin.pending = []
         twin.debug_status = 0
+        twin.held = []
         twin.told, twin.staged, twin.joining, twin.parted = None, None, self.joining, False
         twin.debugging = twin.late_trap = twin.mourning = False
         twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
@@ -607,6 +611,10 @@ class Session:
         return status
 
     def err(self, text: str) -> None:
+        if self.held:
+            said = "".join(self.held)
+            self.held.clear()
+            self.out(encode(said))
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
             try:

@@ -130,6 +130,10 @@ def _single(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+_CHOOSING = ("-", "=", "?", "+")
+"""How operators end whose operand is as quoted as what it stands in."""
+
+
 class _Printer:
     def __init__(self, bash: bool, step: int = _STEP, substituted: bool = False) -> None:
         self.bash = bash
@@ -142,6 +146,7 @@ class _Printer:
         self.document = False  # a here-document was the last thing printed
         self.lead = False  # indentation is due before the next command
         self.ended = False  # the last thing printed was the `&` of a background command
+        self.quoted = False  # within double quotes, where quotes of an operand are none
 
     # ------------------------------------------------------------------- basics
 
@@ -502,12 +507,15 @@ class _Printer:
         if isinstance(part, SingleQuoted):
             return f"'{part.text}'"
         if isinstance(part, DoubleQuoted):
-            return f'{"$" if part.locale and not self.bash else ""}"{self.parts(part.parts)}"'
+            outer, self.quoted = self.quoted, True
+            text = self.parts(part.parts)
+            self.quoted = outer
+            return f'{"$" if part.locale and not self.bash else ""}"{text}"'
         if isinstance(part, Param):
             return self._param(part)
         if isinstance(part, AnsiQuoted):
             if self.bash:
-                return _single(part.value)
+                return part.value if self.quoted else _single(part.value)
             return "$'" + "".join(_ANSI.get(c, c) for c in part.value) + "'"
         if isinstance(part, ArithSub):
             return f"$[{self.word(part.body)}]" if part.bracket else f"$(({self.word(part.body)}))"
@@ -532,7 +540,10 @@ class _Printer:
         head = {"length": "#", "indirect": "!", "keys": "!", "names": "!"}.get(param.form, "")
         subscript = param.subscript
         key = "" if subscript is None else f"[{subscript if isinstance(subscript, str) else self.word(subscript)}]"
-        op, args = param.op, [self.word(one) for one in param.args]
+        op, outer = param.op, self.quoted
+        self.quoted = outer and op[-1:] in _CHOOSING
+        args = [self.word(one) for one in param.args]
+        self.quoted = outer
         if op in ("/", "//", "/#", "/%"):
             tail = op + "/".join(args)
         elif op == ":":

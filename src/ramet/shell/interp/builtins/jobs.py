@@ -351,7 +351,7 @@ def _names(sh: Session, words: list[str]) -> Result:
         return sh.out(encode(" ".join(name for name in signals.NAMES[1:] if name) + "\n"), "kill")
     if not words:
         return sh.out(encode(signal_list()), "kill")
-    out: list[str] = []
+    out = sh.held = list[str]()
 
     def name(word: str) -> int:
         number = signals.number_of(word)

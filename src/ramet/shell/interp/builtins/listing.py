@@ -111,6 +111,7 @@ async def write_variables(
     status = 0
     for start in range(0, len(names), MANY):
         lines: list[str] = []
+        sh.held = lines
         for name in map(str, names[start : start + MANY]):
             show = partial(line_of, sh, name)
             large = is_large(sh, name)
@@ -119,10 +120,12 @@ async def write_variables(
                 status = status if missing is None else missing(name)
             elif not large:
                 lines.append(line + "\n")
-            elif await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
-                return 1
             else:
-                lines = []
+                sh.held = []
+                if await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
+                    return 1
+                sh.held = lines = []
+        sh.held = []
         written = sh.out(encode("".join(lines)), command) if lines else 0
         if written if isinstance(written, int) else await written:
             return 1

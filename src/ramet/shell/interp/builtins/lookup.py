@@ -216,19 +216,21 @@ async def _standard(sh: Session, words: list[str]) -> int:
 
 
 async def _command_verbose(sh: Session, names: list[str]) -> int:
-    lines: list[str] = []
-    missing = False
+    lines = sh.held = list[str]()
+    told = missing = False
     for name in names:
         await sh.budget.breathe()
         found = await _describe(sh, name, "")
         if not found:
             missing = True
             sh.complain(f"command: {name}: not found")
-        lines += found
-    written = sh.out(encode("".join(f"{line}\n" for line in lines)), "command")
+        told = told or bool(found)
+        lines += [f"{line}\n" for line in found]
+    sh.held = []
+    written = sh.out(encode("".join(lines)), "command")
     if not isinstance(written, int):
         written = await written
-    return 1 if missing and not lines else written
+    return 1 if missing and not told else written
 
 
 async def _command_v(sh: Session, names: list[str], standard: bool = False) -> int:
@@ -383,7 +385,7 @@ def alias(sh: Session, argv: list[str]) -> Result:
     if options is None:
         return 2
     words = options[1]
-    lines: list[Iterator[str]] = []
+    lines: list[str] = []
 
     def define(word: str) -> Result:
         at = word.find("=")
@@ -395,16 +397,14 @@ def alias(sh: Session, argv: list[str]) -> Result:
                 return sh.error(f"alias: `{name}': invalid alias name")
             sh.aliases[name] = word[at + 1 :]
         elif name in sh.aliases:
-            lines.append(_alias_line(sh, name, bool(options[0])))
+            lines.extend(_alias_line(sh, name, bool(options[0])))
         else:
             return sh.error(f"alias: {word}: not found")
         return 0
 
     def rest() -> Result:
-        return then(
-            each(sh, words, define),
-            lambda status: write_lines(sh, chain.from_iterable(lines), len(lines), "alias", status),
-        )
+        sh.held = lines
+        return then(each(sh, words, define), lambda status: write_lines(sh, lines, len(lines), "alias", status))
 
     if words and not options[0]:
         return rest()

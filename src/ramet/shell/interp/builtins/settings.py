@@ -121,30 +121,22 @@ def shopt(sh: Session, argv: list[str]) -> Result:
                 sh.err("shopt: usage: shopt [-pqsu] [-o] [optname ...]\n")
                 return 2
         i += 1
-    names: list[str] = []
-    known = OPTIONS if options else SHOPTS
+    names = argv[i:]
+    if on is None or not names:
+        return _listed(sh, names, on, options, quiet, reusable)
+    # With -o what there is none of was said, and is no failure.
+    switched = _switched(sh, names, on, options)
+    return then(switched, lambda status: 0 if options else status)
 
-    def sort_out(name: str) -> int:
-        if name in known:
-            names.append(name)
-            return 0
-        return sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
 
-    def rest(status: int) -> Result:
-        if on is not None and options:
-            # What there is none of was said, and is no failure.
-            return _switched(sh, names, on, True) if names or status else _listed(sh, names, on, True, quiet, reusable)
-        if on is not None and names:
-            return then(_switched(sh, names, on, False), lambda _: status)
-        if status and not names:
-            return status
-        return then(_listed(sh, names, on, options, quiet, reusable), lambda found: status or found)
-
-    return then(each(sh, argv[i:], sort_out), rest)
+def _unknown(sh: Session, name: str, options: bool) -> int:
+    return sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
 
 
 def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
-    def switch(name: str) -> None:
+    def switch(name: str) -> int:
+        if name not in (OPTIONS if options else SHOPTS):
+            return _unknown(sh, name, options)
         if options:
             sh.set_option(name, on)
         elif name in COMPATIBLE:
@@ -158,28 +150,33 @@ def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
                 if on and sh.arguments is None:
                     sh.arguments = sh.params
                 sh.rewatch()
+        return 0
 
     return each(sh, names, switch)
 
 
 def _listed(sh: Session, names: list[str], on: bool | None, options: bool, quiet: bool, reusable: bool) -> Result:
     """Options and whether they are on; a failure when one that was asked for is off."""
-    enabled = sh.options if options else sh.shopts
+    enabled, known = (sh.options, OPTIONS) if options else (sh.shopts, SHOPTS)
     status = 0
 
     def line(name: str) -> str:
+        nonlocal status
+        if name not in known:
+            status = _unknown(sh, name, options)
+            return ""
+        if name not in enabled and names:
+            status = 1
+        if quiet:
+            return ""
         if not reusable:
             return f"{name:<15}\t{'on' if name in enabled else 'off'}\n"
         if options:
             return f"set {'-' if name in enabled else '+'}o {name}\n"
         return f"shopt -{'s' if name in enabled else 'u'} {name}\n"
 
-    if names and not enabled.issuperset(names):
-        status = 1
-    if quiet:
-        return status
-    listed = names or [name for name in (OPTIONS if options else SHOPTS) if on is None or (name in enabled) is on]
-    return write_lines(sh, map(line, listed), len(listed), "shopt", status)
+    listed = names or [name for name in known if on is None or (name in enabled) is on]
+    return then(write_lines(sh, map(line, listed), len(listed), "shopt"), lambda written: status or written)
 
 
 TABLE: Final[dict[str, Builtin]] = {"set": set_, "shopt": shopt}
