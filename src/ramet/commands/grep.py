@@ -246,12 +246,16 @@ async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[byt
                 data = await slurp(proc, str(stored))
             except OSError as error:
                 raise UsageError(f"{stored}: {reason(error)}", 2, hint=False) from None
-            lines = data.split(b"\n")
-            if not lines[-1]:
-                lines.pop()
-            for number, pattern in enumerate(lines, 1):
-                wanted.setdefault(pattern, f"{stored}:{number}: ")
+            await patiently(proc, (data,), partial(_add_lines, wanted, data, str(stored)))
     return wanted
+
+
+def _add_lines(wanted: dict[bytes, str], data: bytes, name: str) -> None:
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    for number, pattern in enumerate(lines, 1):
+        wanted.setdefault(pattern, f"{name}:{number}: ")
 
 
 def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:

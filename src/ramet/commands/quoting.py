@@ -38,7 +38,7 @@ _QUOTED = re.compile(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'
 
 def quote(text: str) -> str:
     """A word in GNU's quotes, shell-escaped where it has characters that would mislead."""
-    if not any(c == "'" or c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in text):
+    if _MISLEADING.search(text) is None:
         return f"'{text}'"
     if "'" in text and not any(c < " " or c in '\x7f"$`\\!' or "\ud800" <= c <= "\udfff" for c in text):
         return f'"{text}"'
@@ -56,6 +56,7 @@ def quote(text: str) -> str:
     return "".join(out) + "'"
 
 
+_MISLEADING = re.compile("['\x00-\x1f\x7f\ud800-\udfff]")
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
 
 

@@ -85,6 +85,11 @@ class Matcher:
         """The tree of a pattern over characters, where it has one."""
         return None
 
+    @property
+    def long(self) -> bool:
+        """Whether another engine for it takes its time."""
+        return False
+
     def ready(self) -> None:
         """Make the engines now, which takes its time for a long pattern."""
         for sample in (b"",) if self.same else (b"", _WIDE):
@@ -253,6 +258,10 @@ class _PosixMatcher(Matcher):
     @property
     def tree(self) -> Node | None:
         return self._parsed.tree if self._coding is Coding.UTF8 else None
+
+    @property
+    def long(self) -> bool:
+        return self._parsed.long
 
     def _make(self, ascii_only: bool) -> MatchEngine:
         if self.literal is not None:

@@ -82,7 +82,7 @@ class Conditions(Words):
         kind = self.settings.regex_type
         basic = kind in ("posix-basic", "ed", "grep", "sed", "posix-minimal-basic")
         if kind in ("emacs", "findutils-default"):
-            pattern = _from_emacs(pattern)
+            pattern = await patiently(self.proc, (pattern,), partial(_from_emacs, pattern))
         try:
             dialect = POSIX_BASIC if basic else POSIX_EXTENDED
             matcher = await patiently(self.proc, (pattern,), partial(compile, encode(pattern), dialect, icase=icase))

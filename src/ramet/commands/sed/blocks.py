@@ -114,6 +114,8 @@ def _quick(substitution: Substitution, matcher: Matcher, check: Check) -> BlockC
     constant = substitute.constant_of(substitution.pieces)
     if constant is not None and matcher.literal and b"\n" not in matcher.literal:
         return _literal(matcher.literal, constant, substitution.every)
+    if matcher.long:
+        return None
     edge = _edge(substitution, matcher)
     if edge is not None:
         return edge

@@ -30,6 +30,7 @@ from ramet.core.streams import BLOCK, Capture, Reader, line_blocks, live
 from ramet.patterns import MatchTimeout
 
 _MOST_LINKS = 40
+_A_LINE = 64
 
 
 def _length(text: str) -> int:
@@ -446,7 +447,7 @@ class _Run:
         while True:
             try:
                 # Few enough bytes that a cycle for each of their lines takes a moment, however short these are.
-                block = await self.reader.read(PART // 2)
+                block = await self.reader.read(_A_LINE if self.heavy else PART // 2)
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise

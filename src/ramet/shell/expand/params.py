@@ -14,10 +14,10 @@ from ramet.shell.expand.aside import apart, watched
 from ramet.shell.expand.bounds import joined, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
-from ramet.shell.expand.growing import Span
+from ramet.shell.expand.growing import Parts, Span, put_together
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
+from ramet.shell.expand.values import Assoc, Indexed, NameRef, is_heavy, to_evaluate
 from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 
@@ -57,12 +57,20 @@ async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, lis
     """What a join makes of very many values, by parts between which others run."""
     kind = type(found)
     parts: list[str] = []
-    if len(found) <= _VALUES:
-        return join(host, found)
     for start in range(0, len(found), _VALUES):
-        parts.append(join(host, kind(found[start : start + _VALUES])))
+        row = found[start : start + _VALUES]
+        if is_heavy(row):
+            parts += row
+        else:
+            parts.append(join(host, kind(row)))
         await host.budget.breathe()
-    return join(host, kind(parts))
+    if not is_heavy(parts):
+        return join(host, kind(parts))
+    separator = join(host, kind(("", "")))
+    within(host, sum(map(len, parts)) + len(separator) * len(parts))
+    between = Parts([separator] * (2 * len(parts) - 1))
+    between[::2] = parts
+    return await put_together(host, between)
 
 
 def unbound(host: Any, label: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from ramet.core.limits import NOTABLE
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.values import HUGE
 
 
 class Text(NamedTuple):
@@ -87,10 +88,6 @@ def concat(pieces: list[Text]) -> Text:
 
 _MANY: Final = 2048
 """Parts of a text from which on others get their turns while it is put together."""
-
-
-HUGE: Final = 1 << 22
-"""Above this size a text is put together while others run."""
 
 
 def _large_of(pieces: list[Text]) -> Callable[[Any], Coroutine[Any, Any, str] | None] | None:

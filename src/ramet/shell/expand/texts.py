@@ -39,12 +39,11 @@ from ramet.shell.expand.params import (
     unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.pieces import HUGE
 from ramet.shell.expand.pieces import Text as Text
 from ramet.shell.expand.pieces import concat as concat
 from ramet.shell.expand.pieces import const as const
 from ramet.shell.expand.pieces import patient as patient
-from ramet.shell.expand.values import Subscript, is_slow, key_names
+from ramet.shell.expand.values import HUGE, Subscript, is_heavy, is_slow, key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -640,7 +639,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 
         async def waiting(host: Any) -> str:
             found = await get(host)
-            if isinstance(found, list) and len(found) > WINDOW and join in BY_PARTS:
+            if isinstance(found, list) and join in BY_PARTS and (len(found) > WINDOW or is_heavy(found)):
                 return _quoted(await joined_patiently(host, found, join), escaped)
             return _quoted(join(host, found), escaped)
 
@@ -690,9 +689,9 @@ def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[A
 def _has_many(host: Any, node: Param) -> bool:
     """Whether there are so many values that others get their turns while they become one text."""
     if node.subscript is None:
-        return len(host.params) > WINDOW
+        return len(host.params) > WINDOW or is_heavy(host.params)
     array = host.store.array(host.store.follow(node.name)[0])
-    return array is not None and (len(array) > WINDOW or is_slow(array))
+    return array is not None and (len(array) > WINDOW or is_slow(array) or is_heavy(array.stored()))
 
 
 async def _joined_aside(host: Any, get: Callable[[], Found], join: Callable[[Any, Any], str]) -> str:
@@ -746,4 +745,17 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
             return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
         return settle(host, argument.run(host), None if key is None else key.run(host))
 
-    return Text(False, run)
+    listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
+    if not listed or node.op[-1] == "+":
+        return Text(False, run)
+
+    def large(host: Any) -> Coroutine[Any, Any, str] | None:
+        return patiently(host) if _has_many(host, node) else None
+
+    async def patiently(host: Any) -> str:
+        found = await aside(host, partial(get, host))
+        if choice.takes_word(found, assign) or not isinstance(found, list):
+            return run(host)
+        return _quoted(await joined_patiently(host, found, join), escaped)
+
+    return Text(False, run, None, large)

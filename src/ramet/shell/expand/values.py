@@ -138,6 +138,10 @@ class Indexed:
         whole = self.whole
         return whole.copy() if whole is not None else self.between(0, self.top)
 
+    def stored(self) -> list[str | None]:
+        """The elements in about their order, some of them perhaps not there; not to be changed."""
+        return self._row if not self._far else [*self._row, *self._far.values()]
+
     def between(self, start: int, stop: int) -> list[str]:
         """The elements that are there from one index up to another."""
         self._order()
@@ -222,12 +226,27 @@ class Assoc:
             found += map(self.items.__getitem__, keys[start : start + WINDOW])
         return found
 
+    def stored(self) -> list[str]:
+        """The elements in any order."""
+        return list(self.items.values())
+
     def pairs(self) -> Iterator[tuple[str, str]]:
         items = self.items
         return ((key, items[key]) for key in self.keys())
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+def is_heavy(values: Sequence[str | None]) -> bool:
+    """Whether some values make so long a text that it is put together while others run, by a look at some of them."""
+    step = len(values) // _LOOKED_AT + 1
+    return step * sum(map(len, filter(None, values[::step] if step > 1 else values))) > HUGE
+
+
+_LOOKED_AT: Final = 64
+HUGE: Final = 1 << 22
+"""Above this size a text is put together while others run."""
 
 
 def is_slow(array: object) -> bool:

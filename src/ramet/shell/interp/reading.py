@@ -12,7 +12,7 @@ from typing import Final
 
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.growing import Parts, put_together
-from ramet.shell.expand.pieces import HUGE
+from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.recording import Recorder
 from ramet.shell.interp.script_input import ScriptInput
 from ramet.shell.interp.session import Session
