@@ -12,7 +12,7 @@ from ramet.commands.inputs import PART
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Null, Reader, line_blocks, lines
+from ramet.core.streams import Null, Reader
 
 LIMIT = 128 * 1024
 
@@ -97,8 +97,8 @@ class _Stop(Exception):
         self.status = status
 
 
-class _Unmatched(_Stop):
-    """A quote that nothing ends: what came before it still runs."""
+class _Broken(_Stop):
+    """A quote that nothing ends, or a word that is too long: what came before it still runs."""
 
 
 _ARGUMENT_SPACE = (1 << 21) - 2048
@@ -164,7 +164,7 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
     limit = max_chars or LIMIT
     try:
         if replace is not None:
-            async for items, _ in _items(proc, reader, delimiter, o.eof, whole_lines=True):
+            async for items, _ in _items(proc, reader, delimiter, o.eof, limit, whole_lines=True):
                 for item in items:
                     words = [part.replace(replace, item) for part in command]
                     if sum(len(encode(w)) + 1 for w in words) > limit:
@@ -198,13 +198,13 @@ async def _gather(
     base = sum(len(encode(w)) + 1 for w in command)
     words: list[str] = []
     size, line_count, any_run = base, 0, False
-    given = _items(proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None)
+    given = _items(proc, reader, delimiter, o.eof, limit, whole_lines=False, lines_matter=max_lines is not None)
     while True:
         try:
             items, line_end = await anext(given)
         except StopAsyncIteration:
             break
-        except _Unmatched:
+        except _Broken:
             if words:
                 await runner.start([*command, *words])
             raise
@@ -217,8 +217,9 @@ async def _gather(
         for place, item in enumerate(items, 1):
             cost = (len(item) if item.isascii() else len(encode(item))) + 1
             if base + cost > limit:
-                proc.complain("argument line too long")
-                raise _Stop(1)
+                if words:
+                    await runner.start([*command, *words])
+                raise _too_long(proc)
             if words and size + cost > limit:
                 if o.exit and (max_args is not None or max_lines is not None):
                     proc.complain("argument list too long")
@@ -240,13 +241,14 @@ async def _items(
     reader: Reader,
     delimiter: bytes | None,
     eof: str | None,
+    limit: int,
     *,
     whole_lines: bool,
     lines_matter: bool = False,
 ) -> AsyncIterator[tuple[list[str], bool]]:
     """The items of the input, some at a time; and whether the last of them ends its line."""
     if delimiter is not None:
-        async for block in line_blocks(reader, delimiter, PART):
+        async for block in _bounded_blocks(proc, reader, delimiter, limit, None):
             items = [decode(raw) for raw in block.split(delimiter)]
             if block.endswith(delimiter):
                 items.pop()
@@ -258,11 +260,11 @@ async def _items(
             await proc.budget.breathe()
         return
     if not whole_lines and not lines_matter and eof is None:
-        async for items in _plain_items(reader):
+        async for items in _plain_items(proc, reader, limit):
             yield items, False
             await proc.budget.breathe()
     carried, warned = "", False
-    async for raw in lines(reader):
+    async for raw in _bounded_lines(proc, reader, limit, _QUOTING if whole_lines else _SEPARATING):
         text = carried + decode(raw)
         carried = ""
         body = text[:-1] if text.endswith("\n") else text
@@ -283,7 +285,7 @@ async def _items(
             proc.complain(
                 f"unmatched {kind} quote; by default quotes are special to xargs unless you use the -0 option"
             )
-            raise _Unmatched(1)
+            raise _Broken(1)
         if continued and text.endswith("\n"):
             carried = text
             continue
@@ -299,14 +301,55 @@ async def _items(
         yield _split(carried, whole_lines)[0], True
 
 
-async def _plain_items(reader: Reader) -> AsyncIterator[list[str]]:
+async def _bounded_lines(proc: Proc, reader: Reader, limit: int, special: re.Pattern[bytes]) -> AsyncIterator[bytes]:
+    async for block in _bounded_blocks(proc, reader, b"\n", limit, special):
+        pieces = block.split(b"\n")
+        last = pieces.pop()
+        for piece in pieces:
+            yield piece + b"\n"
+        if last:
+            yield last
+
+
+async def _bounded_blocks(
+    proc: Proc, reader: Reader, delim: bytes, limit: int, special: re.Pattern[bytes] | None
+) -> AsyncIterator[bytes]:
+    """Blocks of whole lines. One that can only be a single word, as nothing special is in it, may be too long."""
+    rest: list[bytes] = []
+    held, open_ended = 0, False
+    while block := await reader.read(PART):
+        cut = block.rfind(delim) + 1
+        if cut:
+            yield b"".join([*rest, block[:cut]])
+            rest, held, open_ended = [], 0, False
+            block = block[cut:]
+        if block:
+            rest.append(block)
+            held += len(block)
+            reader.hold(held)
+            open_ended = open_ended or (special is not None and special.search(block) is not None)
+            if held > limit and not open_ended:
+                raise _too_long(proc)
+        await proc.budget.breathe()
+    if rest:
+        yield b"".join(rest)
+
+
+def _too_long(proc: Proc) -> _Broken:
+    proc.complain("argument line too long")
+    return _Broken(1)
+
+
+async def _plain_items(proc: Proc, reader: Reader, limit: int) -> AsyncIterator[list[str]]:
     """The words of the input, many at a time, up to where something special comes; that and the rest stay unread."""
     rest = b""
     while block := await reader.read(PART):
         data = rest + block
-        if len(rest) > LIMIT or not data.isascii() or _SPECIAL_BYTES.search(data) is not None:
+        if not data.isascii() or _SPECIAL_BYTES.search(data) is not None:
             reader.unread(data)
             return
+        if len(rest) > limit:
+            raise _too_long(proc)
         cut = max(data.rfind(b"\n"), data.rfind(b" "), data.rfind(b"\t")) + 1
         if cut:
             yield data[:cut].decode("ascii").split()
@@ -323,6 +366,10 @@ _WORD = re.compile(
 _SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
 _SPECIAL_BYTES = re.compile(rb"""['"\\\r\v\f\x1c-\x1f\0]""")
 """What keeps words from being what stands between blanks."""
+_QUOTING = re.compile(rb"""\A[ \t\r\v\f]|['"\\\0]""")
+"""What may keep a line from being all of an argument."""
+_SEPARATING = re.compile(rb"""[ \t\r\v\f'"\\\0]""")
+"""What may keep a line from being all of one word."""
 
 
 def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:

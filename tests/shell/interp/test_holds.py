@@ -60,6 +60,14 @@ SCRIPTS = {
         f'shopt -s expand_aliases; {VERY_LONG}; alias z=": $x"',
         'eval z; alias z > /dev/null; alias > /dev/null; trap "$x" USR1; trap -p > /dev/null',
     ),
+    "few very long values that become one": (
+        f"{VERY_LONG}; a=($x 1$x)",
+        'y="${a[*]}"; y="${a[*]:-b}"; y="${a[*]^}"; set -- "${a[@]}"; y="b$*"; : "${a[*]}" <<< "${a[*]}"',
+    ),
+    "a word that is too long for a command": (
+        "yes | tr -d '\\n' | head -c 30000000 > /tmp/x",
+        "xargs true < /tmp/x; xargs -0 true < /tmp/x; xargs -I{} true < /tmp/x",
+    ),
     "a very long name in a redirection": (VERY_LONG, ': > "$x"'),
     "a very long form of a time": (LONG, 'printf "%($x)T"; printf "%(${x//000/%Y})T"'),
     "many commands of history": (
