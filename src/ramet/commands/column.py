@@ -171,9 +171,7 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     def text(some: list[Row]) -> bytes:
         out: list[str] = []
         for row in some:
-            if o.empty_lines and not any(row):
-                out.append("\n")
-            elif straight and not turn.wide and all(map(str.isascii, row)):
+            if straight and not turn.wide and all(map(str.isascii, row)):
                 out.append(shape % row)
             else:
                 out.append(_row(o.output, widths, order, right, row))

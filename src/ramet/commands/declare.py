@@ -186,6 +186,7 @@ HELP_LETTERS = {
 _ASK = {
     "tar": "'{} --help' or '{} --usage'",
     "gzip": "`{} --help'",
+    "iconv": "`{} --help' or `{} --usage'",
     "pgrep": "`{} --help'",
     "pkill": "`{} --help'",
 }

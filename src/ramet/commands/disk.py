@@ -156,6 +156,8 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
             proc.complain(problem)
             state.status = 1
             continue
+        if excluded and state.skip(word, word.rstrip("/").rpartition("/")[2]):
+            continue
         try:
             path = proc.path(word)
             stat = await proc.fs.stat(path, follow=bool(o.follow))
@@ -451,7 +453,7 @@ def _long(proc: Proc, word: str, path: Path, info: Stat) -> str:
     return "\n".join(lines) + "\n"
 
 
-_DIRECTIVE = re.compile(r"%([-+ #0']*)(\d*)(?:\.(\d+))?([HL]?[a-zA-Z%]|\Z)|\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.?)", re.S)
+_DIRECTIVE = re.compile(r"%([-+ #0']*)(\d*)(?:\.(\d*))?([HL]?[a-zA-Z%]|\Z)|\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.?)", re.S)
 _DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 _ESCAPES = {
     "a": "\a",
@@ -482,7 +484,7 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         return (
             str(whole)
             if precision is None
-            else f"{whole}.{f'{nanos:09d}'[: int(precision)].ljust(int(precision), '0')}"
+            else f"{whole}.{f'{nanos:09d}'[: int(precision or 9)].ljust(int(precision or 9), '0')}"
         )
 
     table: dict[str, Callable[[], str]] = {
@@ -545,7 +547,7 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         elif letter in table:
             text = table[letter]()
             if precision is not None:
-                text = text[: int(precision)]
+                text = text[: int(precision or 0)]
         else:
             return "?"
         if "#" in flags:

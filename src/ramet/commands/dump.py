@@ -334,6 +334,7 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
         unit = max(unit, item.size)
     width = 16 if o.width is None else bytes_number(o.width, "-w")
     if width == 0 or width % unit:
+        proc.complain(f"warning: invalid width {width}; using {unit} instead")
         width = unit
     widest = max((f.width + 1) * (width // f.size) for f in formats)
     makers = [_od_rows(item, width, widest, o.endian) for item in formats]

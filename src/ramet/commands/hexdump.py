@@ -42,9 +42,16 @@ class HexdumpOptions:
 
 
 async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
+    inputs = Inputs(proc, operands, dash=False)
+    status = await _shown(proc, o, inputs)
+    if inputs.failed == len(operands) > 0:
+        proc.complain("all input file arguments failed")
+    return status
+
+
+async def _shown(proc: Proc, o: HexdumpOptions, inputs: Inputs) -> int:
     skip = bytes_number(o.skip, "-s")
     count = None if o.length is None else bytes_number(o.length, "-n")
-    inputs = Inputs(proc, operands, dash=False)
     chosen = [name for name, _ in o.order if name in _NAMED or name == "formats"]
     hd = proc.argv[0].rpartition("/")[2] == "hd"
     if hd and chosen and not o.canonical:

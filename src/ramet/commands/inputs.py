@@ -52,8 +52,8 @@ class Inputs:
         self.directory = directory or form
         """The message about what the originals open and only fail to read: a directory, a closed standard input."""
         self.status = 0
-        self.closed = False
-        """Whether standard input was asked for and is closed."""
+        self.failed = 0
+        """How many of them could not be read."""
         self.dash = dash or not words
         """Whether `-` is standard input."""
 
@@ -63,7 +63,7 @@ class Inputs:
         form = self.directory if only_opens(error) else self.form
         self.proc.complain(form.format(shown(word), reason(error)))
         self.status = self.failure
-        self.closed = self.closed or error.errno == errno.EBADF
+        self.failed += 1
 
     async def each(self) -> AsyncIterator[tuple[str, Reader]]:
         for word in self.words:

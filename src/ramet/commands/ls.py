@@ -11,7 +11,7 @@ from ramet.commands import modes
 from ramet.commands.clock import NANO, shown_at, zone_of
 from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.globs import fnmatch
-from ramet.commands.inputs import text_width
+from ramet.commands.inputs import is_utf8, text_width
 from ramet.commands.ls_columns import columns, quoted_name
 from ramet.commands.ls_options import LsOptions
 from ramet.commands.sizes import BlockSize
@@ -109,6 +109,8 @@ def _decide(proc: Proc, o: LsOptions) -> _Listing:
     quoting = (
         o.quoting or proc.env.get("QUOTING_STYLE", "") or ("escape" if proc.argv[0] in ("dir", "vdir") else "literal")
     )
+    if quoting in ("locale", "clocale") and is_utf8(proc):
+        quoting = "curly"
     listing = _Listing(proc, o, format_, sort, quoting, unit, sizes, end="\0" if o.zero else "\n")
     if o.zero and format_ in ("vertical", "across"):
         listing.format = "single-column"

@@ -18,6 +18,8 @@ def quoted_name(name: str, style: str) -> str:
         return shown(name)
     if style in ("shell-always", "shell-escape-always"):
         return quote(name)
+    if style == "curly":
+        return "\u2018" + c_escaped(name, "") + "\u2019"
     if style in ("locale", "clocale"):
         return "'" + c_escaped(name, "'") + "'" if style == "locale" else '"' + c_escaped(name, '"') + '"'
     if style == "escape":

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, value
+from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, shown, value
 from ramet.commands.modes import BadMode, change_mode, mode_of, mode_string
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -68,6 +68,7 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
         except BadMode:
             raise UsageError(f"invalid mode: {quote(spec)}") from None
         make = lambda old, is_dir: change_mode(spec, old, is_dir, proc.umask)  # noqa: E731
+    surprising = spec[:1] == "-" and proc.umask and any(w[:1] == "-" and w == spec for w in proc.argv)
     status = 0
     async for word, path, stat in _walk(proc, files, o.recursive, o.quiet, "cannot access"):
         if path is None or stat is None:
@@ -83,6 +84,11 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
                     proc.complain(f"changing permissions of {quote(word)}: {reason(error)}")
                 status = 1
                 continue
+        if surprising and (naive := change_mode(spec, old, stat.is_dir, 0)) & new != new:
+            # `-w` takes away only what the umask lets be: said where more than that is left.
+            a, b = mode_string(stat.kind, new)[1:], mode_string(stat.kind, naive)[1:]
+            proc.complain(f"{shown(word)}: new permissions are {a}, not {b}")
+            status = 1
         told = next((name for name, _ in reversed(o.order) if name in ("verbose", "changes")), "")
         if told == "verbose" or (told == "changes" and new != old):
             a, b = mode_string(stat.kind, old)[1:], mode_string(stat.kind, new)[1:]

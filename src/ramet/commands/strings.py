@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, quote, value
-from ramet.commands.inputs import parse_count
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -44,7 +43,11 @@ class StringsOptions:
 
 
 async def strings(proc: Proc, o: StringsOptions, operands: list[str]) -> int:
-    length = parse_count(o.length, "minimum string length", 1)
+    if not o.length.isdecimal():
+        raise UsageError(f"invalid integer argument {o.length}", hint=False)
+    length = int(o.length)
+    if not length:
+        raise UsageError("invalid minimum string length 0", hint=False)
     radix = "o" if o.octal else o.radix
     if o.encoding not in _WIDTHS:
         raise UsageError(f"invalid argument {quote(o.encoding)}")

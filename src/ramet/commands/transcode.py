@@ -136,12 +136,12 @@ async def iconv(proc: Proc, o: IconvOptions, operands: list[str]) -> int:
     if source is None or target is None:
         bad_source, bad_target = source is None, target is None
         if bad_source and bad_target:
-            text = f"conversions from {quote(o.source or '')} and to {quote(o.target or '')} are not supported"
+            text = f"conversions from `{o.source}' and to `{o.target}' are not supported"
         elif bad_source:
-            text = f"conversion from {quote(o.source or '')} is not supported"
+            text = f"conversion from `{o.source}' is not supported"
         else:
-            text = f"conversion to {quote((o.target or '').split('//')[0])} is not supported"
-        raise UsageError(text)
+            text = f"conversion to `{(o.target or '').split('//')[0]}' is not supported"
+        raise UsageError(text, 1)
     modifiers = (o.target or "").upper().split("//")[1:]
     translit, ignore = any("TRANSLIT" in m for m in modifiers), o.omit or any("IGNORE" in m for m in modifiers)
     out = await proc.create(o.output) if o.output is not None else proc.stdout
@@ -546,7 +546,13 @@ def _dd_summary(size: int, seconds: float) -> str:
 
 
 COMMANDS = [
-    Command("iconv", iconv, IconvOptions, summary="Convert text from one character encoding to another."),
+    Command(
+        "iconv",
+        iconv,
+        IconvOptions,
+        summary="Convert text from one character encoding to another.",
+        bad_usage=64,
+    ),
     Command(
         "dos2unix",
         eol,

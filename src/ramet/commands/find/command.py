@@ -6,13 +6,13 @@ import errno
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from ramet.commands.declare import Command, UsageError, quote, typographic
+from ramet.commands.declare import Command, UsageError, help_text, quote, typographic, version_text
 from ramet.commands.find.nodes import Found, Quit, Settings
 from ramet.commands.find.parser import Expression, parse_expression
 from ramet.commands.inputs import slurp
 from ramet.core import ops
 from ramet.core.errors import reason
-from ramet.core.paths import Path, decode
+from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
 
@@ -46,6 +46,9 @@ _STRAIGHT = ("expected", "invalid expression", "you have", "Last file", "invalid
 
 
 async def find(proc: Proc, o: None, words: list[str]) -> int:
+    if words and (asked := {"-help": "help", "-version": "version"}.get(words[-1])):
+        proc.stdout.write(encode((help_text if asked == "help" else version_text)(COMMANDS[0])))
+        return 0
     starts, rest, settings = _leading(words)
     options = [word for word in rest if word[:1] == "-" and word[1:2].isalpha()]
     settings.names_only = settings.follow != "L" and NAMES_ONLY.issuperset(options)
@@ -57,7 +60,8 @@ async def find(proc: Proc, o: None, words: list[str]) -> int:
         return 1
     if settings.files0 is not None:
         if starts:
-            proc.complain(f"extra operand {quote(starts[0])}\nfile operands cannot be combined with -files0-from")
+            proc.complain(f"extra operand {quote(starts[0])}")
+            proc.complain("file operands cannot be combined with -files0-from")
             return 1
         try:
             starts = [decode(n) for n in (await slurp(proc, settings.files0)).split(b"\0") if n]

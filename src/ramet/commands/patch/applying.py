@@ -147,24 +147,26 @@ def _place(
     old = hunk.old()
     lead, tail = hunk.edges()
     most = max(lead, tail)
+    guess = hunk.start - 1 + shift
+    if not old:
+        guess = min(guess, len(lines))
+        return (guess, 0, 0, 0) if guess >= done else None
     for fuzz in range(min(fuzz_limit, most) + 1):
-        front = max(0, fuzz - (most - lead))
-        back = max(0, fuzz - (most - tail))
-        front, back = min(front, lead), min(back, tail)
-        want = old[front : len(old) - back]
-        expected = hunk.start - 1 + shift + front
-        high = len(lines) - len(want)
-        if not old:
-            expected = min(hunk.start - 1 + shift, len(lines))
-            return (expected, 0, 0, 0) if expected >= done else None
+        front, back = fuzz + lead - most, fuzz + tail - most
         # A hunk with less context in front belongs to the beginning, with less behind to the end.
-        if lead < tail and hunk.start <= 1 and fuzz == 0:
-            candidates: Iterator[int] = iter([front]) if front >= done else iter([])
+        if front < 0 and hunk.start <= 1:
+            whole = back >= 0 or len(old) == len(lines)
+            candidates: Iterator[int] = iter([0] if whole and not done else [])
+        elif back < 0:
+            last = len(lines) - len(old)
+            candidates = iter([last] if last >= done else [])
         else:
-            candidates = _places(expected, done, high)
-        for at in candidates:
-            if _matches(lines, at, want, loose):
-                return at, fuzz, front, back
+            candidates = _places(guess, done, len(lines) - len(old) + back)
+        front, back = max(front, 0), max(back, 0)
+        want = old[front : len(old) - back]
+        for start in candidates:
+            if _matches(lines, start + front, want, loose):
+                return start + front, fuzz, front, back
     return None
 
 
