@@ -194,7 +194,7 @@ _TEXTS: dict[str, Callable[[datetime], str]] = {
     "%": lambda t: "%",
 }
 _COMPOSED = {
-    "c": "%a %b %e %H:%M:%S %Y",
+    "c": "%a %b %e %H:%M:%S %-Y",
     "D": "%m/%d/%y",
     "F": "%+4Y-%m-%d",
     "r": "%I:%M:%S %p",
@@ -216,24 +216,25 @@ def strftime(pattern: str, when: datetime, nanos: int = 0) -> str:
         if letter in _FIELDS:
             text, digits, fill = _FIELDS[letter](when, nanos)
             if pad == "-":
-                digits = 0
+                digits = wide = 0
             fill = " " if pad == "_" else "0" if pad in ("0", "+") else fill
-            wide = max(wide, digits)
-            if pad == "+" and letter in "CGY" and len(text) > digits:
-                text = "+" + text  # more digits than a reader expects are marked
-            text = _padded(text, wide, fill)
+            if pad == "+" and letter in "CGY" and max(len(text), wide) > digits:
+                text = "+" + text.rjust(wide - 1, "0")  # more digits than a reader expects are marked
+            text = _padded(text, max(wide, digits), fill)
         elif letter == "N":
             text = f"{nanos:09d}"
-            if pad == "-":
-                text = text.rstrip("0") or "0" if not wide else text[:wide]
-            elif wide:
+            if wide:
                 text = text[:wide].ljust(wide, "0")
+            if pad == "_" or (pad == "-" and wide):
+                text = (text.rstrip("0") or "0").ljust(len(text) if pad == "_" else 0)
         elif letter.endswith("z"):
             text = iso_offset(when, len(letter) - 1)
-            if pad == "-" and letter == "z":
+            if pad == "-":
                 text = re.sub(r"^([-+])0+(?=\d)", r"\1", text)
+            elif pad == "_":
+                text = re.sub(r"^([-+])0+(?=\d)", r"\1", text).rjust(max(wide, len(text)))
             elif len(text) < wide:
-                text = text[0] + text[1:].rjust(wide - 1, "0") if pad != "_" else text.rjust(wide)
+                text = text[0] + text[1:].rjust(wide - 1, "0")
         elif letter in _COMPOSED:
             text = strftime(_COMPOSED[letter], when, nanos)
             text = text.rjust(wide, "0" if pad in ("0", "+") else " ") if pad != "-" else text
@@ -245,7 +246,7 @@ def strftime(pattern: str, when: datetime, nanos: int = 0) -> str:
         if "^" in flags:
             return text.upper()
         if "#" in flags:
-            return text.lower() if letter in "pZ" else text.upper()
+            return text.lower() if letter in "pZ" else text.upper() if letter in "aAbBh" else text
         return text
 
     return _DIRECTIVE.sub(expand, pattern)

@@ -8,7 +8,19 @@ from datetime import tzinfo
 
 from ramet.commands.clock import NANO, at, strftime, zone, zone_of
 from ramet.commands.dates import BadDate, parse_date
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, typographic, value
+from ramet.commands.declare import (
+    Command,
+    UsageError,
+    choose,
+    flag,
+    mixed,
+    optional,
+    ordered,
+    quote,
+    shown,
+    typographic,
+    value,
+)
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -26,6 +38,7 @@ _RFC = {"date": "%Y-%m-%d", "seconds": "%Y-%m-%d %H:%M:%S%:z", "ns": "%Y-%m-%d %
 
 @dataclass(frozen=True, slots=True)
 class DateOptions:
+    order: tuple[tuple[str, object], ...] = ordered()
     date: str | None = value("-d", "--date", metavar="STRING", help="display time described by STRING, not 'now'")
     debug: bool = flag("--debug", help="annotate the parsed date, and warn about questionable usage to stderr")
     file: str | None = value("-f", "--file", metavar="DATEFILE", help="like --date; once for each line of DATEFILE")
@@ -61,7 +74,7 @@ async def date(proc: Proc, o: DateOptions, operands: list[str]) -> int:
     pattern = _pattern(o, operands)
     now = int(proc.now() * NANO)
     sources = [x for x in (o.date, o.reference, o.file) if x is not None]
-    if len(sources) > 1:
+    if len(sources) + o.resolution > 1:
         raise UsageError("the options to specify dates for printing are mutually exclusive")
     if o.set is not None:
         if sources:
@@ -97,6 +110,8 @@ def _pattern(o: DateOptions, operands: list[str]) -> str:
     if o.resolution:
         return "0.000000001"
     pattern: str | None = None
+    if sum(name == "format" for name, _ in o.order) > 1:
+        raise UsageError("multiple output formats specified", hint=False)
     if o.format is not None:
         kind, _, detail = str(o.format).partition(":")
         if kind == "rfc-email":
@@ -118,8 +133,6 @@ def _pattern(o: DateOptions, operands: list[str]) -> str:
             if pattern is not None:
                 raise UsageError("multiple output formats specified", hint=False)
             pattern = word[1:]
-        elif pattern is not None and word is not operands[0]:
-            raise UsageError(f"extra operand {quote(word)}")
         else:
             if re.fullmatch(r"\d{8,12}(\.\d\d)?", word) and o.date is None:
                 raise UsageError("cannot set date: Operation not permitted", hint=False)
@@ -157,6 +170,7 @@ COMMANDS = [
         DateOptions,
         summary="Display date and time in the given FORMAT.",
         usage="[OPTION]... [+FORMAT]",
+        max_operands=1,
         examples=[("date -d '2 days ago' +%F", "a relative date"), ("date -u -Iseconds", "now, in ISO 8601")],
     ),
 ]
