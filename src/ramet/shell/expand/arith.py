@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ramet.core.depth import room
-from ramet.shell.expand.arith_code import EVERY, NUMBERS_KEPT, generated
+from ramet.shell.expand.arith_code import EVERY, EXPANDED, NUMBERS_KEPT, generated
 from ramet.shell.expand.arith_operators import binary, signs_of
 from ramet.shell.expand.arith_parse import HOLE, MAX_LEVEL, ArithFailure, Node, deep, parse_arith, wrap
 from ramet.shell.expand.aside import apart
@@ -149,7 +149,7 @@ class _Walk:
         if self.vars.is_assoc(name):
             return str(self.vars.key_of(source))
         if isinstance(index, ArithFailure):
-            if "$" in source or "`" in source:
+            if any(char in source for char in EXPANDED):
                 return int(self.vars.arith(source))
             if source in EVERY:
                 return str(source)

@@ -9,6 +9,8 @@ from ramet.core.depth import room
 from ramet.shell.expand.arith_operators import COMPARE, binary, signs_of
 from ramet.shell.expand.arith_parse import MAX, MIN, ArithFailure, Node, wrap
 
+EXPANDED = '$`"'
+"""Characters of a subscript that is expanded before it is evaluated."""
 EVERY = ("@", "*")
 """Subscripts that name no element of an indexed array; the variables complain and there is no value."""
 NUMBERS_KEPT = 16384
@@ -197,7 +199,7 @@ class _Writer:
         self.line(f"if V.is_assoc({name!r}): {temp} = V.key_of({source!r})")
         self.line("else:")
         self.indent += 1
-        if isinstance(index, ArithFailure) and ("$" in source or "`" in source):
+        if isinstance(index, ArithFailure) and any(char in source for char in EXPANDED):
             self.line(f"{temp} = V.arith({source!r})")
         elif source in EVERY:
             self.line(f"{temp} = {source!r}")

@@ -42,7 +42,7 @@ def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
         raise Discard(f"{label_of(node)}: bad array subscript", 2)
     if key is not None:
         if not key and host.store.is_assoc(name):
-            raise Discard(f"{label_of(node)}: bad array subscript")
+            raise Discard(f"{label_of(node)}: bad array subscript", 2)
         host.store.set_element(name, key, value)
         return host.store.element(name, key)  # type: ignore[no-any-return]
     if not name or not (name[0].isalpha() or name[0] == "_"):

@@ -360,7 +360,12 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
         def bad(host: Any) -> Found:
             if unknown is None:
                 raise Discard(message)
-            if parameter(host, unknown[1]) in (None, []):
+            found = parameter(host, unknown[1])
+            if unknown[0].startswith("!"):
+                if not isinstance(found, str):
+                    raise Discard(f"{unknown[1]}: invalid indirect expansion")
+                found = parameter(host, found)
+            if found in (None, []):
                 return None  # bash looks at the letter only when there is something to change
             raise Fatal(message, 1)
 
@@ -438,7 +443,7 @@ def _nothing(found: Found, node: Param) -> bool:
 
 
 _UNKNOWN_TRANSFORMATION: Final = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
+    r"!?([A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
 _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A", "@P"))
@@ -717,7 +722,7 @@ def _all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
 
 
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
-    choice = choice_of(node, quoted)
+    choice = choice_of(node, quoted and quote not in DOCUMENTS)
     argument = argument_text(choice, quoted, quote, assign)
     key = choice.key if node.op[-1] == "=" else None
     escaped = quote if quoted and quote is not alone else None

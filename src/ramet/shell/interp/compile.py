@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from ramet.shell.expand import texts
+from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError, TooLong
@@ -498,13 +498,17 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         sh.line, sh.ran = line, node
         if sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends
+        evaluated = value
         if sh.xtrace:
-            await trace_patiently(sh, [f"(( {word_text(node.body) if shown.wait else shown.run(sh)} ))"], raw=True)
+            expanded = await shown.run(sh) if shown.wait else shown.run(sh)
+            await trace_patiently(sh, [f"(( {expanded} ))"], raw=True)
+            evaluated = lambda sh: arith.evaluate(expanded, sh.store)  # noqa: E731 - what is shown is expanded once
         try:
             try:
-                found = await value(sh) if wait else value(sh)
+                found = evaluated(sh)
+                found = await found if wait and evaluated is value else found
             except TooLong:
-                found = await aside(sh, partial(value, sh))
+                found = await aside(sh, partial(evaluated, sh))
             sh.status = 0 if found else 1
         except (ArithFailure, ShellError) as error:
             if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:

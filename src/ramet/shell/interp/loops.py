@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.core.errors import reason
-from ramet.shell.expand import texts, words
+from ramet.shell.expand import arith, texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
@@ -15,7 +15,6 @@ from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
-from ramet.shell.syntax.printer import word_text
 
 _TURNS: Final = 15
 """Turns between two looks at the clock, as a mask."""
@@ -172,15 +171,32 @@ _ONE: Final = Word((Literal("1"),))
 """What stands for an expression that is not there."""
 
 
-async def _before(sh: Session, expression: ArithCommand) -> int | None:
-    """Traces and traps see each expression of `for ((...))` as a command of its own."""
+async def _before(sh: Session, expression: ArithCommand) -> tuple[int | None, str | None]:
+    """Traces and traps see each expression of `for ((...))` as a command of its own; also what a trace has shown, which
+    is expanded once."""
     from ramet.shell.interp.tracing import trace
     from ramet.shell.interp.traps import before_command
 
     sh.line, sh.ran = expression.line, expression
+    shown = None
     if sh.xtrace:
-        trace(sh, [f"(( {word_text(expression.body).strip()} ))"], raw=True)
-    return await before_command(sh, expression)
+        expanded = texts.document(expression.body)
+        shown = await expanded.run(sh) if expanded.wait else expanded.run(sh)
+        trace(sh, [f"(( {shown.strip()} ))"], raw=True)
+    return await before_command(sh, expression), shown
+
+
+def _evaluated(sh: Session, expression: tuple[bool, Any], shown: str | None) -> Any:
+    """The value of an expression, as something to await where it waits."""
+    if shown is None:
+        return expression[1](sh)
+    if not expression[0]:
+        return arith.evaluate(shown, sh.store)
+    return _at_once(arith.evaluate(shown, sh.store))
+
+
+async def _at_once(value: int) -> int:
+    return value
 
 
 def _beyond(sh: Session, flow: int) -> bool:
@@ -204,21 +220,25 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
         sh.line = line
         sh.loops += 1
         try:
-            if sh.watch and (ends := await _before(sh, shown[0])) is not None:
-                return ends if ends < 256 or _beyond(sh, ends) else 0
+            text: str | None = None
+            if sh.watch:
+                ends, text = await _before(sh, shown[0])
+                if ends is not None:
+                    return ends if ends < 256 or _beyond(sh, ends) else 0
             if init is not None:
-                found = init[1](sh)
+                found = _evaluated(sh, init, text)
                 if init[0]:
                     await found
             while True:
+                text = None
                 if sh.watch:
-                    ends = await _before(sh, shown[1])
+                    ends, text = await _before(sh, shown[1])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
                             return ends
                         break
                 if condition is not None:
-                    found = condition[1](sh)
+                    found = condition[1](sh) if text is None else _evaluated(sh, condition, text)
                     if condition[0]:
                         found = await found
                     if not found:
@@ -239,15 +259,16 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     status = sh.flow_status
                     if result == BREAK:
                         break
+                text = None
                 if sh.watch:
-                    ends = await _before(sh, shown[2])
+                    ends, text = await _before(sh, shown[2])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
                             return ends
                         if ends == BREAK:
                             break
                 if step is not None:
-                    found = step[1](sh)
+                    found = step[1](sh) if text is None else _evaluated(sh, step, text)
                     if step[0]:
                         await found
                 turns += 1

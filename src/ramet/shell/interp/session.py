@@ -295,7 +295,7 @@ class Session:
     def _wire(self) -> None:
         store = self.store
         store.host, store.warn = self, self.complain
-        store.arith, store.number = self.evaluate_key, self.evaluate_value
+        store.arith, store.number = self.evaluate_key, self.evaluate
         store.key_of = self.expand_key
 
     # ------------------------------------------------------------------------------------------------- forking
@@ -508,11 +508,6 @@ class Session:
             return self.evaluate(text)
         except BadNumber as error:
             raise BadSubscript(error.message) from None
-
-    def evaluate_value(self, text: str) -> int:
-        """What is assigned to a variable that holds numbers."""
-        expanded = self.expand_key(text) if "$" in text or "`" in text else text
-        return self.evaluate(expanded.replace('"', "") if '"' in expanded else expanded)
 
     def home(self, user: str) -> str | None:
         if not user:

@@ -114,6 +114,8 @@ class CommandSub:
     backtick: bool = False
     line: int = position(default=0)
     size: int = position(default=0)
+    written: str = position(default="")
+    """What stands between backticks, where its backslashes make it differ from `source`."""
 
 
 @node

@@ -522,7 +522,7 @@ class _Printer:
         if isinstance(part, ProcessSub):
             return f"{part.direction}({self._nested(part.body)})"
         if part.body is None:
-            return f"`{part.source.translate(_UNLOUD)}`"
+            return f"`{part.written or part.source.translate(_UNLOUD)}`"
         text = self._nested(part.body)
         return f"$({' ' if text.startswith('(') else ''}{text})"
 

@@ -387,8 +387,11 @@ class WordReader(Scanner):
                 break
             pos += 2
         self.pos = pos + 1
-        source = (_UNTICK_QUOTED if quoted else _UNTICK).sub(r"\1", text[opened + 1 : pos])
-        return CommandSub(None, source, True, self.line_at(opened))
+        written = text[opened + 1 : pos]
+        if "\\" not in written:
+            return CommandSub(None, written, True, self.line_at(opened))
+        source = (_UNTICK_QUOTED if quoted else _UNTICK).sub(r"\1", written)
+        return CommandSub(None, source, True, self.line_at(opened), 0, written)
 
     # ------------------------------------------------------------------- dollars
 
