@@ -86,14 +86,15 @@ def keys(runtime: Runtime, array: Array) -> list[str]:
     how = runtime.procinfo.get("sorted_in")
     if how:
         return [key for key, _ in ordered(runtime, array, str(how))]
+    first = next(iter(array), "")
+    if not _is_whole(first):
+        return _as_hashed(list(array))  # what begins with a name holds numbers as names, too
     names = [key for key in array if not _is_whole(key)]
-    if len(names) < len(array):
-        return _as_hashed(names) + sorted((key for key in array if _is_whole(key)), key=int)
-    return _as_hashed(names)
+    return _as_hashed(names) + sorted((key for key in array if _is_whole(key)), key=int)
 
 
 def _is_whole(key: str) -> bool:
-    """Whether an index is a natural number in its usual form; gawk keeps those apart and in order."""
+    """Whether an index is a natural number in its usual form; gawk keeps those apart and in order, if one is first."""
     return key.isdecimal() and key.isascii() and (key[0] != "0" or key == "0") and len(key) < 16
 
 
