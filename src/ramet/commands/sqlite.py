@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, several, value
@@ -16,8 +17,9 @@ from ramet.commands.inputs import slurp
 from ramet.commands.sqlite_errors import context
 from ramet.commands.sqlite_show import COLUMN_SEPARATORS, ROW_SEPARATORS, Look
 from ramet.core import ops
+from ramet.core.abandoned import aside, here
 from ramet.core.errors import reason
-from ramet.core.limits import TimeUp
+from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 
@@ -157,9 +159,12 @@ class Shell:
         budget = self.proc.budget
 
         def progress() -> int:
+            stop = here.stop
+            if stop is not None:
+                return int(stop.is_set())  # in its thread: whoever waits for it looks at the budget
             try:
                 budget.check()
-            except TimeUp:
+            except (TimeUp, Cancelled):
                 return 1
             return 0
 
@@ -326,19 +331,48 @@ async def _statement(shell: Shell, statement: str) -> None:
         _plan(shell, shell.connection.execute("EXPLAIN QUERY PLAN " + statement).fetchall())
     placed = _placed(statement) if shell.parameters else statement
     used = {name: stored for name, (_, stored) in shell.parameters.items() if ":" + name in placed}
-    cursor = shell.connection.execute(placed if used else statement, used or ())
-    if cursor.description is not None:
+
+    def work() -> tuple[list[Any], str] | None:
+        cursor = shell.connection.execute(placed if used else statement, used or ())
+        if cursor.description is None:
+            return None
         rows = cursor.fetchall()
+        planned = _PLAN.match(statement) is not None
+        return rows, "" if planned else shell.look.show([column[0] for column in cursor.description], rows)
+
+    made = work() if _is_short(shell, statement) else await aside(shell.proc.budget, work)
+    if made is not None:
+        rows, shown = made
         if _PLAN.match(statement):
             _plan(shell, rows)
         else:
-            shell.out.append(shell.look.show([column[0] for column in cursor.description], rows))
+            shell.out.append(shown)
     if shell.changes and shell.scripted:
         done = shell.connection.execute("SELECT changes()").fetchone()[0]
         shell.out.append(f"changes: {done}   total_changes: {shell.connection.total_changes}\n")
     await shell.flush()
     if shell.once:
         await shell.redirect(None)
+
+
+_SEARCHING = re.compile(r"\b(?:select|with|pragma|vacuum|explain|trigger)\b", re.I).search
+_SMALL = 1000
+"""Pages of a database that a statement may have to change all of."""
+
+
+def _is_short(shell: Shell, statement: str) -> bool:
+    """Whether a statement cannot take long: it searches nothing, changes little, and sets nothing off."""
+    if len(statement) > 1 << 16 or _SEARCHING(statement) is not None:
+        return False
+    if len(shell.databases) > 1 or shell.plans:
+        return False
+    ask = shell.connection.execute
+    try:
+        if ask("PRAGMA page_count").fetchone()[0] > _SMALL:
+            return False
+        return ask("SELECT 1 FROM sqlite_master WHERE type = 'trigger'").fetchone() is None
+    except sqlite3.Error:
+        return False
 
 
 def _placed(statement: str) -> str:

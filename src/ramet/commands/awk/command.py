@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 from contextlib import nullcontext, suppress
@@ -29,6 +30,7 @@ from ramet.commands.regexes import patiently
 from ramet.core.abandoned import aside
 from ramet.core.depth import Room
 from ramet.core.errors import reason
+from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import live
@@ -296,6 +298,9 @@ class _Run:
             runtime.flush()
             self.proc.complain(_located(str(error), runtime).replace(IN_NAMESPACE, "::"))
             self.status = error.status
+        except (asyncio.CancelledError, Cancelled, TimeUp):
+            await runtime.abandon()
+            raise
         finally:
             try:
                 await runtime.close_all()

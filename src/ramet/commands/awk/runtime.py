@@ -399,6 +399,18 @@ class Runtime(State):
             return float(await source.task)
         return 0.0
 
+    async def abandon(self) -> None:
+        """Whoever runs the program is cancelled: no command of it runs any more."""
+        for key in [key for key, sink in self.sinks.items() if sink.command is not None]:
+            del self.sinks[key]
+        tasks = [source.task for source in self.sources.values() if source.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for source in self.sources.values():
+            source.task = None
+
     async def close_all(self) -> None:
         """The end: commands get their input and run before the rest of our own output appears, as with gawk."""
         if self.lint:
