@@ -6,6 +6,7 @@ The place is counted in suspensions of the execution, so that every run meets th
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Coroutine, Generator
 from typing import Any
 
@@ -30,6 +31,46 @@ SCRIPTS = {
     "an array": "a=({1..100000}); b=(${a[@]}); (a[3]=x); echo ${#b[@]}",
     "a large script": "\n".join(f"x{i}=$((x{i} + {i}))" for i in range(3000)),
 }
+BROAD = r"""
+read x < <(sleep 0.03)
+mapfile -C 'sleep 0.01; :' -c 1 z <<< $'1\n2\n3'
+select x in a b; do sleep 0.01; done <<< $'1\n2'
+case $(sleep 0.03) in *) ;; esac
+[[ $(sleep 0.03) == a ]]
+(( $(sleep 0.03; echo 1) ))
+a[$(sleep 0.03; echo 1)]=2; declare -A m=([$(sleep 0.01)k]=1); export e=$(sleep 0.01)
+echo ${x:-$(sleep 0.03)} "${x/$(sleep 0.01)/b}"
+f() { local -n r=$1; r=$(sleep 0.03); }; f z
+{ echo a; sleep 0.03; } > old 2>&1
+{ echo a; sleep 0.03 & } > o; wait
+sleep 0.03 | cat | cat; cat <<< q | sleep 0.02
+yes | head -50000 | wc -l
+sleep 0.03 & sleep 0.02 & wait -n; wait
+coproc cat; echo a >&${COPROC[1]}; read x <&${COPROC[0]}; exec {COPROC[1]}>&-; wait
+exec 8> >(cat > o; sleep 0.02); echo a >&8; exec 8>&-; sleep 0.02
+tee >(cat > o) >(sleep 0.02) <<< q
+(trap 'sleep 0.03' EXIT; :)
+(trap 'sleep 0.03' ERR; false)
+(trap 'echo t; sleep 0.03' USR1; kill -USR1 $BASHPID; :)
+(set -T; f() { :; }; trap 'sleep 0.01' RETURN; f)
+(set -e; (sleep 0.02; false); echo no)
+bash -c 'sleep 0.02; :' | cat; echo 'sleep 0.02' | bash; bash -i <<< 'sleep 0.01' 2> /dev/null
+seq 4 | xargs -P 2 -I{} bash -c 'sleep 0.0{}'
+seq 4 | parallel -j 2 sleep 0.0{}
+find . -maxdepth 1 -exec sleep 0.01 \;
+awk 'BEGIN { "sleep 0.03; echo a" | getline x; print x | "cat; sleep 0.02" }'
+awk 'BEGIN { system("sleep 0.03"); while (i++ < 100000) x++ }'
+sed '1e sleep 0.03' <<< a; seq 3000 > n; sed -i 's/1/one/; 5e sleep 0.01' n
+jq -n '[range(30000)] | length'; jq -s . < <(sleep 0.02)
+sqlite3 q.db 'create table t(a); insert into t values(1); select count(*) from t a, t b'
+seq 20000 | sort -r -o n; seq 3000 | shuf | sort -S 1k | tail -1
+head -c 300000 /dev/zero | gzip | gunzip | cmp - <(head -c 300000 /dev/zero)
+seq 300 > n; tar czf t.tgz n; split -l 50 n p-; cp n c; mv c d; rm p-*; zip -q z.zip n d; diff n <(seq 2 301) > o
+mkfifo p; cat p > o & echo a > p; wait; rm p
+flock l sleep 0.03; timeout -k 1 0.01 bash -c 'trap : TERM; sleep 0.03'; env -i X=1 sleep 0.01; nohup sleep 0.01
+compgen -C 'sleep 0.03; :' x; compgen -W '$(sleep 0.01)'
+""".strip().split("\n")
+"""Each construct and each family of commands: what waits in them is cancelled at some of its places."""
 MOST = 40
 """Places that are tried in one script."""
 
@@ -91,6 +132,26 @@ def test_cancelled_wherever_it_waits_a_script_ends_and_its_session_goes_on(scrip
     while place < MOST and asyncio.run(cancelled_at(script, place)):
         place += 1
     assert place > 1, "it never waits: nothing was tried"
+
+
+@pytest.mark.parametrize("script", BROAD)
+def test_whatever_it_is_in_a_cancelled_script_ends_and_its_session_goes_on(script: str) -> None:
+    for place in sorted(random.Random(script).sample(range(1, 9), 2)):
+        asyncio.run(cancelled_at(script, place))
+
+
+def test_what_runs_out_of_time_leaves_its_session_and_its_files_whole() -> None:
+    async def act() -> None:
+        async with Workspace() as ws:
+            await ws.execute("cd /tmp; echo old > old; keep=1")
+            for script in BROAD:
+                result = await ws.execute(script, timeout=0.002)
+                assert not result.timed_out or result.exit_code == 124
+                result = await ws.execute("cat old; rm -f p; echo $keep $(echo sub | cat) ${#FUNCNAME[@]} $PWD")
+                assert result.text in ("old\n1 sub 0 /tmp\n", "a\n1 sub 0 /tmp\n", "1 sub 0 /tmp\n"), script
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(act())
 
 
 @pytest.mark.parametrize(
