@@ -181,6 +181,8 @@ BOMBS = [
     "f() { kill -USR1 $$; f; }; trap f USR1; kill -USR1 $$; :",
     "f() { (trap f EXIT); (f); }; f",
     "f() { coproc { f | f; }; f; }; f",
+    "while :; do coproc cat; done",
+    "while :; do sleep 9 & done",
 ]
 
 

@@ -52,7 +52,7 @@ class Limits:
     """Descriptors that a shell has open, those of process substitutions and coprocesses among them."""
     processes: int = 4096
     """Jobs and shells alive at the same time: subshells, stages of pipelines, substitutions, what programs start. An
-    execution that hits this limit, or that of the recursion, starts no further one."""
+    execution that hits this limit ends with its jobs; one that hits that of the recursion starts no further shell."""
     fan_out: int = 32
     """Concurrent operations on one remote mount."""
     sort_memory: int = 256 * MIB

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.limits import Cancelled, TimeUp
+from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp import signals
 from ramet.shell.interp.descriptors import release_all
 from ramet.shell.interp.session import Killed, Session
@@ -281,11 +281,14 @@ class Jobs:
             if any(description.lent for number, description in process.session.fds.items() if number)
         }
 
-    async def end(self) -> None:
-        """Kill every job, also those that shells within this one have left behind, and wait until they are gone."""
+    async def end(self, only: Budget | None = None) -> None:
+        """Kill every job, also those that shells within this one have left behind, and wait until they are gone; or
+        only those of one execution."""
         for job in self.jobs:
-            job.notified = True
-        while ending := list(self.shell.processes.values()):
+            job.notified = job.notified or only is None or job.process.session.budget is only
+        while ending := [
+            process for process in self.shell.processes.values() if only is None or process.session.budget is only
+        ]:
             for process in ending:
                 process.killed = process.killed or 9
                 process.session.budget.spend("processes")  # it starts nothing more before its end comes

@@ -164,6 +164,8 @@ class Shell:
             status = await self._run_top(session, text, last)
             if session.substitutions:
                 await subshell.end_substitutions(session, 0)
+            if session.budget.hit == "processes":
+                await session.jobs.end(session.budget)  # or there is no room for those of the next call
             return status
         except BaseException:
             if session.substitutions:
