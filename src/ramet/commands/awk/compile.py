@@ -356,8 +356,9 @@ def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: 
         f"    T = NUMBERS if NUMBERS.misses < {_MISSES} else None",
         # Whoever lengthens a text in place must be the only one who has it.
         *(f"    l_{name}, v_{name} = v_{name}, None" for name in sorted(emitter.locals)),
+        "    left = iter(batch)",
         "    try:",
-        "        for rec in batch:",
+        "        for rec in left:",
     ]
     if emitter.uses_fields:
         lines.append(f"            F = {emitter.split if emitter.presplit else None}")
@@ -370,6 +371,7 @@ def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: 
     if counting:
         lines.append("        R.NR, R.FNR = nr, fnr")
     else:
-        lines.append("        R.NR += len(batch); R.FNR += len(batch)")
+        # Whoever fails in the middle says where.
+        lines.append("        nr = len(batch) - left.__length_hint__(); R.NR += nr; R.FNR += nr")
     lines.append("        R.set_record(rec)")
     return "\n".join(lines) + "\n"

@@ -111,7 +111,7 @@ def _check_values(o: SortOptions) -> None:
         raise UsageError("multiple output files specified", hint=False)
 
 
-async def _readable(proc: Proc, word: str) -> bool:
+async def _readable(proc: Proc, word: str, failed: str = "cannot read") -> bool:
     try:
         if proc.descriptor(word) is None:
             stat = await proc.fs.stat(proc.path(word), follow=True)
@@ -119,7 +119,7 @@ async def _readable(proc: Proc, word: str) -> bool:
                 proc.complain(f"read failed: {shown(word)}: Is a directory")
                 return False
     except OSError as error:
-        proc.complain(f"cannot read: {shown(word)}: {reason(error)}")
+        proc.complain(f"{failed}: {shown(word)}: {reason(error)}")
         return False
     return True
 
@@ -264,7 +264,7 @@ async def _again(blocks: list[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes) -> int:
-    if word != "-" and not await _readable(proc, word):
+    if word != "-" and not await _readable(proc, word, "open failed"):
         return 2
     key = order.merge_key() if not o.unique else (order.key or (lambda line: line))
     number = 0
