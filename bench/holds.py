@@ -229,7 +229,7 @@ async def cancelled(world: World, script: Script, moment: float, way: int) -> En
         task.exception()
     try:
         answer = await asyncio.wait_for(
-            asyncio.ensure_future(ws.execute('exec 2>&1; q=5; echo "$((q+1))"; echo b | cat')), 30
+            asyncio.ensure_future(ws.execute('set +xv; exec 2>&1; q=5; echo "$((q+1))"; echo b | cat')), 30
         )
     except BaseException as error:
         found.broken = repr(error)

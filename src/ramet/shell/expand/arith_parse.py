@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ramet.core.depth import room
+from ramet.shell.expand.aside import watched
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"
@@ -387,7 +388,7 @@ class _Parser:
         elif text[0] == "0":
             base, digits = 8, text[1:]
         value = 0
-        for c in digits:
+        for c in watched(digits):
             digit = _DIGITS.get(c)
             if digit is None:
                 raise self.wrong("invalid number", text)
@@ -405,7 +406,7 @@ def _row(done: list[Node]) -> Node:
 
 def _digits(text: str, base: int) -> int:
     value = 0
-    for c in text:
+    for c in watched(text):
         value = (value * base + _DIGITS[c]) & ((1 << 64) - 1)
     return value
 

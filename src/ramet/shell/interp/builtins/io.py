@@ -473,6 +473,8 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
     """Fields for `count` names; the last one takes the rest."""
     if not ifs:
         return [text, *[""] * (count - 1)]
+    if len(text) > LARGE and not any(char in text for char in ifs):
+        return [text, *[""] * (count - 1)]  # which a pattern would be slow to see
     if not escaped and not ifs.strip(_WHITE):
         # Only white space separates, as nearly always.
         found = delimiters(ifs)[0].split(text.lstrip(ifs), count - 1) if count > 1 else [text.lstrip(ifs)]
