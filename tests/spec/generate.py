@@ -1,6 +1,7 @@
 """Random scripts from a grammar, for differential tests: deterministic, always ending, touching only their directory.
 
 python -m tests.spec.generate --count 300 --seed 1     compares our shell with bash and shows where they differ
+python -m tests.spec.generate --dense                  the same with short scripts full of odd expansions
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from random import Random
 
 from tests.shell_runner import run_script
+from tests.spec.dense import Dense
 from tests.spec.record import ask, available
 from tests.spec.table import Row
 
@@ -315,11 +317,13 @@ def main() -> int:
     arguments.add_argument("--count", type=int, default=200)
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--show", type=int, default=5)
+    arguments.add_argument("--dense", action="store_true", help="scripts of `dense` instead")
     args = arguments.parse_args()
     if not available():
         print("bash 5.2 and bubblewrap are needed", file=sys.stderr)
         return 2
-    rows = [Row(f"seed {seed}", Scripts(Random(seed)).script()) for seed in range(args.seed, args.seed + args.count)]
+    kind = Dense if args.dense else Scripts
+    rows = [Row(f"seed {seed}", kind(Random(seed)).script()) for seed in range(args.seed, args.seed + args.count)]
     wrong = 0
     for row in ask(rows):
         try:
