@@ -184,7 +184,7 @@ def element(host: Any, name: str, subscript: str) -> str | None:
     store = host.store
     if store.is_assoc(name):
         if not subscript:
-            store.warn(f"{name}: bad array subscript")
+            store.amiss(f"{name}: bad array subscript")
         found: str | None = store.item(name, subscript)
         return found
     return store.item(name, host.evaluate_subscript(to_evaluate(subscript)))  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.errors import Discard, Readonly, Slip
+from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.transform import lower, upper
 from ramet.shell.expand.values import (
@@ -276,19 +276,25 @@ class Variables:
         if type(array) is Assoc:
             return array.items.get(str(key))
         if type(key) is str:
-            self.warn(f"{name}[{key}]: bad array subscript")
+            self.amiss(f"{name}[{key}]: bad array subscript")
             return None
         index = int(key)
         if isinstance(array, Indexed):
             if index < 0:
                 index += array.top
                 if index < 0:
-                    self.warn(f"{name}: bad array subscript")
+                    self.amiss(f"{name}: bad array subscript")
                     return None
             return array.get(index)
         if index < 0:
-            self.warn(f"{name}: bad array subscript")
+            self.amiss(f"{name}: bad array subscript")
         return self.get(name) if index == 0 else None
+
+    def amiss(self, message: str) -> None:
+        """There is no such element: a complaint, which `set -e` takes for the end wherever it stands."""
+        if getattr(self.host, "errexit", False):
+            raise Fatal(message, 1)
+        self.warn(message)
 
     def is_set(self, name: str) -> bool:
         return self.get(name) is not None
