@@ -395,20 +395,32 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
     from ramet.shell.interp.subshell import run_shell
 
     name = argv[0] if argv else ""
-    if "/" not in name and await search(child, name) is None:
+    refusal = await _refusal(child, name)
+    if refusal:
         shown = name if parent == "xargs" else f"\u2018{name}\u2019"
         if parent in ("timeout", "nohup", "stdbuf"):
             shown = f"failed to run command {shown}"
         elif parent == "flock":
             shown = f"failed to execute {name}"
-        child.err(f"{parent}: {shown}: No such file or directory\n")
+        child.err(f"{parent}: {shown}: {strerror(refusal)}\n")
         await release_all(child.fds)
-        return 69 if parent == "flock" else 127
+        return 69 if parent == "flock" else 127 if refusal == errno.ENOENT else 126
 
     async def body(sh: Session) -> int:
         return await run_external(sh, argv)
 
     return await run_shell(child, body)
+
+
+async def _refusal(sh: Session, name: str) -> int:
+    """Why the kernel would not start a program; 0 where it would."""
+    if "/" not in name:
+        return errno.ENOENT if await search(sh, name) is None else 0
+    try:
+        await runnable(sh, name)
+    except OSError as error:
+        return errno.EACCES if error.errno == errno.EISDIR else error.errno or errno.EIO
+    return 0
 
 
 AS_PROGRAMS: Final = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
