@@ -143,3 +143,29 @@ def test_tee_null_and_copy() -> None:
         assert await Null().read() == b""
 
     asyncio.run(check())
+
+
+def test_how_output_begins_is_known_without_putting_it_together() -> None:
+    out = Capture()
+    assert out.head(3) == b""
+    for part in (b"ab", b"", b"cde", b"f"):
+        out.write(part)
+    assert [out.head(size) for size in (0, 1, 2, 3, 5, 9)] == [b"", b"a", b"ab", b"abc", b"abcde", b"abcdef"]
+    assert len(out.parts) == 4
+
+
+def test_long_output_is_put_together_while_others_run() -> None:
+    out = Capture()
+    for _ in range(20):
+        out.write(b"x" * (1 << 20))
+
+    async def settle() -> int:
+        turns = 0
+        settling = asyncio.create_task(out.settle())
+        while not settling.done():
+            await asyncio.sleep(0)
+            turns += 1
+        return turns
+
+    assert asyncio.run(settle()) > 1
+    assert len(out.parts) == 1 and out.getvalue() == b"x" * (20 << 20)

@@ -11,7 +11,7 @@ import errno
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ramet.core.errors import LimitExceeded, fail
 from ramet.core.limits import DEFAULT_LIMITS
@@ -247,6 +247,10 @@ class IteratorReader(Reader):
             await closing()
 
 
+_LONG: Final = 8 << 20
+"""Bytes that take too long to be put together in one go."""
+
+
 class Capture(Writer):
     """Collects output in memory, up to a limit that is an error when it is passed: what goes beyond it is not kept."""
 
@@ -271,6 +275,23 @@ class Capture(Writer):
         if len(self.parts) > 1:
             self.parts = [b"".join(self.parts)]
         return self.parts[0] if self.parts else b""
+
+    async def settle(self) -> None:
+        """Put together what is very long, so that `getvalue` need not: in a thread, as others run while it is copied."""
+        if self._size > _LONG and len(self.parts) > 1:
+            await asyncio.to_thread(self.getvalue)
+
+    def head(self, size: int) -> bytes:
+        """How it begins."""
+        if len(self.parts) > 1 and len(self.parts[0]) < size:
+            found = []
+            for part in self.parts:
+                found.append(part[:size])
+                size -= len(found[-1])
+                if not size:
+                    break
+            return b"".join(found)
+        return self.parts[0][:size] if self.parts else b""
 
     def __len__(self) -> int:
         return self._size

@@ -85,6 +85,8 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
                 with _only_for_this_call(session, call):
                     await _with_cancel(_run(call, channels, outcome), call.cancel)
                 await _written(ws, channels, outcome)
+            await channels.captured_out.settle()
+            await channels.captured_err.settle()
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
             outcome.exit_code = 130
@@ -93,9 +95,9 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             USAGE.reset(counting)
             if isinstance(call.stdin, IteratorReader):
                 await call.stdin.close()
-            result = _result(call, channels, outcome, clock() - started)
-            ws.history.add(_record(ws, call, result, outcome, started, clock()))
-        return result
+            ended = clock()
+            ws.history.add(_record(ws, call, channels, outcome, started, ended))
+        return _result(call, channels, outcome, ended - started)
 
 
 async def _written(ws: Workspace, channels: Channels, outcome: _Outcome) -> None:
@@ -252,9 +254,10 @@ def _result(call: Call, channels: Channels, outcome: _Outcome, duration: float) 
 
 
 def _record(
-    ws: Workspace, call: Call, result: IOResult, outcome: _Outcome, started: float, ended: float
+    ws: Workspace, call: Call, channels: Channels, outcome: _Outcome, started: float, ended: float
 ) -> ExecutionRecord:
-    scrub = ws.secrets.scrub
+    scrub, fs = ws.secrets.scrub, call.session.fs
+    out, err = channels.captured_out, channels.captured_err
     return ExecutionRecord(
         number=ws.history.next_number,
         session_id=call.session.session_id,
@@ -263,14 +266,14 @@ def _record(
         started_at=started,
         ended_at=ended,
         exit_code=outcome.exit_code,
-        stdout=scrub(result.stdout[: HEAD_BYTES * 2])[:HEAD_BYTES],
-        stderr=scrub(result.stderr[: HEAD_BYTES * 2])[:HEAD_BYTES],
-        stdout_bytes=len(result.stdout),
-        stderr_bytes=len(result.stderr),
+        stdout=scrub(out.head(HEAD_BYTES * 2))[:HEAD_BYTES],
+        stderr=scrub(err.head(HEAD_BYTES * 2))[:HEAD_BYTES],
+        stdout_bytes=min(len(out), channels.limit),
+        stderr_bytes=min(len(err), channels.limit),
         timed_out=outcome.timed_out,
         cancelled=outcome.cancelled,
         cwd=str(call.session.cwd),
-        bytes_read=dict(result.bytes_read),
-        bytes_written=dict(result.bytes_written),
-        cache_hits=result.cache_hits,
+        bytes_read=dict(fs.bytes_read),
+        bytes_written=dict(fs.bytes_written),
+        cache_hits=outcome.usage.cache_hits,
     )
