@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
@@ -78,7 +78,7 @@ class Reader:
                 break
             parts.append(part)
             size -= len(part)
-        return b"".join(parts)
+        return await joined(parts)
 
     async def read_all(self, limit: int | None = None) -> bytes:
         """Everything up to the end; what has none, or too much, is an error."""
@@ -92,7 +92,7 @@ class Reader:
                 raise LimitExceeded("string_bytes", limit)
             if len(parts) % PATIENCE == 0:
                 await asyncio.sleep(0)
-        return b"".join(parts)
+        return await joined(parts)
 
     def readline_now(self, delim: bytes = b"\n") -> bytes | None:
         """One line with its delimiter if that needs no waiting, else None, as for a very long one; empty at the end."""
@@ -133,7 +133,7 @@ class Reader:
                 self.hold(held)
                 if len(parts) % PATIENCE == 0:
                     await asyncio.sleep(0)
-            return b"".join(parts)
+            return await joined(parts)
         line = self._buffer[self._pos : end + 1]
         self._pos = end + 1
         return line
@@ -247,10 +247,6 @@ class IteratorReader(Reader):
             await closing()
 
 
-_LONG: Final = 8 << 20
-"""Bytes that take too long to be put together in one go."""
-
-
 class Capture(Writer):
     """Collects output in memory, up to a limit that is an error when it is passed: what goes beyond it is not kept."""
 
@@ -277,9 +273,10 @@ class Capture(Writer):
         return self.parts[0] if self.parts else b""
 
     async def settle(self) -> None:
-        """Put together what is very long, so that `getvalue` need not: in a thread, as others run while it is copied."""
+        """Put together what is very long, so that `getvalue` need not."""
         if self._size > _LONG and len(self.parts) > 1:
-            await asyncio.to_thread(self.getvalue)
+            there = self.parts.copy()
+            self.parts[: len(there)] = [await joined(there)]  # a job may have written more meanwhile
 
     def head(self, size: int) -> bytes:
         """How it begins."""
@@ -512,6 +509,19 @@ class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, wh
             await close()
 
 
+_FEW: Final = 8
+"""Parts that are put together at once, whatever their size."""
+_LONG: Final = 8 << 20
+"""Bytes that take too long to be put together in one go."""
+
+
+async def joined(parts: Sequence[bytes]) -> bytes:
+    """All of it in one; what is very long in a thread: the interpreter lets others run while it copies so much."""
+    if len(parts) > _FEW and sum(map(len, parts)) > _LONG:
+        return await asyncio.to_thread(b"".join, parts)
+    return b"".join(parts)
+
+
 # ------------------------------------------------------------------------------------------- working with lines
 
 
@@ -550,15 +560,18 @@ async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -
             continue
         held = 0
         rest.append(block[:cut])
-        yield rest[0] if len(rest) == 1 else b"".join(rest)
+        yield rest[0] if len(rest) == 1 else await joined(rest)
         rest = [block[cut:]] if cut < len(block) else []
     if rest:
-        yield b"".join(rest)
+        yield await joined(rest)
 
 
 async def lines(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[bytes]:
     """Lines with their delimiter, which only the last may lack."""
     async for block in line_blocks(reader, delim):
+        if len(block) > _LONG and block.find(delim) == len(block) - 1:
+            yield block  # one very long line, which is not copied
+            continue
         pieces = block.split(delim)
         last = pieces.pop()
         for piece in pieces:
