@@ -208,6 +208,17 @@ def test_unset_variables() -> None:
     assert evaluate("a[9]", variables) == 0  # of an array that has others
 
 
+@pytest.mark.parametrize("length", [65_535, 65_536, 65_537, 200_000])
+def test_numbers_and_names_of_any_length_are_one_token(length: int) -> None:
+    name = "n" * length
+    variables = Variables(**{name: "5"})
+    assert evaluate("0" * length + "17 + 1", variables) == 16
+    assert evaluate("16#" + "f" * length + "0", variables) == -16
+    assert evaluate(f"{name} + 2", variables) == 7
+    with pytest.raises(ArithFailure, match="value too great for base"):
+        evaluate("0" * length + "9", variables)
+
+
 def test_recursion_ends() -> None:
     with pytest.raises(ArithFailure, match="recursion level exceeded"):
         evaluate("r", Variables(r="r"))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ramet.core.depth import room
-from ramet.shell.expand.aside import watched
+from ramet.shell.expand.aside import checkpoint, watched, windows
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"
@@ -76,10 +76,17 @@ class ArithFailure(Exception):
 
 
 _TOKEN = re.compile(
-    r"[ \t\n\r]*(?:([0-9][0-9A-Za-z_@#]*)|([A-Za-z_][0-9A-Za-z_]*)|(\0)"
+    r"[ \t\n\r]*(?:([0-9][0-9A-Za-z_@#]{0,65535}+)|([A-Za-z_][0-9A-Za-z_]{0,65535}+)|(\0)"
     r"|(<<=|>>=|\*\*|\+\+|--|<=|>=|==|!=|&&|\|\||<<|>>|[-+*/%&^|]=|[-+*/%&^|<>=!~?:,()]))?",
     re.ASCII,
 ).match
+_END, _NUMBER, _NAME, _HOLE, _OPERATOR = range(5)
+_LONGEST = 65536
+"""Characters of a number or name that one match takes: no other thread runs meanwhile."""
+_MORE = {
+    kind: re.compile(f"[{letters}]{{1,{_LONGEST}}}+", re.ASCII).match
+    for kind, letters in ((_NUMBER, "0-9A-Za-z_@#"), (_NAME, "0-9A-Za-z_"))
+}
 _BRACKET = re.compile(r"[\[\]]").finditer
 _BLANK = re.compile(r"[ \t\n\r]*").match
 _LEVELS = {
@@ -91,7 +98,6 @@ _LEVELS = {
 }
 _ASSIGN = {"=": "", "+=": "+", "-=": "-", "*=": "*", "/=": "/", "%=": "%", "&=": "&", "^=": "^", "|=": "|"}
 _ASSIGN |= {"<<=": "<<", ">>=": ">>"}
-_END, _NUMBER, _NAME, _HOLE, _OPERATOR = range(5)
 
 
 def deep(text: str) -> bool:
@@ -134,6 +140,11 @@ class _Parser:
             return
         self.kind, self.value = kind, m[kind]
         self.start, self.pos = m.span(kind)
+        if self.pos - self.start >= _LONGEST:
+            while more := _MORE[kind](self.text, self.pos):
+                checkpoint()
+                self.pos = more.end()
+            self.value = self.text[self.start : self.pos]
 
     def is_operator(self, op: str) -> bool:
         return self.kind == _OPERATOR and self.value == op
@@ -373,7 +384,7 @@ class _Parser:
         return ArithFailure(self.text[: self.pos], reason, token)
 
     def constant(self, text: str) -> int:
-        if text.isdecimal() and (text[0] != "0" or text == "0"):
+        if (text[0] != "0" or text == "0") and all(map(str.isdecimal, windows(text))):
             return wrap(int(text)) if len(text) < 4000 else wrap(_digits(text, 10))
         base, digits = 10, text
         if "#" in text:

@@ -262,12 +262,18 @@ async def _helped(sh: Session, flags: str, words: list[str]) -> int:
     return 0
 
 
+_LONGEST: Final = 4096
+"""Characters of the beginning of a name."""
+
+
 def _is_pattern(word: str) -> bool:
     return "*" in word or "?" in word or "]" in word.partition("[")[2]
 
 
 def _topics(word: str) -> list[str]:
     """What a pattern, or the beginning of a name, is about."""
+    if len(word) > _LONGEST and not _is_pattern(word):
+        return []
     pattern = compile_pattern(word)
     return [name for name in SYNOPSES if pattern.matches(name) or name.startswith(word)]
 
