@@ -38,6 +38,7 @@ from ramet.commands.option_fields import (
 )
 from ramet.commands.quoting import PLAIN_MESSAGES, TYPOGRAPHIC, quote, shown, typographic
 from ramet.commands.unreadable import REFUSALS, without_input
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
@@ -123,9 +124,8 @@ class Command:
             except OSError as error:
                 return unexpected(proc, error)
         try:
-            words = proc.argv[1:]
-            words = self.rewrite(words) if self.rewrite is not None else words
-            options, operands = parse(self, words, "POSIXLY_CORRECT" in proc.env)
+            parsed = functools.partial(self._parsed, proc)
+            options, operands = parsed() if len(proc.argv) < MANY else await aside(proc.budget, parsed)
             if options is None:
                 proc.stdout.write(encode(operands[0]))
                 return 0
@@ -136,6 +136,11 @@ class Command:
         except OSError as error:
             return unexpected(proc, error)
 
+    def _parsed(self, proc: Proc) -> tuple[Any, list[str]]:
+        words = proc.argv[1:]
+        words = self.rewrite(words) if self.rewrite is not None else words
+        return parse(self, words, "POSIXLY_CORRECT" in proc.env)
+
     def _check_operands(self, operands: list[str]) -> None:
         if len(operands) < self.min_operands:
             if not operands:
@@ -145,6 +150,8 @@ class Command:
             raise UsageError(f"extra operand {quote(operands[self.max_operands])}")
 
 
+MANY: Final = 20_000
+"""Words of a command that are not gone through in a moment."""
 LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 """Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
 

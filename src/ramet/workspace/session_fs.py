@@ -1,8 +1,13 @@
-"""`SessionFS`: the tree as one session sees it. Asks the policy, then the modes, and records every operation once."""
+"""`SessionFS`: the tree as one session sees it. Asks the policy, then the modes, and records every operation once.
+
+Operations on memory never wait by themselves; here those who make very many of them give others a turn.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from itertools import repeat
@@ -10,6 +15,7 @@ from typing import Any
 
 from ramet.core.errors import fail, strerror
 from ramet.core.fs import Lending, Open, Power
+from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, Data, How, Queryable, Whole
 from ramet.core.stat import Attrs, Stat
@@ -43,6 +49,7 @@ class SessionFS(Whole, Lending):
         self.bytes_written: defaultdict[str, int] = defaultdict(int)
         self._asks = policy is not None and policy.watches_files
         self._hides = policy is not None and policy.hides
+        self._slice_end = 0.0
 
     @property
     def caps(self) -> Cap:
@@ -54,12 +61,17 @@ class SessionFS(Whole, Lending):
     def start(self, agent_id: str) -> None:
         """A new execution begins: its bytes are counted from zero."""
         self.agent_id = agent_id
+        self._slice_end = time.monotonic() + Budget.SLICE
         self.bytes_read.clear()
         self.bytes_written.clear()
 
     # ------------------------------------------------------------------------------------------- recording
 
     async def _ask(self, verb: str, path: Path) -> None:
+        """Before each operation: whether it may be."""
+        if time.monotonic() >= self._slice_end:
+            await asyncio.sleep(0)
+            self._slice_end = time.monotonic() + Budget.SLICE
         if self._asks and self._policy is not None:
             await self._policy.check(Request("file", verb, path, self.session_id, self.agent_id))
 
@@ -120,24 +132,21 @@ class SessionFS(Whole, Lending):
         self._note("scan", path)
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
-        if self._asks:
-            await self._ask("scan", path)
+        await self._ask("scan", path)
         await self._may.check(path, READ)
         found = self._seen(path, await self._vfs.entries(path))
         self._note("scan", path)
         return found
 
     async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
-        if self._asks:
-            await self._ask("scan", path)
+        await self._ask("scan", path)
         await self._may.check(path, READ)
         found = self._seen(path, await self._vfs.kinds(path))
         self._note("scan", path)
         return found
 
     async def read_bytes(self, path: Path) -> bytes:
-        if self._asks:
-            await self._ask("read", path)
+        await self._ask("read", path)
         try:
             await self._may.reach(path)
             data = await self._vfs.read_bytes(path, self._may.bits(READ))
@@ -200,8 +209,7 @@ class SessionFS(Whole, Lending):
         await self._change("rename", src, lambda: self._vfs.rename(src, dst), self._may.entry(src))
 
     async def copy(self, src: Path, dst: Path) -> None:
-        if self._asks:
-            await self._ask("read", src)
+        await self._ask("read", src)
         await self._may.check(src, READ)
         await self._change("copy", dst, lambda: self._vfs.copy(src, dst), self._may.written(dst))
 
@@ -254,12 +262,11 @@ class SessionFS(Whole, Lending):
     async def _change(
         self, verb: str, path: Path, act: Callable[[], Awaitable[None]], may: Coroutine[Any, Any, None]
     ) -> None:
-        if self._asks:
-            try:
-                await self._ask(verb, path)
-            except BaseException:
-                may.close()
-                raise
+        try:
+            await self._ask(verb, path)
+        except BaseException:
+            may.close()
+            raise
         try:
             await may
             await act()
