@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from operator import add, gt
 
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, quote, several, shown, value
 from ramet.commands.inputs import PART, Inputs, filter_lines
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -19,11 +19,11 @@ from ramet.core.streams import Reader, line_blocks
 
 @dataclass(frozen=True, slots=True)
 class CutOptions:
-    lists: tuple[str, str] | None = mixed(
-        value("-b", "--bytes", metavar="LIST", convert=lambda t: ("b", t), help="select only these bytes"),
-        value("-c", "--characters", metavar="LIST", convert=lambda t: ("c", t), help="select only these characters"),
-        value("-f", "--fields", metavar="LIST", convert=lambda t: ("f", t), help="select only these fields"),
-        default=None,
+    lists: tuple[tuple[str, str], ...] = mixed(
+        several("-b", "--bytes", metavar="LIST", convert=lambda t: ("b", t), help="select only these bytes"),
+        several("-c", "--characters", metavar="LIST", convert=lambda t: ("c", t), help="select only these characters"),
+        several("-f", "--fields", metavar="LIST", convert=lambda t: ("f", t), help="select only these fields"),
+        default=(),
     )
     delimiter: str | None = value(
         "-d", "--delimiter", metavar="DELIM", help="use DELIM instead of TAB for field delimiter"
@@ -101,13 +101,11 @@ def join_adjacent(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
-    given = [w for w in proc.argv[1:] if re.match(r"-[a-z]*[bcf]|--(byt|char|fiel)", w)]
-    if o.lists is None:
+    if not o.lists:
         raise UsageError("you must specify a list of bytes, characters, or fields")
-    unit, text = o.lists
-    if len([w for w in given if re.match(r"-[bcf]|--(byt|char|fiel)", w)]) > 1:
+    if len(o.lists) > 1:
         raise UsageError("only one list may be specified")
-    assert isinstance(text, str)
+    unit, text = o.lists[0]
     if unit != "f" and o.delimiter is not None:
         raise UsageError("an input delimiter may be specified only when operating on fields")
     if unit != "f" and o.only:

@@ -38,7 +38,7 @@ from ramet.commands.option_fields import (
 )
 from ramet.commands.quoting import PLAIN_MESSAGES, TYPOGRAPHIC, quote, shown, typographic
 from ramet.commands.unreadable import REFUSALS, without_input
-from ramet.core.abandoned import aside
+from ramet.core.abandoned import through
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
@@ -124,8 +124,7 @@ class Command:
             except OSError as error:
                 return unexpected(proc, error)
         try:
-            parsed = functools.partial(self._parsed, proc)
-            options, operands = parsed() if len(proc.argv) < MANY else await aside(proc.budget, parsed)
+            options, operands = await through(proc.budget, len(proc.argv), lambda: self._parsed(proc))
             if options is None:
                 proc.stdout.write(encode(operands[0]))
                 return 0
@@ -150,8 +149,6 @@ class Command:
             raise UsageError(f"extra operand {quote(operands[self.max_operands])}")
 
 
-MANY: Final = 20_000
-"""Words of a command that are not gone through in a moment."""
 LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 """Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
 

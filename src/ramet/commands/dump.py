@@ -249,7 +249,7 @@ def _old_operands(o: OdOptions, operands: list[str]) -> tuple[list[str], int | N
     old = o.compatible
     if not old and any(name in _MODERN for name, _ in o.order):
         return operands, None, None
-    offsets = [_old_offset(word) for word in operands]
+    offsets = [_old_offset(word) for word in operands[:4]]
     match offsets:
         case [int(skip)] if old or operands[0][0] == "+":
             return [], skip, None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError, flag, several, value
+from ramet.core.abandoned import through
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -41,14 +43,17 @@ async def getopt(proc: Proc, o: GetoptOptions, operands: list[str]) -> int:
     if short is None:
         raise UsageError("missing optstring argument")
     scan = _Scan(short, _long(o.long), o.alternative, "POSIXLY_CORRECT" in proc.env)
-    scan.run(operands)
+    await through(proc.budget, len(operands), lambda: scan.run(operands))
     if not o.quiet:
         for message in scan.errors:
             proc.stderr.write(encode(f"{o.name or 'getopt'}: {message}\n"))
+            await proc.budget.breathe()
     if not o.silent:
         quoted = (lambda text: text) if plain else _csh if o.shell.endswith("csh") else _sh
-        parts = [word if literal else quoted(word) for word, literal in scan.out]
-        await proc.emit(encode(" " + " ".join(parts) + "\n"))
+        for word, literal in scan.out:
+            await proc.emit(encode(" " + (word if literal else quoted(word))))
+            await proc.budget.breathe()
+        await proc.emit(b"\n")
     return 1 if scan.errors else 0
 
 
@@ -92,9 +97,9 @@ class _Scan:
         self.short = self.short.removeprefix(":")
         stop = mode == "+" or (self.posix and mode != "-")
         rest: list[str] = []
-        queue = list(words)
+        queue = deque(words)
         while queue:
-            word = queue.pop(0)
+            word = queue.popleft()
             if word == "--":
                 rest += queue
                 break
@@ -118,7 +123,7 @@ class _Scan:
             return False
         return len(word) > 2 or word[1] not in self.short
 
-    def _take_long(self, word: str, queue: list[str]) -> None:
+    def _take_long(self, word: str, queue: deque[str]) -> None:
         dashes = "--" if word.startswith("--") else "-"
         name, equals, given = word[len(dashes) :].partition("=")
         matches = [name] if name in self.long else [n for n in self.long if n.startswith(name)]
@@ -140,12 +145,12 @@ class _Scan:
             if not queue:
                 self.errors.append(f"option '{dashes}{full}' requires an argument")
                 return
-            given = queue.pop(0)
+            given = queue.popleft()
         self.out.append((f"--{full}", True))
         if takes:
             self.out.append((given, False))
 
-    def _take_short(self, letters: str, queue: list[str]) -> None:
+    def _take_short(self, letters: str, queue: deque[str]) -> None:
         while letters:
             letter, letters = letters[0], letters[1:]
             at = self.short.find(letter) if letter != ":" else -1
@@ -160,7 +165,7 @@ class _Scan:
                 if not queue:
                     self.errors.append(f"option requires an argument -- '{letter}'")
                     return
-                letters = queue.pop(0)
+                letters = queue.popleft()
             self.out += [(f"-{letter}", True), (letters, False)]
             return
 

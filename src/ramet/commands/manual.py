@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value
 from ramet.commands.inputs import Inputs
@@ -180,10 +181,14 @@ _TPUT = {
 }
 
 
+_PARAMETERS: Final = 9
+"""How many a capability can have."""
+
+
 async def tput(proc: Proc, o: TputOptions, operands: list[str]) -> int:
     if not operands:
         raise UsageError("usage: tput [-T term] capname [parameters]", hint=False, status=2)
-    name, args = operands[0], [int(a) for a in operands[1:] if a.isdigit()]
+    name, args = operands[0], [int(a) for a in operands[1 : 1 + _PARAMETERS] if a.isdigit()]
     if name in ("cols", "lines", "colors"):
         sizes = {
             "cols": proc.env.get("COLUMNS") or "80",

@@ -37,13 +37,12 @@ async def basename(proc: Proc, o: BasenameOptions, operands: list[str]) -> int:
             raise UsageError(f"extra operand {quote(operands[2])}")
         names, suffix = operands[:1], operands[1] if len(operands) > 1 else ""
     end = "\0" if o.zero else "\n"
-    out: list[str] = []
     for name in names:
         base = base_name(name)
         if suffix and base != suffix and base.endswith(suffix) and base != "/":
             base = base[: -len(suffix)]
-        out.append(base + end)
-    await proc.emit(encode("".join(out)))
+        await proc.emit(encode(base + end))
+        await proc.budget.breathe()
     return 0
 
 
@@ -64,7 +63,9 @@ def dir_name(word: str) -> str:
 
 async def dirname(proc: Proc, o: DirnameOptions, operands: list[str]) -> int:
     end = "\0" if o.zero else "\n"
-    await proc.emit(encode("".join(dir_name(word) + end for word in operands)))
+    for word in operands:
+        await proc.emit(encode(dir_name(word) + end))
+        await proc.budget.breathe()
     return 0
 
 
@@ -255,6 +256,7 @@ async def pathchk(proc: Proc, o: PathchkOptions, operands: list[str]) -> int:
     status = 0
     posix, strict = o.posix or o.portability, o.empty or o.portability
     for word in operands:
+        await proc.budget.breathe()
         message = await _path_problem(proc, word, posix, strict)
         if message:
             proc.complain(message if message.startswith(("leading", "''")) else typographic(proc, message))

@@ -164,6 +164,7 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
         for word in operands:
             if not await job.line(word, end):
                 return 2
+            await proc.budget.breathe()
         return job.finish()
     async for block in line_blocks(proc.stdin, encode(end), PART):
         lines = decode(block).split(end)

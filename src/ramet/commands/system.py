@@ -38,6 +38,7 @@ async def id_(proc: Proc, o: IdOptions, operands: list[str]) -> int:
         raise UsageError("--context (-Z) works only on an SELinux-enabled kernel", hint=False)
     status = 0
     for word in operands or [user.name]:
+        await proc.budget.breathe()
         if word not in (user.name, str(user.uid)):
             proc.complain(f"{quote(word)}: no such user")
             status = 1
@@ -60,6 +61,7 @@ async def groups(proc: Proc, o: object, operands: list[str]) -> int:
         return 0
     status = 0
     for word in operands:
+        await proc.budget.breathe()
         if word == user.name:
             await proc.emit(encode(f"{word} : {user.group}\n"))
         else:

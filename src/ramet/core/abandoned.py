@@ -15,6 +15,8 @@ from ramet.core.limits import Budget
 
 T = TypeVar("T")
 
+MANY: Final = 20_000
+"""Things that are not gone through in a moment."""
 _LOOK: Final = 0.01
 """Seconds between two looks at the budget while the work goes on."""
 
@@ -62,6 +64,11 @@ async def aside(budget: Budget, work: Callable[[], T]) -> T:
             stop.set()
             # What it changes of the session, it changes before the next command begins.
             await asyncio.wait((doing,), timeout=_LOOK)
+
+
+async def through(budget: Budget, count: int, work: Callable[[], T]) -> T:
+    """What `work` gives that goes through so many things: aside when they are many."""
+    return work() if count < MANY else await aside(budget, work)
 
 
 def _forget(doing: asyncio.Future[Any]) -> None:
