@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
 _CLASSES = {
     "alpha": "A-Za-z",
@@ -24,6 +25,10 @@ _CLASSES = {
 def fnmatch(text: str, pattern: str, *, icase: bool = False, pathname: bool = False, period: bool = False) -> bool:
     """Whether all of `text` matches; `pathname` keeps stars from crossing a slash, `period` protects leading dots."""
     if period and text.startswith(".") and not pattern.startswith((".", "\\.")):
+        return False
+    if not icase and not has_wildcards(pattern):
+        return text == pattern
+    if len(pattern) > _LONG and _least(pattern) > len(text):
         return False
     if not pathname or "/" not in text + pattern:
         return _compiled(pattern, icase).matches(text)
@@ -51,7 +56,16 @@ def _path_match(texts: list[str], patterns: list[str], icase: bool) -> bool:
 
 
 def has_wildcards(pattern: str) -> bool:
-    return any(c in pattern for c in "*?[\\")
+    return "*" in pattern or "?" in pattern or "[" in pattern or "\\" in pattern
+
+
+_LONG: Final = 4096
+"""Letters of a pattern that are not worth compiling before it is known that a name can be as long."""
+
+
+def _least(pattern: str) -> int:
+    """How long a text must be to match, or less."""
+    return 0 if "[" in pattern else len(pattern) - pattern.count("*") - pattern.count("\\")
 
 
 class Glob:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ramet import patterns
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, flag, several
+from ramet.commands.regexes import patiently
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -34,11 +35,11 @@ async def rename(proc: Proc, o: RenameOptions, operands: list[str]) -> int:
     perl = bool(o.expressions)
     try:
         if perl:
-            change = perl_change("; ".join(o.expressions), proc)
+            change = await _perl_change(proc, "; ".join(o.expressions))
         elif not words:
             raise UsageError("not enough arguments")
         elif _EXPRESSION.match(words[0]):
-            perl, change = True, perl_change(words.pop(0), proc)
+            perl, change = True, await _perl_change(proc, words.pop(0))
         elif len(words) < 3:
             raise UsageError("not enough arguments")
         else:
@@ -51,6 +52,7 @@ async def rename(proc: Proc, o: RenameOptions, operands: list[str]) -> int:
     status = 0
     changed = 0
     for word in words:
+        await proc.budget.breathe()
         try:
             head, slash, tail = word.rpartition("/") if o.names or not perl else ("", "", word)
             new = head + slash + change(tail)
@@ -60,8 +62,11 @@ async def rename(proc: Proc, o: RenameOptions, operands: list[str]) -> int:
             continue
         changed += 1
         status = await _one(proc, o, word, new, perl) or status
-        await proc.budget.breathe()
     return status if perl else 4 if not changed else 1 if status else 0
+
+
+async def _perl_change(proc: Proc, text: str) -> Change:
+    return await patiently(proc, (text,), lambda: perl_change(text, proc))
 
 
 async def _one(proc: Proc, o: RenameOptions, word: str, new: str, perl: bool) -> int:
