@@ -180,6 +180,8 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
 
         return single
     spans = [(low - 1, high) for low, high in ranges]
+    if len(spans) == 1 and limit < 0 and glue == delim:
+        limit = max(1, spans[0][0])  # the rest of a line is taken as it is
 
     def many(lines: list[bytes]) -> list[bytes]:
         if len(spans) > 1 and (rows := table(lines)) is not None:

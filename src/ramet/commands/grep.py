@@ -17,6 +17,7 @@ from ramet.commands.inputs import LARGE, PART, is_utf8, leave, slurp
 from ramet.commands.regexes import patiently
 from ramet.commands.sieving import sieve
 from ramet.core import ops
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -575,10 +576,11 @@ class _Run:
         size = LARGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
         while not search.done:
             block = await reader.read(size)
-            if block:
-                search.feed_more(block)
+            step = partial(search.feed_more, block) if block else search.finish
+            if search.takes_long(block):
+                await aside(budget, step)
             else:
-                search.finish()
+                step()
             if search.out:
                 out.write(b"".join(search.out))
                 search.out.clear()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ramet.commands.inputs import PART
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.classes import is_word
 from ramet.patterns.scanning import occurrences
@@ -16,6 +17,8 @@ from ramet.patterns.selecting import numbered, select
 Span = tuple[int, int]
 _BUFFER = 96 * 1024
 """What GNU grep reads at a time: a NUL makes the lines of its whole buffer binary, not those of the buffers before."""
+_LONG_LINE = 256 * 1024
+"""Bytes of a line that are looked at beside the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,10 @@ class Search:
     _stopping: bool = False
     _rest: list[bytes] = field(default_factory=list)
     _read: int = 0
+
+    def takes_long(self, block: bytes) -> bool:
+        """Whether a very long line ends here, with this block or without any."""
+        return len(self._rest) > _LONG_LINE // PART and (not block or self.plan.delim in block)
 
     def feed_more(self, block: bytes) -> None:
         """One block that may end within a line: what is unfinished is kept for the next one."""
@@ -398,7 +405,8 @@ class Search:
             return False
         # There is no line behind the last newline, not even an empty one.
         end = len(block) - block.endswith(b"\n")
-        if pattern.groups:
+        if pattern.groups or len(block) > _LONG_LINE:
+            # One by one: what takes long is done in a thread, which must not keep the interpreter to itself.
             found = [match[0] for match in pattern.finditer(block, 0, end)]
         else:
             found = pattern.findall(block, 0, end)
