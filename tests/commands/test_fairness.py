@@ -77,6 +77,9 @@ SCRIPTS = [
     "col -b < text; col < one", "shuf -i 1-300000", "cut -d' ' -f1,3 text", "colrm 3 9 < text; colrm 30 < one",
     "ul text; ul -i one", "factor < tiny", "cmp one one", "install text x; cp one y; mv y z; shred -n1 x",
     "cat bin | file -",
+    # Very many files, there or not, each of them done with in a moment.
+    "touch {1..4000}; cat *; grep -l x *; md5sum [1-9]*; chmod 600 [1-9]*; stat [1-9]*; rm [1-9]*",
+    "cat {1..9000}; wc {1..9000}; basename -a {1..60000}; dirname {1..60000}; getopt ab {1..60000}",
 ]  # fmt: skip
 
 
