@@ -15,6 +15,12 @@ _SAMPLE = 16 * 1024
 _OFTEN = 8
 """Matches in a sample from which on one call of `re` for all of them is cheaper than a search for each."""
 
+
+def _lines_with_many(block: bytes, text: bytes, start: int, end: int) -> int:
+    """The same where most lines hold it many times: from each match to the end of its line."""
+    return len(re.compile(re.escape(text) + b"().*").findall(block, start, end))
+
+
 find: Callable[..., int]
 """As `bytes.find`: the block, the text, perhaps a start and an end."""
 occurrences: Callable[..., int]
@@ -29,6 +35,9 @@ try:
 
     def lines_with(block: bytes, text: bytes, start: int, end: int) -> int:
         """How many lines hold a text, which is not empty and has no newline in it."""
+        sample = block[start : min(end, start + _SAMPLE)]
+        if sample.count(text) > _OFTEN + 2 * sample.count(b"\n"):
+            return _lines_with_many(block, text, start, end)
         first = find(block, text, start, end)
         if first < 0:
             return 0
@@ -44,7 +53,7 @@ except ImportError:
     def lines_with(block: bytes, text: bytes, start: int, end: int) -> int:
         """How many lines hold a text, which is not empty and has no newline in it."""
         if block.count(text, start, min(end, start + _SAMPLE)) >= _OFTEN:
-            return len(re.compile(re.escape(text) + b"().*").findall(block, start, end))
+            return _lines_with_many(block, text, start, end)
         count, at = 0, block.find(text, start, end)
         while at >= 0:
             count += 1
