@@ -27,7 +27,7 @@ from ramet.commands.awk.values import Field, Value
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
 from ramet.commands.inputs import is_utf8, slurp
 from ramet.commands.regexes import patiently
-from ramet.core.abandoned import aside
+from ramet.core.abandoned import aside, through
 from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
@@ -131,14 +131,15 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         if o.pretty is not None:
             await print_program(proc, compiled.program, o.pretty)
             return 0
-        runtime = Runtime(proc, utf8)
+        runtime = await through(proc.budget, len(proc.argv), lambda: Runtime(proc, utf8))
         runtime.sandbox, runtime.given = o.sandbox, frozenset(operands)
         runtime.extensions = dialect.extensions
         runtime.source = name or runtime.source
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
         with live(proc.stdin, runtime.flush):
-            return await _Run(proc, o, compiled, runtime, operands).all()
+            run = partial(_Run, proc, o, compiled, runtime, operands)
+            return await (await through(proc.budget, len(operands), run)).all()
     except (AwkError, MatchTimeout) as error:
         for message in (*getattr(error, "warnings", ()), str(error)):
             if name is not None:
