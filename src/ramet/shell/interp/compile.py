@@ -32,7 +32,7 @@ from ramet.shell.interp.simple import compile_simple
 from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import high_fd, run_shell
 from ramet.shell.interp.tracing import trace_patiently
-from ramet.shell.interp.traps import before_command, child_died, deliver, failed
+from ramet.shell.interp.traps import before_command, child_died, deafen, deliver, failed
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -563,7 +563,7 @@ def _background(statement: nodes.Statement) -> Run:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()
             child.fds[0] = child.open_null()
-        process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
+        process = sh.jobs.spawn(child, run_shell(child, _begun(sh, run), counted=True))
         job = sh.jobs.add(process, text[0])
         if sh.interactive and not sh.sub_level and not sh.frames:
             sh.err(f"[{job.id}] {job.pid}\n")
@@ -584,6 +584,18 @@ def _background(statement: nodes.Statement) -> Run:
         return drive(watched(sh)) if sh.watch and "DEBUG" in sh.traps and isinstance(node, nodes.Simple) else start(sh)
 
     return run_it
+
+
+def _begun(sh: Session, run: Run) -> Run:
+    """The body of a process that is started by `&`; a signal that comes before it has begun finds it as any other."""
+    if "monitor" in sh.options:
+        return run
+
+    def begin(child: Session) -> Result:
+        deafen(child)
+        return run(child)
+
+    return begin
 
 
 def _coproc(node: nodes.Coproc) -> Run:
@@ -610,7 +622,7 @@ def _coproc(node: nodes.Coproc) -> Run:
             second = first - 3  # the other ends of both pipes were between them
         sh.fds[first], sh.fds[second] = Description(our_in), Description(our_out)
         sh.store.set_list(node.name, [str(first), str(second)])
-        process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
+        process = sh.jobs.spawn(child, run_shell(child, _begun(sh, run), counted=True))
         job = sh.jobs.add(process, f"coproc {node.name} {command_text(node.body)}")
         sh.store.set(f"{node.name}_PID", str(job.pid))
         sh.coprocs[node.name] = job.pid

@@ -23,7 +23,7 @@ from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.patience import plain, rows
 from ramet.shell.interp.restricted import OPTION, refused
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.traps import Leave, permitted
+from ramet.shell.interp.traps import Leave, deafen, permitted
 
 BIN: Final = ("/usr/bin", "/bin")
 """Directories where the command table lives, as far as a script can tell."""
@@ -361,6 +361,8 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
         if env is not None:
             await _use_environment(child, env)
         child.by_program = True
+        if sh.deaf:
+            deafen(child)
         return await _run_child(child, list(argv), parent)
 
     return run

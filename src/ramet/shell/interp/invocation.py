@@ -12,7 +12,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.growing import decoded_patiently
-from ramet.shell.interp import recording, startup
+from ramet.shell.interp import recording, signals, startup
 from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
@@ -179,9 +179,9 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
         for given in rows(env.items()):
             adopt_functions(child, given)
             await sh.budget.breathe()
-    for name, action in sh.traps.items():
-        if not action:
-            child.traps[name] = ""
+    ignored = {name for name, action in sh.traps.items() if not action} | sh.deaf
+    child.sealed = frozenset(ignored - {"EXIT", *signals.PSEUDO})
+    child.traps.update(dict.fromkeys(child.sealed, ""))
     if as_sh:
         child.set_option("posix", True)
     elif "POSIXLY_CORRECT" in env:

@@ -102,6 +102,7 @@ class Session:
         "completions",
         "coprocs",
         "cwd",
+        "deaf",
         "debug_status",
         "debugging",
         "depth",
@@ -153,6 +154,7 @@ class Session:
         "random",
         "remaining",
         "returning",
+        "sealed",
         "seconds_base",
         "shell",
         "shift",
@@ -218,6 +220,10 @@ class Session:
         self.dirs: list[str] = []
         self.umask = 0o022
         self.trap_depth: dict[str, int] = {}
+        self.deaf: frozenset[str] = frozenset()
+        """Signals that do nothing to this process, since it was started by `&`, nor to the programs that it starts."""
+        self.sealed: frozenset[str] = frozenset()
+        """Signals that were ignored when this shell was started: no trap changes that."""
         self.traps_shown: dict[str, str] = {}
         self.disabled: set[str] = set()
         self.hashed: dict[str, tuple[str, int]] = {}
@@ -325,10 +331,13 @@ class Session:
             twin.traps = {
                 name: action
                 for name, action in self.traps.items()
-                if not action or (name == "ERR" and self.errtrace) or (name in ("DEBUG", "RETURN") and self.functrace)
+                if (not action and name not in self.deaf)
+                or (name == "ERR" and self.errtrace)
+                or (name in ("DEBUG", "RETURN") and self.functrace)
             }
             twin.trap_depth = {name: self.trap_depth.get(name, 0) for name in twin.traps}
             twin.traps_shown = {**self.traps_shown, **self.traps}
+        twin.deaf, twin.sealed = frozenset(), self.sealed
         twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
         twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
         twin.random = None

@@ -170,6 +170,12 @@ def interrupted(sh: Session) -> int:
     return next((number for number in sh.pending if number != signals.CHLD), 0)
 
 
+def deafen(sh: Session) -> None:
+    """What was started by `&` without job control is not interrupted from a keyboard; of INT its traps tell."""
+    sh.traps["INT"] = ""
+    sh.deaf = frozenset(("INT", "QUIT"))
+
+
 def send(sh: Session, number: int) -> None:
     """A signal arrives at a shell: its trap is queued, or the default action is taken."""
     name = signals.NAMES[number] if number < len(signals.NAMES) else ""
@@ -178,7 +184,7 @@ def send(sh: Session, number: int) -> None:
             sh.pending.append(number)
             sh.watch = True
         return
-    if number in signals.IGNORED_BY_DEFAULT or number == 0:
+    if number in signals.IGNORED_BY_DEFAULT or number == 0 or name in sh.deaf:
         return
     raise Killed(number)
 

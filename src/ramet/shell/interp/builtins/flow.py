@@ -242,6 +242,9 @@ def trap(sh: Session, argv: list[str]) -> Result:
         if name is None:
             return sh.error(f"trap: {text}: invalid signal specification")
         sh.traps_shown.clear()
+        if name in sh.sealed:
+            return 0
+        sh.deaf -= {name}
         if action is None:
             sh.traps.pop(name, None)
         else:
