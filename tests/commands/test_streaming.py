@@ -47,6 +47,7 @@ async def call(
         stderr: Writer | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        signals: Mapping[str, bool] | None = None,
     ) -> int:
         raise AssertionError("nothing runs here")
 

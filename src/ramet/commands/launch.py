@@ -122,7 +122,12 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
                 zero=o.zero or inner.zero,
                 unset=o.unset + inner.unset,
                 chdir=inner.chdir or o.chdir,
+                default_signal=o.default_signal if inner.default_signal is None else inner.default_signal,
+                ignore_signal=o.ignore_signal if inner.ignore_signal is None else inner.ignore_signal,
+                block_signal=o.block_signal if inner.block_signal is None else inner.block_signal,
+                list_signals=o.list_signals or inner.list_signals,
             )
+    taken = _taken(o)
     alone = operands[:1] == ["-"]  # which means -i where the options end
     operands = operands[alone:]
     clear = o.clear or alone
@@ -138,6 +143,11 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         variables[name] = text
         steps.append(f"setenv:   {operands[0]}")
         operands = operands[1:]
+    if o.list_signals:
+        blocked = _signals(o.block_signal) if o.block_signal is not None else []
+        for name in sorted((name for name, ignored in taken.items() if ignored), key=NAMES.index):
+            how = "BLOCK" if name in blocked else "IGNORE"
+            proc.stderr.write(encode(f"{name:<10} ({NAMES.index(name):2d}): {how}\n"))
     if o.verbose:
         steps += [f"chdir:    {quote(o.chdir)}"] if o.chdir is not None else []
         if operands:
@@ -165,14 +175,32 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         except OSError as error:
             proc.complain(f"cannot change directory to {quote(o.chdir)}: {reason(error)}")
             return 125
-    return await proc.run(operands, env=variables, cwd=cwd)
+    return await proc.run(operands, env=variables, cwd=cwd, signals=taken)
+
+
+def _taken(o: EnvOptions) -> dict[str, bool]:
+    """How signals are taken: whether each is ignored. What is blocked never arrives either."""
+    asked = ((o.default_signal, False), (o.ignore_signal, True), (o.block_signal, True))
+    return {name: ignored for given, ignored in asked if given is not None for name in _signals(given)}
+
+
+def _signals(given: str) -> list[str]:
+    if not given:
+        return [name for name in NAMES[1:] if name not in ("KILL", "STOP")]
+    found: list[str] = []
+    for word in given.split(","):
+        name = NAMES[int(word)] if word.isdigit() and int(word) < len(NAMES) else word.upper().removeprefix("SIG")
+        if name not in NAMES[1:]:
+            raise UsageError(f"{quote(word)}: invalid signal")
+        found.append(name)
+    return found
 
 
 # ------------------------------------------------------------------------------------------- nohup, nice, stdbuf
 
 
 async def nohup(proc: Proc, o: object, operands: list[str]) -> int:
-    return await proc.run(operands)
+    return await proc.run(operands, signals={"HUP": True})
 
 
 @dataclass(frozen=True, slots=True)

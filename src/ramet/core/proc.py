@@ -36,7 +36,10 @@ class User:
 
 
 class Run(Protocol):
-    """Runs another command by the shell's lookup (`xargs`, `find -exec`, `env`); what is not given is inherited."""
+    """Runs another command by the shell's lookup (`xargs`, `find -exec`, `env`); what is not given is inherited.
+
+    `signals` are those that it ignores, and those that are to do again what they do by default (False).
+    """
 
     async def __call__(
         self,
@@ -47,6 +50,7 @@ class Run(Protocol):
         stderr: Writer | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        signals: Mapping[str, bool] | None = None,
     ) -> int: ...
 
 

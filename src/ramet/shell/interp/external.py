@@ -335,6 +335,10 @@ async def _started(command: Exec, proc: Proc) -> int:
     return await command(proc)
 
 
+_REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbuf"))
+"""Programs that become what they run, so that signals reach that."""
+
+
 def _runner(sh: Session, parent: str, group: Group | None) -> Any:
     """`proc.run`: another command by this shell's lookup, in a shell of its own."""
 
@@ -346,6 +350,7 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
         stderr: Writer | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        signals: Mapping[str, bool] | None = None,
     ) -> int:
         child = sh.fork(borrow=False)
         child.group = group or sh.group
@@ -363,7 +368,19 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
         child.by_program = True
         if sh.deaf:
             deafen(child)
-        return await _run_child(child, list(argv), parent)
+        for name, ignored in (signals or {}).items():
+            child.deaf -= {name}
+            child.traps.pop(name, None)
+            if ignored:
+                child.traps[name] = ""
+        process = sh.process
+        if process is None or not sh.lone or process.session is not sh or parent not in _REPLACED:
+            return await _run_child(child, list(argv), parent)
+        child.lone, process.session = True, child
+        try:
+            return await _run_child(child, list(argv), parent)
+        finally:
+            process.session = sh
 
     return run
 

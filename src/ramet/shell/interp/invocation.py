@@ -17,6 +17,7 @@ from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
+from ramet.shell.interp.jobs import Process
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.patience import MANY, plain, rows
 from ramet.shell.interp.restricted import restrict
@@ -133,6 +134,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             old.release()
     if child.group is not None:
         child.group.members.append(child)
+    process = _becomes(sh, child)
     how = Startup(call.login, call.interactive, as_sh, call.no_profile, call.no_rc, call.rc_file)
     try:
         status = await run_shell(child, lambda own: drive(_started(shell, own, call, how, text, source)))
@@ -141,6 +143,8 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             sh.reader(0).unread(rest_of_input)
         if child.group is not None:
             child.group.members.remove(child)
+        if process is not None:
+            process.session = sh
     if "history" in child.options:
         await recording.save(child)
     if child.killed and sh.lone:
@@ -148,6 +152,17 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     elif child.killed:
         sh.died = child.killed, child.own_pid()
     return status
+
+
+def _becomes(sh: Session, child: Session) -> Process | None:
+    """The process that consists of this shell alone, `bash script &`: its number is the shell's, which gets what is
+    sent to it."""
+    process = sh.process
+    if process is None or not sh.lone or process.session is not sh:
+        return None
+    child.pid = child.top_pid = process.pid
+    process.session = child
+    return process
 
 
 async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:

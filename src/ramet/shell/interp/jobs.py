@@ -238,6 +238,12 @@ class Jobs:
                 elif job.process.killed != 15:
                     report_death(sh, job.process.killed, job.pid, job.text)
 
+    def drop_told(self) -> None:
+        """What was killed and told of is no longer in the table; its pid still leads to its status."""
+        for job in [job for job in self.jobs if job.state is JobState.KILLED and job.notified]:
+            job.forgotten = True
+            self.jobs.remove(job)
+
     # ------------------------------------------------------------------------------------------------- waiting
 
     async def wait(self, sh: Session, process: Process) -> int:

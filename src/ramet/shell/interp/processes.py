@@ -60,7 +60,7 @@ def deliver(sh: Session, pid: int, number: int) -> bool:
     """Signal the shell itself, a process that runs apart, or a shell around this one; False when there is no such."""
     if pid in (0, sh.own_pid()):
         if number:
-            send(sh, number)
+            _signal_itself(sh, number)
         return True
     process = sh.shell.processes.get(pid)
     if process is not None:
@@ -73,6 +73,17 @@ def deliver(sh: Session, pid: int, number: int) -> bool:
             return True
         above = above.parent
     return False
+
+
+def _signal_itself(sh: Session, number: int) -> None:
+    try:
+        send(sh, number)
+    except Killed:
+        if not sh.sub_level or "EXIT" not in sh.traps or number not in signals.TERMINATING:
+            raise
+        # Its EXIT trap runs before the next command would; where there is none, it is too late for that.
+        sh.pending.append(number)
+        sh.watch = True
 
 
 def _signal_above(target: Session, number: int) -> None:

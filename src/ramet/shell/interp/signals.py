@@ -21,6 +21,8 @@ CHLD: Final = NUMBERS["CHLD"]
 PSEUDO: Final = ("DEBUG", "ERR", "RETURN")
 IGNORED_BY_DEFAULT: Final = frozenset((17, 18, 23, 28))
 """CHLD, CONT, URG, WINCH do nothing to a process that has no trap for them."""
+TERMINATING: Final = frozenset((1, 2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 24, 25, 26, 31))
+"""What a shell does not die of before it has run its EXIT trap."""
 
 DESCRIPTIONS: Final = {
     1: "Hangup",

@@ -409,6 +409,7 @@ def _tell(sh: Session, node: Simple) -> None:
         (number, pid), sh.died = sh.died, None
         report_death(sh, number, pid, command_text(node))
     sh.jobs.tell(sh)
+    sh.jobs.drop_told()
 
 
 async def _external(sh: Session, argv: list[str]) -> int:

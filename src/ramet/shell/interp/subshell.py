@@ -20,6 +20,7 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE
 from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import Fatal, ShellError
 from ramet.shell.expand.pattern_tokens import PatternTooCostly
+from ramet.shell.interp import signals
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
@@ -79,6 +80,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
         return await _in_group(sh, run, more)
     shell = sh.shell
     shell.forks += more
+    over = False
     try:
         try:
             if sh.budget.check():  # shells within shells: none of them may come to a loop that gives way
@@ -93,6 +95,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
             sh.status = report(sh, error)
         except Leave as leave:
             sh.status = settle(sh, leave.result)
+        over = bool(sh.sub_level)
         if sh.pending:
             flow = await deliver(sh)  # a signal that came with the last command
             if flow:
@@ -110,7 +113,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
         sh.killed = killed.signal
         if sh.process is not None and sh.process.session is sh:
             sh.process.killed = killed.signal
-        if not sh.sub_level and sh.traps and killed.signal != 9:
+        if sh.traps and not over and killed.signal in signals.TERMINATING:
             await _last_words(sh)
         return 128 + killed.signal
     except (TimeUp, Cancelled):
@@ -121,7 +124,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
         if sh.substitutions:
             await end_substitutions(sh, 0, cancelled=True)
         signal = sh.process.killed if sh.process is not None and sh.process.session is sh else 0
-        if isinstance(error, asyncio.CancelledError) and "EXIT" in sh.traps and signal not in (0, 9):
+        if isinstance(error, asyncio.CancelledError) and "EXIT" in sh.traps and signal in signals.TERMINATING:
             await _last_words(sh)  # somebody ended it by a signal
         raise
     finally:
@@ -148,7 +151,7 @@ async def _in_group(sh: Session, run: Run, more: int) -> int:
 
 
 async def _last_words(sh: Session) -> None:
-    """A shell that a signal ends still runs its EXIT trap; a subshell does so only if somebody else sent it."""
+    """A shell that a signal ends still runs its EXIT trap."""
     try:
         await exit_trap(sh)
     except (*ERRORS, Leave, Killed):

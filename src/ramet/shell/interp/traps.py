@@ -186,6 +186,8 @@ def send(sh: Session, number: int) -> None:
         return
     if number in signals.IGNORED_BY_DEFAULT or number == 0 or name in sh.deaf:
         return
+    if name == "QUIT" and not sh.sub_level:
+        return  # a shell never minds it, its subshells do
     raise Killed(number)
 
 
