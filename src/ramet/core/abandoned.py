@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from ramet.core.limits import Budget
@@ -19,6 +21,12 @@ MANY: Final = 20_000
 """Things that are not gone through in a moment."""
 _LOOK: Final = 0.01
 """Seconds between two looks at the budget while the work goes on."""
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads of their own: whatever takes its time here keeps no backend from its work, nor other long work."""
+    return ThreadPoolExecutor(32, "ramet-aside")
 
 
 class Abandoned(BaseException):
@@ -53,7 +61,7 @@ async def aside(budget: Budget, work: Callable[[], T]) -> T:
         finally:
             here.stop = None
 
-    doing = asyncio.get_running_loop().run_in_executor(None, run)
+    doing = asyncio.get_running_loop().run_in_executor(_threads(), run)
     try:
         while not (await asyncio.wait((doing,), timeout=_LOOK))[0]:
             budget.check()

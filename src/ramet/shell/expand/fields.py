@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ramet.core.paths import TEXT_MAX
-from ramet.shell.expand.aside import WINDOW, checkpoint, windows
+from ramet.shell.expand.aside import WINDOW, checkpoint, watched, windows
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 
@@ -145,7 +145,8 @@ class Fields:
                 self._split_long(text, pattern, white)
                 return
         pos = 0
-        for match in pattern.finditer(text):
+        matches = pattern.finditer(text)
+        for match in watched(matches) if len(text) > LONG else matches:
             start, end = match.span()
             if start > pos:
                 self.literal(text[pos:start])
