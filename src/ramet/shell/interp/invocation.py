@@ -17,9 +17,9 @@ from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
-from ramet.shell.interp.jobs import Process
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.patience import MANY, plain, rows
+from ramet.shell.interp.process import Process
 from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.session import Session

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp import signals
 from ramet.shell.interp.descriptors import release_all
+from ramet.shell.interp.process import Process
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.traps import child_died, interrupted, send
+from ramet.shell.interp.traps import child_died, interrupted
 
 if TYPE_CHECKING:
     from ramet.shell.interp.shell import Shell
@@ -27,32 +28,6 @@ class JobState(enum.Enum):
     STOPPED = "Stopped"
     COMPLETED = "Done"
     KILLED = "Killed"
-
-
-class Process:
-    """A task with a pid."""
-
-    __slots__ = ("killed", "pid", "session", "started", "task")
-
-    def __init__(self, pid: int, session: Session) -> None:
-        self.pid, self.session, self.started = pid, session, session.shell.now()
-        self.killed = 0
-        self.task: asyncio.Task[int] = None  # type: ignore[assignment]
-        """None where it had ended before its session came here."""
-
-    @property
-    def over(self) -> bool:
-        return self.task is None or self.task.done()
-
-    def signal(self, number: int) -> None:
-        """Deliver a signal: to the shell's trap, or the end of the task."""
-        if self.over or number == 0:
-            return
-        try:
-            send(self.session, number)
-        except Killed:
-            self.killed = number
-            self.task.cancel()
 
 
 class Job:
@@ -76,7 +51,15 @@ class Job:
     def running(self) -> bool:
         return self.state in (JobState.RUNNING, JobState.STOPPED)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it is stopped as far as its shell knows: only job control tells it."""
+        parent = self.process.session.parent
+        return self.process.stopped and parent is not None and "monitor" in parent.options
+
     def shown_state(self) -> str:
+        if self.stopped:
+            return JobState.STOPPED.value
         if self.state is JobState.KILLED:
             return signals.DESCRIPTIONS.get(self.status - 128) or f"Signal {self.status - 128}"
         if self.state is JobState.COMPLETED and self.status:
@@ -193,10 +176,12 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------- finding
 
     def current(self) -> Job | None:
-        return self.jobs[-1] if self.jobs else None
+        """The last one that was stopped, else the last one."""
+        return next((job for job in reversed(self.jobs) if job.stopped), self.jobs[-1] if self.jobs else None)
 
     def previous(self) -> Job | None:
-        return self.jobs[-2] if len(self.jobs) > 1 else self.current()
+        current = self.current()
+        return next((job for job in reversed(self.jobs) if job is not current), current)
 
     def find(self, spec: str) -> Job | None:
         """`%1`, `%%`, `%+`, `%-`, `%name`, `%?text`, or a pid."""
@@ -249,6 +234,10 @@ class Jobs:
     async def wait(self, sh: Session, process: Process) -> int:
         """The status of a process once it has ended; 128+n when a trapped signal ends the waiting."""
         while not process.over:
+            stopped = next((job for job in self.jobs if job.process is process and job.stopped), None)
+            if stopped is not None:
+                sh.complain(f"warning: wait_for_job: job {stopped.id} is stopped")
+                return 128 + signals.STOP
             waiting = asyncio.ensure_future(asyncio.wait({process.task}))
             try:
                 done, _ = await asyncio.wait({waiting}, timeout=0.05 if sh.traps else None)
@@ -276,15 +265,19 @@ class Jobs:
 
         That is the end of a script whose output someone still reads.
         """
-        while running := {job.process.task for job in self.jobs if job.running} | self._left():
+        while running := self._going() | self._left():
             await asyncio.wait(running)
             await asyncio.sleep(0)
+
+    def _going(self) -> set[asyncio.Task[int]]:
+        return {job.process.task for job in self.jobs if job.running and not job.process.stopped}
 
     def _left(self) -> set[asyncio.Task[int]]:
         return {
             process.task
             for process in self.shell.processes.values()
-            if any(description.lent for number, description in process.session.fds.items() if number)
+            if not process.stopped
+            and any(description.lent for number, description in process.session.fds.items() if number)
         }
 
     async def end(self, only: Budget | None = None) -> None:
@@ -371,7 +364,7 @@ async def _contained(process: Process, work: Coroutine[Any, Any, int], turn: asy
     try:
         if turn is not None:
             await turn
-        return await work
+        return await process.steps(work)
     except asyncio.CancelledError:
         work.close()
         if process.killed:

@@ -10,7 +10,7 @@ from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import send
 
 if TYPE_CHECKING:
-    from ramet.shell.interp.jobs import Process
+    from ramet.shell.interp.process import Process
 
 
 class ProcessTable:

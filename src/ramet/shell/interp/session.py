@@ -34,7 +34,8 @@ HISTORY_SIZE: Final = "500"
 
 if TYPE_CHECKING:
     from ramet.shell.interp.groups import Group
-    from ramet.shell.interp.jobs import Jobs, Process
+    from ramet.shell.interp.jobs import Jobs
+    from ramet.shell.interp.process import Process
     from ramet.shell.interp.shell import Shell
 
 

@@ -35,8 +35,9 @@ from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Run, drive
 from ramet.shell.interp.functions import HOP, hop
-from ramet.shell.interp.jobs import Jobs, Pids, Process, Starts
+from ramet.shell.interp.jobs import Jobs, Pids, Starts
 from ramet.shell.interp.own_fds import wrapped
+from ramet.shell.interp.process import Process
 from ramet.shell.interp.processes import ProcessTable
 from ramet.shell.interp.reading import ALL, LINES, NOTHING, Reading
 from ramet.shell.interp.script_input import ScriptInput

@@ -18,6 +18,11 @@ NAMES: Final = [
 """By number; two of them have no name."""
 NUMBERS: Final = {name: number for number, name in enumerate(NAMES) if name}
 CHLD: Final = NUMBERS["CHLD"]
+CONT: Final = NUMBERS["CONT"]
+KILL: Final = NUMBERS["KILL"]
+STOP: Final = NUMBERS["STOP"]
+STOPPING: Final = frozenset((STOP, 20, 21, 22))
+"""STOP, TSTP, TTIN and TTOU: a process that has no trap for them is stopped."""
 PSEUDO: Final = ("DEBUG", "ERR", "RETURN")
 IGNORED_BY_DEFAULT: Final = frozenset((17, 18, 23, 28))
 """CHLD, CONT, URG, WINCH do nothing to a process that has no trap for them."""

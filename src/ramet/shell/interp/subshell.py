@@ -24,7 +24,7 @@ from ramet.shell.interp import signals
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
-from ramet.shell.interp.jobs import Process
+from ramet.shell.interp.process import Process
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
 from ramet.shell.syntax.cache import parse

@@ -66,7 +66,7 @@ def _listed(sh: Session, table: Jobs, chosen: list[Job], only: str, long: bool, 
         if pids:
             return f"{job.pid}\n"
         mark = "+" if job is current else "-" if job is previous else " "
-        tail = " &" if job.running else ""
+        tail = " &" if job.running and not job.stopped else ""
         place = f" {job.pid:5d} " if long else "  "
         return f"[{job.id}]{mark}{place}{state:<24}{job.text}{tail}\n"
 
@@ -138,7 +138,8 @@ async def _wait(sh: Session, argv: list[str], start: int, following: bool, varia
             if interrupted(sh):
                 return status
             sh.jobs.tell(sh)
-            _waited(sh, job)
+            if not job.stopped:
+                _waited(sh, job)
         sh.jobs.forget_ended()
         return 0
     status = 0
@@ -174,7 +175,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
         job = next((old for old in reversed(sh.jobs.ended) if old.id == int(word[1:]) and not old.forgotten), None)
     if job is not None:
         status = await sh.jobs.wait(sh, job.process)
-        if not interrupted(sh):
+        if not interrupted(sh) and not job.stopped:
             sh.jobs.tell(sh)
             _waited(sh, job)
             if variable:
@@ -236,6 +237,7 @@ async def _foreground(sh: Session, job: Job) -> int:
     written = sh.out(encode(job.text + "\n"), "fg")
     if not isinstance(written, int):
         await written
+    job.process.resume()
     status = await sh.jobs.wait(sh, job.process)
     sh.jobs.forget(job)
     return status
@@ -248,7 +250,11 @@ def bg(sh: Session, argv: list[str]) -> Result:
     job = _found(sh, "bg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
         return sh.error(f"bg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
-    return sh.error(f"bg: job {job.id} already in background", 0)
+    if not job.stopped:
+        return sh.error(f"bg: job {job.id} already in background", 0)
+    mark = "+" if job is sh.jobs.current() else "-" if job is sh.jobs.previous() else " "
+    job.process.resume()
+    return sh.out(encode(f"[{job.id}]{mark} {job.text} &\n"), "bg")
 
 
 def disown(sh: Session, argv: list[str]) -> Result:
