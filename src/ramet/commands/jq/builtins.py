@@ -397,7 +397,8 @@ def _debug(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool)
 
 def _stderr(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
     def run(env: Env, item: Any) -> Iterator[Any]:
-        compiler.host.complain(dumps(item[1] if path else item))
+        value = item[1] if path else item
+        compiler.host.complain(value if isinstance(value, str) else dumps(value))
         yield item
 
     return run
@@ -426,7 +427,7 @@ def _halt_error(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: 
         value = item[1] if path else item
         for code in status(env, value) if status is not None else (5,):
             if not is_number(code):
-                raise fail("halt_error/1: number required")
+                raise fail(f"{described(value)} halt_error/1: number required")
             raise Halt(int(code), value, True)
         yield from ()
 
@@ -617,6 +618,7 @@ def iterables: select(type | . == "array" or . == "object");
 def scalars: select(type | . != "array" and . != "object");
 def finites: select(isinfinite or isnan | not);
 def normals: select(isnormal);
+def isfinite: type == "number" and (isinfinite | not);
 def with_entries(f): to_entries | map(f) | from_entries;
 def del(f): delpaths([path(f)]);
 def paths: path(..) | select(length > 0);

@@ -221,6 +221,7 @@ class Flow(Scoped):
         bindings, inner = self.patterns(node[2], scope)
         start, update = self.compile(node[3], scope, path), self.compile(node[4], inner, path)
         extract = None if node[5] is None else self.compile(node[5], inner, path)
+        nothing: Any = (None, None) if path else None
 
         def run(env: Env, item: Any) -> Iterator[Any]:
             tick = self.host.tick
@@ -230,7 +231,8 @@ class Flow(Scoped):
                     tick()
 
                     def step(bound: Env, holder: list[Any] = holder) -> Iterator[Any]:
-                        for current in update(bound, holder[0]):
+                        before, holder[0] = holder[0], nothing
+                        for current in update(bound, before):
                             holder[0] = current
                             if extract is None:
                                 yield current

@@ -37,7 +37,7 @@ class Operators(Scoped):
             for value in inner(env, item):
                 if not values.is_number(value):
                     raise fail(f"{described(value)} cannot be negated")
-                yield -value if value else -0.0
+                yield values.negated(value)
 
         return self.computed(run, path)
 

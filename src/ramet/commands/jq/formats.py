@@ -40,7 +40,7 @@ def _tsv_cell(item: Json) -> str:
 
 def _html(value: Json) -> str:
     text = to_text(value)
-    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&#39;"), ('"', "&quot;")):
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&apos;"), ('"', "&quot;")):
         text = text.replace(char, entity)
     return text
 

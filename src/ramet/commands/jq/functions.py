@@ -18,6 +18,7 @@ from ramet.commands.jq.values import (
     fail,
     is_number,
     kind,
+    negated,
     number,
     sorted_values,
     to_double,
@@ -33,7 +34,7 @@ def length(value: Json) -> Json:
         return 0
     if isinstance(value, bool):
         raise fail(f"{described(value)} has no length")
-    return abs(value) if is_number(value) else len(value)
+    return number(abs(to_double(value))) if is_number(value) else len(value)
 
 
 def keys(value: Json, ordered: bool = True) -> Json:
@@ -376,7 +377,7 @@ def toarray(value: Json) -> Json:
 def absolute(value: Json) -> Json:
     if not is_number(value):
         raise fail(f"{described(value)} has no absolute value")
-    return -value if value < 0 else value
+    return negated(value) if value < 0 else value
 
 
 def significand(x: float) -> float:
@@ -491,7 +492,7 @@ _MATH: dict[str, Callable[[float], float]] = {
     "log10": lambda x: -math.inf if x == 0 else math.log10(x), "significand": significand, "logb": logb,
     "gamma": math.lgamma, "lgamma": math.lgamma, "tgamma": math.gamma, "ceil": _whole_or(math.ceil),
     "trunc": _whole_or(math.trunc), "round": _round, "rint": _whole_or(round), "nearbyint": _whole_or(round),
-    "fabs": abs,
+    "fabs": abs, "erf": math.erf, "erfc": math.erfc,
 }  # fmt: skip
 
 
@@ -558,6 +559,7 @@ PLAIN: dict[tuple[str, int], Callable[..., Json]] = {
     ("scalb", 2): ldexp,
     ("scalbln", 2): ldexp,
     ("drem", 2): drem,
+    ("remainder", 2): drem,
     ("atan2", 2): _two_numbers(math.atan2),
     ("fmin", 2): _two_numbers(min),
     ("fmax", 2): _two_numbers(max),

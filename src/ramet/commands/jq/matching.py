@@ -81,6 +81,8 @@ def _described_match(found: Any) -> Json:
         entry: dict[str, Json] = {"offset": start, "length": stop - start, "string": text}
         if start < 0:
             entry = {"offset": -1, "string": None, "length": 0}
+        if not found.group():  # of an empty match jq 1.7 tells no groups apart
+            entry = {"offset": found.start(), "string": "", "length": 0}
         captures.append({**entry, "name": names.get(group)})
     return {
         "offset": found.start(),
@@ -91,7 +93,8 @@ def _described_match(found: Any) -> Json:
 
 
 def _named(found: Any) -> dict[str, Json]:
-    return dict(found.groupdict())
+    groups: dict[str, Json] = found.groupdict()
+    return groups if found.group() else dict.fromkeys(groups, "")
 
 
 def native(name: str) -> Native:
@@ -149,6 +152,8 @@ def _substitute(compiler: Compiler, args: tuple[Node, ...], scope: Scope, everyw
                     continue
                 # Each result of the replacement makes one string, with that result at every match.
                 choices = [list(with_run(env, _named(match))) for match in found]
+                if not any(choices):
+                    yield item
                 for which in range(max(len(choice) for choice in choices)):
                     yield _replaced(item, found, choices, which)
 
@@ -159,11 +164,11 @@ def _replaced(text: str, found: list[Any], choices: list[list[Json]], which: int
     out: list[str] = []
     at = 0
     for match, choice in zip(found, choices, strict=True):
-        out.append(text[at : match.start()])
-        if which < len(choice):
+        if which < len(choice):  # a string does not even have the text before a match that has no result for it
+            out.append(text[at : match.start()])
             new = "" if choice[which] is None else choice[which]
             if not isinstance(new, str):
-                raise fail(f"{described(text[: match.start()])} and {described(new)} cannot be added")
+                raise fail(f"{described(text[at : match.start()])} and {described(new)} cannot be added")
             out.append(new)
         at = match.end()
     out.append(text[at:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ramet.commands.jq.values import Json, bounded, dumps, equal, fail, is_number, kind, to_double
+from ramet.commands.jq.values import JqError, Json, bounded, dumps, equal, fail, is_number, kind, to_double
 
 MAX_INDEX = 536_870_911
 
@@ -13,7 +13,7 @@ MAX_INDEX = 536_870_911
 def slice_bounds(value: Json, start: Json, stop: Json) -> tuple[int, int]:
     for bound in (start, stop):
         if bound is not None and not is_number(bound):
-            raise fail("Array/string slice indices must be integers")
+            raise _no_bounds(value)
     size = len(value) if value is not None else 0
     low = 0 if start is None else to_double(start)
     high = size if stop is None else to_double(stop)
@@ -29,6 +29,17 @@ def slice_bounds(value: Json, start: Json, stop: Json) -> tuple[int, int]:
     return first, max(first, last)
 
 
+def _no_bounds(value: Json) -> JqError:
+    return fail(f"Start and end indices of an {'string' if type(value) is str else 'array'} slice must be numbers")
+
+
+def _named_bounds(value: Json, key: dict[str, Json]) -> tuple[int, int]:
+    """The bounds of `.[{"start": ..., "end": ...}]`, neither of which may be left out."""
+    if "start" not in key or "end" not in key:
+        raise _no_bounds(value)
+    return slice_bounds(value, key["start"], key["end"])
+
+
 def index(value: Json, key: Json) -> Json:
     """`.[key]`."""
     known = type(value)
@@ -42,12 +53,9 @@ def index(value: Json, key: Json) -> Json:
             at += len(value)
         return value[at] if 0 <= at < len(value) else None
     if isinstance(key, dict) and (known is list or value is None or known is str):
-        start, stop = key.get("start"), key.get("end")
         if value is None:
             return None
-        if start is None and stop is None:
-            raise fail("Array/string slice indices must be integers")
-        low, high = slice_bounds(value, start, stop)
+        low, high = _named_bounds(value, key)
         return value[low:high]
     if value is None and (type(key) is str or is_number(key)):
         return None
@@ -68,15 +76,20 @@ def indices(value: Json, wanted: Json) -> list[Json] | None:
     if isinstance(value, str) and isinstance(wanted, str):
         if not wanted:
             return []
-        result: list[Json] = []
-        at = value.find(wanted)
-        while at >= 0:
-            result.append(at)
-            at = value.find(wanted, at + 1)
-        return result
+        return _byte_offsets(value.encode("utf-8", "surrogatepass"), wanted.encode("utf-8", "surrogatepass"))
     if isinstance(value, list):
         return [at for at, item in enumerate(value) if equal(item, wanted)]
     return index(value, wanted)  # type: ignore[no-any-return]
+
+
+def _byte_offsets(text: bytes, wanted: bytes) -> list[Json]:
+    """Where a text has another, overlaps and all: as jq 1.7 counts, in bytes."""
+    result: list[Json] = []
+    at = text.find(wanted)
+    while at >= 0:
+        result.append(at)
+        at = text.find(wanted, at + 1)
+    return result
 
 
 def get_slice(value: Json, start: Json, stop: Json) -> Json:
@@ -109,10 +122,10 @@ def set_index(value: Json, key: Json, new: Json) -> Json:
         result[at] = new
         return result
     if isinstance(key, dict) and (value is None or isinstance(value, list)):
+        result = list(value or ())
+        low, high = _named_bounds(result, key)
         if not isinstance(new, list):
             raise fail("A slice of an array can only be assigned another array")
-        result = list(value or ())
-        low, high = slice_bounds(result, key.get("start"), key.get("end"))
         return result[:low] + new + result[high:]
     if isinstance(key, dict) and not isinstance(value, list):
         if isinstance(value, str):
@@ -171,7 +184,7 @@ def delete_paths(value: Json, paths: list[Json]) -> Json:
             if is_number(key):
                 gone.add(_position(value, key))
             elif isinstance(key, dict):
-                gone.update(range(*slice_bounds(value, key.get("start"), key.get("end"))))
+                gone.update(range(*_named_bounds(value, key)))
             else:
                 raise fail(f"Cannot delete {kind(key)} element of array")
         return [item for at, item in enumerate(value) if at not in gone]

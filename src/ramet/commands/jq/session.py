@@ -273,7 +273,7 @@ class Session:
         """The texts of a sequence; what is wrong with one of them does not keep the others from being read."""
         data: list[bytes] = []
         async for name, block in self.blocks():
-            self.host.name = None if name == "<stdin>" else name
+            self.host.name = name
             data.append(block)
         self.note(1, 0, exact=(self.newlines,))
         for value in sequence(b"".join(data)):
@@ -290,7 +290,7 @@ class Session:
         growing: Growing | None = None
         wait = 0
         async for name, block in self.blocks():
-            self.host.name = None if name == "<stdin>" else name
+            self.host.name = name
             if growing is None and not gathered and is_long(reader, rest):
                 growing = Growing()
                 block = b"".join((reader.left(), *rest, block))
@@ -430,7 +430,7 @@ class Session:
         rest = b""
         number = 0
         async for name, block in self.blocks():
-            self.host.name = None if name == "<stdin>" else name
+            self.host.name = name
             lines = (rest + block).split(b"\n")
             rest = lines.pop()
             self.note(len(lines), number)
@@ -479,7 +479,7 @@ class Session:
         if self.o.raw_input:
             data = []
             async for name, block in self.blocks():
-                self.host.name = None if name == "<stdin>" else name
+                self.host.name = name
                 data.append(block)
             whole: Json = b"".join(data).decode("utf-8", "replace")
         else:

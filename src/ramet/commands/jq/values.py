@@ -185,6 +185,13 @@ def _whole(value: int) -> Json:
     return value if -_EXACT <= value <= _EXACT else number(to_double(value))
 
 
+def negated(value: Json) -> Json:
+    """`-value`, of a double: what was written more precisely than that is rounded."""
+    if type(value) is int and value:
+        return _whole(-value)
+    return number(-to_double(value))
+
+
 def is_number(value: Json) -> bool:
     known = type(value)
     return known is int or known is float or known is Literal
