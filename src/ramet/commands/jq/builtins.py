@@ -79,7 +79,7 @@ def _select(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool
 
 
 def _recurse(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
-    step = compiler.compile(args[0] if args else ("try", ("iterate", ("identity",)), None), scope, path)
+    step = compiler.compile(args[0] if args else ("optional", ("iterate", ("identity",))), scope, path)
 
     def run(env: Env, item: Any) -> Iterator[Any]:
         tick = compiler.host.tick

@@ -8,9 +8,9 @@ from typing import Any
 
 from ramet.commands.jq import formats, values
 from ramet.commands.jq.parser import Node
-from ramet.commands.jq.paths import get_slice, index, short
+from ramet.commands.jq.paths import index, short
 from ramet.commands.jq.scopes import Env, Run, Scope, Scoped
-from ramet.commands.jq.values import CompileError, Json, described, fail
+from ramet.commands.jq.values import CompileError, JqError, Json, described, fail
 
 
 class Values(Scoped):
@@ -112,19 +112,25 @@ class Values(Scoped):
 
         return self.computed(run, path)
 
-    def _index(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
-        source, key_run = self.compile(node[1], scope, path), self.value(node[2], scope)
-        simple = node[2][0] == "literal"
-        constant = node[2][1] if simple else None
+    def _index(self, node: Node, scope: Scope, path: bool, tail: bool, lenient: bool = False) -> Run:
+        source = self.compile(node[1], scope, path)
+        if node[2][0] != "literal":
+            return _at_keys(source, self.value(node[2], scope), path, lenient)
+        constant = node[2][1]
         if path:
+            return _at_keys(source, self.constant(constant, False), path, lenient)
+        if lenient:
 
-            def run_path(env: Env, item: Any) -> Iterator[Any]:
-                for at, value in source(env, item):
-                    for key in (constant,) if simple else key_run(env, item[1]):
-                        yield (_longer(at, key, value), index(value, key))
+            def run_lenient(env: Env, item: Any) -> Iterator[Any]:
+                for value in source(env, item):
+                    try:
+                        found = index(value, constant)
+                    except JqError:
+                        continue
+                    yield found
 
-            return run_path
-        if node[1] == ("identity",) and simple and isinstance(constant, str):
+            return run_lenient
+        if node[1] == ("identity",) and isinstance(constant, str):
 
             def run_field(env: Env, item: Any) -> Iterator[Any]:
                 yield item.get(constant) if type(item) is dict else index(item, constant)
@@ -133,31 +139,23 @@ class Values(Scoped):
 
         def run(env: Env, item: Any) -> Iterator[Any]:
             for value in source(env, item):
-                for key in (constant,) if simple else key_run(env, item):
-                    yield index(value, key)
+                yield index(value, constant)
 
         return run
 
-    def _slice(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+    def _slice(self, node: Node, scope: Scope, path: bool, tail: bool, lenient: bool = False) -> Run:
         source = self.compile(node[1], scope, path)
         start_run = self.constant(None, False) if node[2] is None else self.value(node[2], scope)
         stop_run = self.constant(None, False) if node[3] is None else self.value(node[3], scope)
 
-        def run(env: Env, item: Any) -> Iterator[Any]:
-            outer = item[1] if path else item
-            for found in source(env, item):
-                for stop in stop_run(env, outer):
-                    for start in start_run(env, outer):
-                        if path:
-                            at, value = found
-                            key = {"start": start, "end": stop}
-                            yield (_longer(at, key, value), get_slice(value, start, stop))
-                        else:
-                            yield get_slice(found, start, stop)
+        def bounds(env: Env, item: Any) -> Iterator[Json]:
+            for start in start_run(env, item):
+                for stop in stop_run(env, item):
+                    yield {"start": start, "end": stop}
 
-        return run
+        return _at_keys(source, bounds, path, lenient)
 
-    def _iterate(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+    def _iterate(self, node: Node, scope: Scope, path: bool, tail: bool, lenient: bool = False) -> Run:
         source = self.compile(node[1], scope, path)
 
         def run(env: Env, item: Any) -> Iterator[Any]:
@@ -166,7 +164,7 @@ class Values(Scoped):
                     yield from value
                 elif type(value) is dict:
                     yield from value.values()
-                else:
+                elif not lenient:
                     raise fail(f"Cannot iterate over {described(value)}")
 
         def run_path(env: Env, item: Any) -> Iterator[Any]:
@@ -179,10 +177,48 @@ class Values(Scoped):
                 elif type(value) is dict:
                     for key, element in value.items():
                         yield ((*at, key), element)
-                else:
+                elif not lenient:
                     raise fail(f"Cannot iterate over {described(value)}")
 
         return run_path if path else run
+
+    def _optional(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        """`.a?`, `.[f]?`, `.[]?`: values that have no such elements are passed over."""
+        inner = node[1]
+        if inner[0] == "index":
+            return self._index(inner, scope, path, tail, lenient=True)
+        if inner[0] == "slice":
+            return self._slice(inner, scope, path, tail, lenient=True)
+        return self._iterate(inner, scope, path, tail, lenient=True)
+
+
+def _at_keys(source: Run, keys: Run, path: bool, lenient: bool) -> Run:
+    """The elements of values at keys: of all values at the first key, then at the next."""
+
+    def run(env: Env, item: Any) -> Iterator[Any]:
+        for key in keys(env, item):
+            for value in source(env, item):
+                try:
+                    found = index(value, key)
+                except JqError:
+                    if lenient:
+                        continue
+                    raise
+                yield found
+
+    def run_path(env: Env, item: Any) -> Iterator[Any]:
+        for key in keys(env, item[1]):
+            for at, value in source(env, item):
+                longer = _longer(at, key, value)
+                try:
+                    found = index(value, key)
+                except JqError:
+                    if lenient:
+                        continue
+                    raise
+                yield longer, found
+
+    return run_path if path else run
 
 
 def _longer(at: Any, key: Json, value: Json) -> tuple[Json, ...]:

@@ -70,15 +70,8 @@ def parse(text: str) -> Node:
 
 
 def _optional(left: Node) -> Node:
-    """`?`: of a chain such as `.a.b?` only the last link may fail without a word."""
-    here: Node = ("identity",)
-    if left[0] == "iterate" and left[1] != here:
-        return ("pipe", left[1], ("try", ("iterate", here), None))
-    if left[0] == "index" and left[1] != here and left[2][0] in ("literal", "number"):
-        return ("pipe", left[1], ("try", ("index", here, left[2]), None))
-    if left[0] == "slice" and left[1] != here and all(at is None or at[0] == "number" for at in left[2:]):
-        return ("pipe", left[1], ("try", ("slice", here, *left[2:]), None))
-    return ("try", left, None)
+    """`?`: of a chain such as `.a.b[f]?` only the last link may fail without a word, and not what `f` is."""
+    return ("optional", left) if left[0] in ("iterate", "index", "slice") else ("try", left, None)
 
 
 class _Parser:

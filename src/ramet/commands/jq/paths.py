@@ -40,6 +40,11 @@ def _named_bounds(value: Json, key: dict[str, Json]) -> tuple[int, int]:
     return slice_bounds(value, key["start"], key["end"])
 
 
+def _as_int(key: float) -> int:
+    """A number as an index: no larger than an int of C is, infinite as it may be."""
+    return math.trunc(min(max(key, -1 << 31), (1 << 31) - 1))
+
+
 def index(value: Json, key: Json) -> Json:
     """`.[key]`."""
     known = type(value)
@@ -48,7 +53,7 @@ def index(value: Json, key: Json) -> Json:
     if known is list and is_number(key):
         if key != key:
             return None
-        at = math.trunc(key)
+        at = _as_int(key)
         if at < 0:
             at += len(value)
         return value[at] if 0 <= at < len(value) else None
@@ -92,15 +97,6 @@ def _byte_offsets(text: bytes, wanted: bytes) -> list[Json]:
     return result
 
 
-def get_slice(value: Json, start: Json, stop: Json) -> Json:
-    if value is None:
-        return None
-    if not isinstance(value, (list, str)):
-        raise fail(f"Cannot index {kind(value)} with object")
-    low, high = slice_bounds(value, start, stop)
-    return value[low:high]
-
-
 def set_index(value: Json, key: Json, new: Json) -> Json:
     """A copy of the value with another element at the key."""
     if isinstance(key, str) and (value is None or isinstance(value, dict)):
@@ -109,7 +105,7 @@ def set_index(value: Json, key: Json, new: Json) -> Json:
         result = list(value or ())
         if key != key:
             raise fail("Cannot set array element at NaN index")
-        at = math.trunc(key)
+        at = _as_int(key)
         if at < 0:
             at += len(result)
             if at < 0:
@@ -192,7 +188,7 @@ def delete_paths(value: Json, paths: list[Json]) -> Json:
 
 
 def _position(value: list[Json], key: Json) -> int:
-    at: int = math.trunc(key)
+    at = 1 << 31 if key != key else _as_int(key)
     return at + len(value) if at < 0 else at
 
 
