@@ -10,7 +10,7 @@ from typing import Any
 
 from ramet.commands.awk import analyze
 from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS, Facts
-from ramet.commands.awk.lengthening import operands
+from ramet.commands.awk.lengthening import is_quiet, operands
 from ramet.commands.awk.libraries import functions_of
 from ramet.commands.awk.names import NUMBER_BUILTINS, TEXT_BUILTINS
 from ramet.commands.awk.tree import (
@@ -425,7 +425,11 @@ class Emitter:
         return f"{code}.test({text})"
 
     def _match(self, node: Match) -> str:
-        code = self.test(node.pattern, self.text(node.text))
+        if is_quiet(node.pattern):
+            code = self.test(node.pattern, self.text(node.text))
+        else:  # the text is what it was before the pattern is worked out
+            text = self.temp()
+            code = f"(({text} := {self.text(node.text)}), {self.test(node.pattern, text)})[1]"
         return f"(not {code})" if node.negated else code
 
     # ------------------------------------------------------------------ assignment

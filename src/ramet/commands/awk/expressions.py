@@ -30,9 +30,11 @@ from ramet.commands.awk.tree import (
 )
 
 _ASSIGN = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "^="))
+ENDS_OF_PRINT = (";", "newline", "}", "end", ">", ">>", "|", "|&")
+"""What may follow all that a print statement prints."""
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
 _STARTS = frozenset(
-    ("number", "string", "message", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--", "@")
+    ("number", "string", "message", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--", "@", "getline")
 )
 ARGUMENTS = {
     "length": (0, 1), "substr": (2, 3), "index": (2, 2), "split": (2, 4), "sub": (2, 3), "gsub": (2, 3),
@@ -63,6 +65,8 @@ class Expressions:
         self.where = ""
         """The kind of rule that is being read, or `function`."""
         self.loops = self.switches = 0
+        self.listing = -1
+        """Where what is printed begins."""
         self.tight = False
         """Whether an operand is being read that no assignment can be."""
         self.errors: list[str] = []
@@ -163,18 +167,24 @@ class Expressions:
         left = self.matching(no_gt, no_in)
         while self.at("in") and not no_in:
             self.advance()
-            name = self.expect("name").text
-            outer: list[tuple[Expr, ...]] = []
-            while self.at("["):
-                outer.append(self.subscripts())
-            items = left.items if isinstance(left, Grouping) else (left,)
-            left = In(items, name, tuple(outer))
+            left = self.inside((left,))
             if self.token.kind in _COMPARE and not (no_gt and self.at(">")):
                 left = Binary(self.advance().kind, left, self.piped(no_gt, no_in))
+            left = self.matched(left, no_gt, no_in)
         return left
 
+    def inside(self, subscripts: tuple[Expr, ...]) -> Expr:
+        """The array that stands behind `in`."""
+        name = self.expect("name").text
+        outer: list[tuple[Expr, ...]] = []
+        while self.at("["):
+            outer.append(self.subscripts())
+        return In(subscripts, name, tuple(outer))
+
     def matching(self, no_gt: bool, no_in: bool) -> Expr:
-        left = self.comparison(no_gt, no_in)
+        return self.matched(self.comparison(no_gt, no_in), no_gt, no_in)
+
+    def matched(self, left: Expr, no_gt: bool, no_in: bool) -> Expr:
         while self.at("~", "!~"):
             if isinstance(left, Regex):
                 self.lexer.warnings.append(
@@ -351,13 +361,17 @@ class Expressions:
 
     def file_operand(self) -> Expr:
         """What `getline <` reads from: no concatenation, so that `getline < "a" b` is not taken too far."""
-        return self.postfix()
+        loose, self.tight = self.tight, True
+        operand = self.additive(no_gt=True, no_in=True)
+        self.tight = loose
+        return operand
 
     def optional_lvalue(self) -> Expr | None:
         return self.primary() if self.at("name", "$") else None
 
     def grouping(self) -> Expr:
-        self.advance()
+        """Parentheses; a list in them is the subscripts of `(i, j) in a`, or all that `print` prints."""
+        listed = self.advance().start == self.listing
         self.newlines()
         items = [self.expression()]
         self.newlines()
@@ -366,6 +380,11 @@ class Expressions:
             items.append(self.expression())
             self.newlines()
         self.expect(")")
+        if len(items) > 1:
+            if self.accept("in"):
+                return self.inside(tuple(items))
+            if not listed or not self.at(*ENDS_OF_PRINT):
+                raise self.unexpected()
         return Grouping(tuple(items))
 
     def arguments(self) -> tuple[Expr, ...]:

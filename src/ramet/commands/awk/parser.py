@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS
 from ramet.commands.awk.dialect import GNU, Dialect
-from ramet.commands.awk.expressions import Expressions
+from ramet.commands.awk.expressions import ENDS_OF_PRINT, Expressions
 from ramet.commands.awk.lexer import IN_NAMESPACE
 from ramet.commands.awk.libraries import check, functions_of
 from ramet.commands.awk.names import BUILTINS
@@ -393,7 +393,8 @@ class _Parser(Expressions):
     def print_statement(self) -> Stmt:
         formatted = self.advance().kind == "printf"
         args: tuple[Expr, ...] = ()
-        if not self.at(";", "newline", "}", "end", ">", ">>", "|", "|&"):
+        if not self.at(*ENDS_OF_PRINT):
+            self.listing = self.token.start
             items = [self.expression(no_gt=True)]
             while self.accept(","):
                 self.newlines()
