@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 
 from ramet.commands.jq import dates, formats, values
@@ -549,10 +550,10 @@ PLAIN: dict[tuple[str, int], Callable[..., Json]] = {
     ("rindex", 1): lambda value, part: (indices(value, part) or [None])[-1],
     ("infinite", 0): lambda value: math.inf,
     ("nan", 0): lambda value: math.nan,
-    ("isinfinite", 0): lambda value: to_double(_needs_number(value)) in (math.inf, -math.inf),
-    ("isnan", 0): lambda value: _needs_number(value) != value,
+    ("isinfinite", 0): lambda value: is_number(value) and math.isinf(to_double(value)),
+    ("isnan", 0): lambda value: is_number(value) and value != value,
     ("isnormal", 0): lambda value: (
-        abs(to_double(_needs_number(value))) >= 2.2250738585072014e-308 and value - value == 0
+        is_number(value) and sys.float_info.min <= abs(to_double(value)) <= sys.float_info.max
     ),
     ("pow", 2): power,
     ("ldexp", 2): ldexp,
@@ -587,9 +588,3 @@ PLAIN: dict[tuple[str, int], Callable[..., Json]] = {
 }
 for _name, _function in _MATH.items():
     PLAIN[_name, 0] = _one(_name, _function)
-
-
-def _needs_number(value: Json) -> Json:
-    if not is_number(value):
-        raise fail(f"{described(value)} number required")
-    return value

@@ -229,7 +229,7 @@ class _Parser:
 
     def unary(self) -> Node:
         if self.accept("-"):
-            return ("negate", self.postfix())
+            return ("negate", self.binary(_BINARY["*"][0]))  # `-1 * 2` is `-(1 * 2)`
         return self.postfix()
 
     def postfix(self) -> Node:
