@@ -161,9 +161,9 @@ def implode(value: Json) -> Json:
         raise fail("implode input must be an array")
     out: list[str] = []
     for code in value:
-        if not is_number(code):
+        if not is_number(code) or code != code:
             raise fail(f"{described(code)} can't be imploded, unicode codepoint needs to be numeric")
-        whole = int(code)
+        whole = int(min(max(code, -1), 0x110000))
         out.append(chr(whole) if 0 <= whole < 0x110000 and not 0xD800 <= whole < 0xE000 else "\ufffd")
     return "".join(out)
 
