@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
+from ramet.commands import clock
 from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.values import num
 
@@ -23,14 +25,15 @@ def strftime(runtime: Runtime, form: str | None, stamp: float | None, utc: bool)
     seconds = runtime.proc.now() if stamp is None else stamp
     zone = UTC if utc else _zone(runtime)
     try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds))
-        moment = moment.astimezone(zone)
+        moment, _ = clock.at(int(seconds) * clock.NANO, zone)
     except (OverflowError, ValueError):
         return ""
     pattern = runtime.text(runtime.procinfo.get("strftime")) if form is None else form
     pattern = pattern.replace("%s", str(int(seconds)))
     if "%Z" in pattern:
         pattern = pattern.replace("%Z", "GMT" if utc else moment.tzname() or "UTC")
+    if isinstance(moment, clock.Far):
+        return clock.strftime(re.sub("%(?=[Nq])", "%%", pattern), moment)  # these are directives of date alone
     return moment.strftime(pattern)
 
 
@@ -44,10 +47,11 @@ def mktime(runtime: Runtime, spec: str, utc: bool) -> float:
         month -= 1
         year, month = year + month // 12, month % 12
         zone = UTC if utc else _zone(runtime)
-        base = datetime(year, month + 1, 1, tzinfo=zone)
+        cycles = (year - 2000) // clock.CYCLE_YEARS if not 1 < year < 9999 else 0
+        base = datetime(year - cycles * clock.CYCLE_YEARS, month + 1, 1, tzinfo=zone)
         moment = base + timedelta(days=day - 1, hours=hour, minutes=minute, seconds=second)
         # The seventh number says that the clock is an hour ahead.
         ahead = 3600 if len(words) > 6 and num(words[6]) > 0 and not moment.dst() else 0
-        return float(int(moment.timestamp()) - ahead)
+        return float(int(moment.timestamp()) - ahead + cycles * clock.CYCLE)
     except (ValueError, OverflowError):
         return -1.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from ramet.commands.jq import values
+from ramet.commands.jq import dates, values
 from ramet.commands.jq.compile import Compiler, Native
 from ramet.commands.jq.functions import (
     PLAIN,
@@ -441,6 +442,25 @@ def _from_host(name: str) -> Native:
     return make
 
 
+def _zoned(function: Callable[..., Json]) -> Native:
+    """A function of time that is told the zone last."""
+
+    def make(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
+        forms = compiler.value(args[0], scope) if args else None
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            zone = str(compiler.host.environment().get("TZ", ""))
+            if forms is None:
+                yield function(item, zone)
+            else:
+                for form in forms(env, item):
+                    yield function(item, form, zone)
+
+        return compiler.computed(run, path)
+
+    return make
+
+
 def _module_meta(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
     return compiler.computed(lambda env, item: iter((compiler.host.module_meta(item),)), path)
 
@@ -575,6 +595,9 @@ NATIVES: dict[tuple[str, int], Native] = {
     ("input_filename", 0): _from_host("input_filename"),
     ("input_line_number", 0): _from_host("input_line_number"),
     ("now", 0): _from_host("now"),
+    ("localtime", 0): _zoned(dates.localtime),
+    ("strftime", 1): _zoned(dates.strftime),
+    ("strflocaltime", 1): _zoned(partial(dates.strftime, local=True)),
     ("env", 0): _from_host("environment"),
     ("get_search_list", 0): _from_host("search_list"),
     ("modulemeta", 0): _module_meta,

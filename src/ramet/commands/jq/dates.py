@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 
+from ramet.commands import clock
 from ramet.commands.jq.time_text import Fields, day_of_year, from_days, read, seconds_since_epoch, spelled
 from ramet.commands.jq.values import Json, fail, is_number, number, to_double
 
@@ -12,9 +14,9 @@ _MOST = 67_768_036_191_676_799
 _INT = 1 << 31
 
 
-def gmtime(value: Json, name: str = "gmtime") -> list[Json]:
+def gmtime(value: Json) -> list[Json]:
     if not is_number(value):
-        raise fail(f"{name}() requires numeric inputs")
+        raise fail("gmtime() requires numeric inputs")
     moment = to_double(value)
     if not abs(moment) <= _MOST:
         raise fail("error converting number of seconds since epoch to datetime")
@@ -26,11 +28,32 @@ def gmtime(value: Json, name: str = "gmtime") -> list[Json]:
     ]  # fmt: skip
 
 
+def localtime(value: Json, zone: str) -> list[Json]:
+    """The time that clocks show in the zone that TZ says."""
+    if not is_number(value):
+        raise fail("localtime() requires numeric inputs")
+    moment = to_double(value)
+    try:
+        shown, _ = clock.at(math.trunc(moment) * clock.NANO, clock.zone(zone))
+    except (OverflowError, ValueError):
+        raise fail("error converting number of seconds since epoch to datetime") from None
+    offset = shown.utcoffset()
+    return gmtime(moment + (0 if offset is None else offset.total_seconds()))
+
+
+def _zone_name(zone: str) -> str:
+    """What a zone is called when its clocks are not put forward: no other name is ever told."""
+    moments = [datetime(2024, month, 1, tzinfo=clock.zone(zone)) for month in (1, 7)]
+    return next((moment.tzname() or "" for moment in moments if not moment.dst()), "UTC")
+
+
 def _broken(value: Json, name: str) -> Fields:
     """An array as a time, all parts of which must be there."""
     if not isinstance(value, list) or len(value) < 8 or not all(map(is_number, value[:8])):
         raise fail(f"{name} requires parsed datetime inputs")
-    return Fields(*(math.trunc(min(max(part, -_INT), _INT - 1)) if part == part else -_INT for part in value[:8]))
+    parts = [math.trunc(min(max(part, -_INT), _INT - 1)) if part == part else -_INT for part in value[:8]]
+    year, month, day, hour, minute, second, weekday, yearday = parts
+    return Fields(year, month, day, hour, minute, second, weekday, yearday)
 
 
 def mktime(value: Json) -> Json:
@@ -42,13 +65,19 @@ def mktime(value: Json) -> Json:
     return number(float(seconds))
 
 
-def strftime(value: Json, form: Json, name: str = "strftime/1") -> str:
-    parts = gmtime(value) if is_number(value) else value
+def strftime(value: Json, form: Json, zone: str = "", local: bool = False) -> str:
+    name = "strflocaltime/1" if local else "strftime/1"
+    parts = value
+    if is_number(value):
+        parts = localtime(value, zone) if local else gmtime(value)
     if not isinstance(parts, list):
         raise fail(f"{name} requires parsed datetime inputs")
     if not isinstance(form, str):
         raise fail(f"{name} requires a string format")
-    text = spelled(form, _broken(parts, name))
+    fields = _broken(parts, name)
+    if zone and "Z" in form:
+        fields.zone = _zone_name(zone)
+    text = spelled(form, fields)
     if not text or len(text) >= 4096:
         raise fail(f"{name}: unknown system failure")
     return text

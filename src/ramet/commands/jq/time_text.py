@@ -32,6 +32,7 @@ class Fields:
     second: int = 0
     weekday: int = 8
     yearday: int = 367
+    zone: str = "UTC"
 
 
 def is_leap(year: int) -> bool:
@@ -120,7 +121,7 @@ _WORDS: dict[str, Callable[[Fields], str]] = {
     "p": lambda at: "PM" if at.hour > 11 else "AM",
     "P": lambda at: "pm" if at.hour > 11 else "am",
     "z": lambda at: "+0000",
-    "Z": lambda at: "UTC",
+    "Z": lambda at: at.zone,
     "n": lambda at: "\n",
     "t": lambda at: "\t",
     "%": lambda at: "%",
