@@ -161,6 +161,7 @@ EXACT = [
         '"Start and end indices of an array slice must be numbers"',
     ),
     ('(try .["a":] catch .)', '"x"', '"Start and end indices of an string slice must be numbers"'),
+    ('[scan("a*?")], gsub("a*?"; "-"), [match("a??b|"; "g").string]', '"aab"', '["","","",""]|"-a-a-b-"|["","ab",""]'),
     ("[erf, remainder(5; 3), isfinite]", "0", "[0,-1,true]"),
     ('[match("^", "$"; "g").offset], gsub("^"; ">")', '"a\\nb"', '[0,3]|">a\\nb"'),
     ('match("(?<x>b)(c)?").captures[1]', '"ab"', '{"offset":-1,"string":null,"length":0,"name":null}'),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterator
 
@@ -478,6 +479,24 @@ def _whole_or(function: Callable[[float], float]) -> Callable[[float], float]:
     return lambda x: function(x) if x - x == 0 else x
 
 
+def _exp10(x: float) -> float:
+    """10 to the power of x, by the steps of the C library: its last digit is not always the nearest."""
+    if x - x != 0:
+        return math.exp(x)
+    if abs(x) > 340:
+        return math.inf if x > 0 else 0.0
+    high = struct.unpack("<d", struct.pack("<Q", struct.unpack("<Q", struct.pack("<d", x))[0] & ~0x07FFFFFF))[0]
+    low = high * _LN10_LOW + (x - high) * math.log(10)
+    try:
+        return math.exp(high * _LN10_HIGH) * math.exp(low)
+    except OverflowError:
+        return math.inf
+
+
+_LN10_HIGH, _LN10_LOW = float.fromhex("0x2.4d7637p0"), float.fromhex("0x7.6aaa2b05ba95cp-28")
+"""The logarithm of 10 in two parts."""
+
+
 def _cube_root(x: float) -> float:
     near = math.cbrt(x)
     return float(round(near)) if x - x == 0 and abs(near) < 1e5 and float(round(near)) ** 3 == x else near
@@ -487,8 +506,7 @@ _MATH: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
     "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
     "acosh": math.acosh, "atanh": math.atanh, "exp": math.exp, "exp2": lambda x: math.pow(2.0, x),
-    "exp10": lambda x: math.pow(10.0, x),
-    "pow10": lambda x: math.pow(10.0, x), "expm1": math.expm1, "log1p": math.log1p, "cbrt": _cube_root,
+    "exp10": _exp10, "pow10": _exp10, "expm1": math.expm1, "log1p": math.log1p, "cbrt": _cube_root,
     "log": lambda x: -math.inf if x == 0 else math.log(x), "log2": lambda x: -math.inf if x == 0 else math.log2(x),
     "log10": lambda x: -math.inf if x == 0 else math.log10(x), "significand": significand, "logb": logb,
     "gamma": math.lgamma, "lgamma": math.lgamma, "tgamma": math.gamma, "ceil": _whole_or(math.ceil),

@@ -62,12 +62,18 @@ def _matches(text: Json, source: Json, flags: Json, everywhere: bool, seconds: f
     modes = flags or ""
     pattern = _compiled(source, modes)
     try:
-        for found in pattern.finditer(text, timeout=seconds, overlapped=False):
-            if "n" in modes and found.end() == found.start():
-                continue
-            yield found
-            if not (everywhere or "g" in modes):
-                return
+        start: int | None = 0
+        while start is not None and start <= len(text):
+            matches, start = pattern.finditer(text, start, timeout=seconds), None
+            for found in matches:
+                empty = found.end() == found.start()
+                if not (empty and "n" in modes):
+                    yield found
+                    if not (everywhere or "g" in modes):
+                        return
+                if empty:  # whatever else begins here is passed over
+                    start = found.end() + 1
+                    break
     except TimeoutError:
         raise fail(f"the match took longer than {seconds:g} seconds") from None
 
