@@ -10,7 +10,7 @@ from ramet.commands.jq import formats, values
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.paths import index, short
 from ramet.commands.jq.scopes import Env, Run, Scope, Scoped
-from ramet.commands.jq.values import CompileError, JqError, Json, described, fail
+from ramet.commands.jq.values import UNFIT, CompileError, JqError, Json, described, fail
 
 
 class Values(Scoped):
@@ -90,10 +90,11 @@ class Values(Scoped):
 
     def _object(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
         entries = [(self.value(key, scope), self.value(value, scope)) for key, value in node[1]]
-        if all(key[0] == "literal" for key, _ in node[1]) and len(node[1]) <= 8:
-            for key, _ in node[1]:
-                if not isinstance(key[1], str):
-                    raise CompileError(f"Cannot use {described(key[1])} as object key")
+        for (key, _), (key_run, _) in zip(node[1], entries, strict=True):
+            if key[0] != "literal" and _is_constant(key) and (name := self.folded(key_run)) is not None:
+                raise CompileError(f"Cannot use {described(name)} as object key")
+            if key[0] == "literal" and not isinstance(key[1], str):
+                raise CompileError(f"Cannot use {described(key[1])} as object key")
 
         def fill(at: int, env: Env, item: Any) -> Iterator[dict[str, Json]]:
             if at == len(entries):
@@ -111,6 +112,15 @@ class Values(Scoped):
             return fill(0, env, item)
 
         return self.computed(run, path)
+
+    @staticmethod
+    def folded(run: Run) -> Json:
+        """What a constant is when the program is read, unless that is text, or an error."""
+        try:
+            value = next(run((), None))
+        except (JqError, *UNFIT):
+            return None
+        return None if isinstance(value, str) else value
 
     def _index(self, node: Node, scope: Scope, path: bool, tail: bool, lenient: bool = False) -> Run:
         source = self.compile(node[1], scope, path)
@@ -190,6 +200,23 @@ class Values(Scoped):
         if inner[0] == "slice":
             return self._slice(inner, scope, path, tail, lenient=True)
         return self._iterate(inner, scope, path, tail, lenient=True)
+
+
+_FOLDED = frozenset(("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">="))
+"""The operators that are worked out when the program is read, between numbers."""
+
+
+def _is_constant(node: Node) -> bool:
+    """Whether a node is worked out when the program is read."""
+    if node[0] == "binary":
+        return node[1] in _FOLDED and all(part[0] == "number" or _is_constant(part) for part in node[2:4])
+    if node[0] == "pipe":
+        return node[2] == ("identity",) and _is_constant(node[1])
+    if node[0] == "collect":
+        return _is_constant(node[1])
+    if node[0] == "object":
+        return all(_is_constant(key) and _is_constant(value) for key, value in node[1])
+    return node[0] in ("literal", "number")
 
 
 def _at_keys(source: Run, keys: Run, path: bool, lenient: bool) -> Run:
