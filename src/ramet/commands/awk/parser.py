@@ -280,7 +280,8 @@ class _Parser(Expressions):
         self.expect("while")
         made = DoWhile(body, self.parenthesized())
         self.placed(made, start)
-        self.end_simple()
+        if self.at(";", "newline"):  # the parenthesis ends it well enough
+            self.end_simple()
         return made
 
     def for_statement(self) -> Stmt:
