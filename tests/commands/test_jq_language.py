@@ -20,6 +20,7 @@ CASES = [
     ("pick(.a.b)", {"a": {"b": 1, "c": 2}}, [{"a": {"b": 1}}]),
     ("toarray", 1, [[1]]),
     ("abs", -5, [5]),
+    ("map(try abs catch .)", [-1.5, "a", None, []], [[1.5, "a", "null (null) cannot be negated", []]]),
     ("trim, ltrim, rtrim", " x ", ["x", "x ", " x"]),
     ('[splits("a+"; null)]', "xaay", [["x", "y"]]),
     ("have_literal_numbers", None, [True]),

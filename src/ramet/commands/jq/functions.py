@@ -377,9 +377,12 @@ def toarray(value: Json) -> Json:
 
 
 def absolute(value: Json) -> Json:
+    """`if . < 0 then -. else . end`, whatever the value is: text is never less than a number, null always."""
+    if compare(value, 0) >= 0:
+        return value
     if not is_number(value):
-        raise fail(f"{described(value)} has no absolute value")
-    return negated(value) if value < 0 else value
+        raise fail(f"{described(value)} cannot be negated")
+    return negated(value)
 
 
 def significand(x: float) -> float:
