@@ -13,10 +13,11 @@ from ramet.commands.jq.functions import (
     PLAIN,
     add,
     getpath_checked,
+    length,
     tostream,
 )
 from ramet.commands.jq.parser import Node
-from ramet.commands.jq.paths import checked, get_path, set_path, short
+from ramet.commands.jq.paths import checked, get_path, index, set_path, short
 from ramet.commands.jq.scopes import Env, Run, Scope
 from ramet.commands.jq.values import (
     Json,
@@ -128,12 +129,13 @@ def _limit(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool)
 
     def run(env: Env, item: Any) -> Iterator[Any]:
         for count in amount(env, item[1] if path else item):
-            if not is_number(count):
-                raise fail(f"{described(count)} and number (1) cannot be subtracted")
-            if count <= 0:
-                if count < 0:
+            side = compare(count, 0)
+            if side <= 0:
+                if side < 0:
                     yield from source(env, item)
                 continue
+            if not is_number(count):
+                raise fail(f"{described(count)} and number (1) cannot be subtracted")
             left = count
             for result in source(env, item):
                 yield result
@@ -496,8 +498,9 @@ def _truncate_stream(compiler: Compiler, args: tuple[Node, ...], scope: Scope, p
     def run(env: Env, item: Any) -> Iterator[Any]:
         for count in depth(env, item) if depth is not None else (item,):
             for event in source(env, item if depth is not None else None):
-                if len(event[0]) > count:
-                    yield [event[0][int(count) :], *event[1:]]
+                path_of = index(event, 0)
+                if compare(length(path_of), count) > 0:
+                    yield set_path(event, [0], index(path_of, {"start": count, "end": None}))
 
     return compiler.computed(run, path)
 
@@ -639,9 +642,9 @@ def arrays: select(type == "array");
 def objects: select(type == "object");
 def iterables: select(type | . == "array" or . == "object");
 def scalars: select(type | . != "array" and . != "object");
-def finites: select(isinfinite or isnan | not);
-def normals: select(isnormal);
 def isfinite: type == "number" and (isinfinite | not);
+def finites: select(isfinite);
+def normals: select(isnormal);
 def with_entries(f): to_entries | map(f) | from_entries;
 def del(f): delpaths([path(f)]);
 def paths: path(..) | select(length > 0);

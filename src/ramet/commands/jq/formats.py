@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
@@ -61,12 +62,22 @@ def _base64d(value: Json) -> str:
     text = to_text(value)
     trimmed = text.partition("=")[0]
     padding = "=" * (-len(trimmed) % 4)
+    if not _BASE64.fullmatch(trimmed):
+        raise fail(f"{described(text)} is not valid base64 data")
     if len(trimmed) % 4 == 1:
         raise fail(f"{described(text)} trailing base64 byte found")
-    try:
-        data = base64.b64decode((trimmed + padding).encode("ascii"), validate=True)
-    except (ValueError, binascii.Error):
-        raise fail(f"{described(text)} is not valid base64 data") from None
+    return _decoded(base64.b64decode(trimmed + padding))
+
+
+_BASE64 = re.compile("[A-Za-z0-9+/]*")
+
+
+def _decoded(data: bytes) -> str:
+    """Bytes as text; a character that the end cuts short takes with it all that comes behind its first byte."""
+    for at in range(max(0, len(data) - 3), len(data)):
+        lead = data[at]
+        if 0xC2 <= lead <= 0xF4 and at + (2 + (lead >= 0xE0) + (lead >= 0xF0)) > len(data):
+            return data[:at].decode("utf-8", "replace") + "\ufffd"
     return data.decode("utf-8", "replace")
 
 

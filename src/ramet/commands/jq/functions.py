@@ -211,10 +211,10 @@ def reverse(value: Json) -> Json:
     if value is None:
         return []
     if not isinstance(value, list):
-        if isinstance(value, (str, dict)) and not value:
-            return []
         if isinstance(value, bool):
             raise fail(f"{described(value)} has no length")
+        if not value:
+            return []
         raise fail(f"Cannot index {kind(value)} with number")
     return value[::-1]
 
@@ -401,7 +401,14 @@ def gamma_sign(value: Json) -> Json:
     return [_mathematical("lgamma_r", value, math.lgamma), 1 if value > 0 or math.floor(value) % 2 == 0 else -1]
 
 
+def _needs_numbers(*given: Json) -> None:
+    for value in given:
+        if not is_number(value):
+            raise fail(f"{described(value)} number required")
+
+
 def frexp(value: Json) -> Json:
+    _needs_numbers(value)
     if value - value != 0:
         return [value, 0]
     mantissa, exponent = math.frexp(to_double(value))
@@ -409,6 +416,7 @@ def frexp(value: Json) -> Json:
 
 
 def modf(value: Json) -> Json:
+    _needs_numbers(value)
     if value - value != 0:
         return [0 if value == value else math.nan, value]
     fraction, whole = math.modf(to_double(value))
@@ -416,6 +424,7 @@ def modf(value: Json) -> Json:
 
 
 def ldexp(value: Json, x: Json, exponent: Json) -> Json:
+    _needs_numbers(x, exponent)
     try:
         return number(math.ldexp(to_double(x), int(exponent)))
     except OverflowError:
@@ -423,8 +432,7 @@ def ldexp(value: Json, x: Json, exponent: Json) -> Json:
 
 
 def power(value: Json, x: Json, y: Json) -> Json:
-    if not (is_number(x) and is_number(y)):
-        raise fail(f"{described(x if not is_number(x) else y)} number required")
+    _needs_numbers(x, y)
     try:
         return number(math.pow(to_double(x), to_double(y)))
     except OverflowError:
@@ -434,6 +442,7 @@ def power(value: Json, x: Json, y: Json) -> Json:
 
 
 def drem(value: Json, x: Json, y: Json) -> Json:
+    _needs_numbers(x, y)
     try:
         return number(math.remainder(to_double(x), to_double(y)))
     except ValueError:
@@ -441,19 +450,18 @@ def drem(value: Json, x: Json, y: Json) -> Json:
 
 
 def bsearch(value: Json, wanted: Json) -> Json:
-    items = _array(value, "searched from") if isinstance(value, list) else None
-    if items is None:
-        raise fail(f"{described(value)} cannot be searched from")
-    low, high = 0, len(items)
-    while low < high:
+    low, high = 0, length(value) - 1
+    if high >= 0 and not isinstance(value, list):
+        raise fail(f"Cannot index {kind(value)} with number")
+    while low <= high:
         middle = (low + high) // 2
-        order = compare(items[middle], wanted)
+        order = compare(value[middle], wanted)
         if order == 0:
             return middle
         if order < 0:
             low = middle + 1
         else:
-            high = middle
+            high = middle - 1
     return -1 - low
 
 
@@ -567,8 +575,8 @@ PLAIN: dict[tuple[str, int], Callable[..., Json]] = {
     ("bsearch", 1): bsearch,
     ("indices", 1): indices,
     ("_indices", 1): indices,
-    ("index", 1): lambda value, part: (indices(value, part) or [None])[0],
-    ("rindex", 1): lambda value, part: (indices(value, part) or [None])[-1],
+    ("index", 1): lambda value, part: index(indices(value, part), 0),
+    ("rindex", 1): lambda value, part: index(index(indices(value, part), {"start": -1, "end": None}), 0),
     ("infinite", 0): lambda value: math.inf,
     ("nan", 0): lambda value: math.nan,
     ("isinfinite", 0): lambda value: is_number(value) and math.isinf(to_double(value)),
