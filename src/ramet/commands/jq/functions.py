@@ -58,15 +58,26 @@ def has(value: Json, key: Json) -> Json:
 
 
 def contains(value: Json, part: Json) -> Json:
-    if isinstance(value, dict) and isinstance(part, dict):
-        return all(key in value and contains(value[key], item) for key, item in part.items())
-    if isinstance(value, list) and isinstance(part, list):
-        return all(any(kind(own) == kind(item) and contains(own, item) for own in value) for item in part)
-    if isinstance(value, str) and isinstance(part, str):
+    if not _alike(value, part):
+        raise fail(f"{described(value)} and {described(part)} cannot have their containment checked")
+    return _contains(value, part)
+
+
+def _alike(one: Json, other: Json) -> bool:
+    """Whether two values are of one kind, true and false being two."""
+    return kind(one) == kind(other) and (one is other or not isinstance(one, bool))
+
+
+def _contains(value: Json, part: Json) -> bool:
+    if not _alike(value, part):
+        return False
+    if isinstance(value, dict):
+        return all(key in value and _contains(value[key], item) for key, item in part.items())
+    if isinstance(value, list):
+        return all(any(_contains(own, item) for own in value) for item in part)
+    if isinstance(value, str):
         return part in value
-    if kind(value) == kind(part):
-        return equal(value, part)
-    raise fail(f"{described(value)} and {described(part)} cannot have their containment checked")
+    return equal(value, part)
 
 
 def tonumber(value: Json) -> Json:
