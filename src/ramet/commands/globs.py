@@ -31,11 +31,11 @@ def fnmatch(text: str, pattern: str, *, icase: bool = False, pathname: bool = Fa
     if len(pattern) > _LONG and _least(pattern) > len(text):
         return False
     if not pathname or "/" not in text + pattern:
-        return _compiled(pattern, icase).matches(text)
+        return compiled(pattern, icase).matches(text)
     texts, patterns = text.split("/"), pattern.split("/")
     if "**" not in patterns:
         return len(texts) == len(patterns) and all(
-            _compiled(p, icase).matches(t) for t, p in zip(texts, patterns, strict=True)
+            compiled(p, icase).matches(t) for t, p in zip(texts, patterns, strict=True)
         )
     return _path_match(texts, patterns, icase)
 
@@ -48,7 +48,7 @@ def _path_match(texts: list[str], patterns: list[str], icase: bool) -> bool:
             low = min(spots, default=len(texts) + 1)
             spots = set(range(low, len(texts) + 1))
         else:
-            glob = _compiled(pattern, icase)
+            glob = compiled(pattern, icase)
             spots = {s + 1 for s in spots if s < len(texts) and glob.matches(texts[s])}
         if not spots:
             return False
@@ -98,7 +98,7 @@ class Glob:
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str, icase: bool) -> Glob:
+def compiled(pattern: str, icase: bool = False) -> Glob:
     segments = [""]
     i = 0
     while i < len(pattern):

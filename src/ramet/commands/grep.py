@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
+from ramet.commands.globs import compiled
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.grep_tree import TreeWalk
 from ramet.commands.inputs import LARGE, PART, is_utf8, leave, slurp
@@ -243,12 +243,17 @@ async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[byt
             for pattern in encode(str(stored)).split(b"\n"):
                 wanted.setdefault(pattern, "")
         elif name == "pattern_files":
-            try:
-                data = await slurp(proc, str(stored))
-            except OSError as error:
-                raise UsageError(f"{stored}: {reason(error)}", 2, hint=False) from None
+            data = await _listed(proc, str(stored))
             await patiently(proc, (data,), partial(_add_lines, wanted, data, str(stored)))
     return wanted
+
+
+async def _listed(proc: Proc, name: str) -> bytes:
+    """A file that an option names; grep does nothing without it."""
+    try:
+        return await slurp(proc, name)
+    except OSError as error:
+        raise UsageError(f"{name}: {reason(error)}", 2, hint=False) from None
 
 
 def _add_lines(wanted: dict[bytes, str], data: bytes, name: str) -> None:
@@ -378,10 +383,10 @@ _SPECIAL = frozenset((Kind.DEVICE, Kind.FIFO, Kind.SOCKET))
 class _Globs:
     """--include and --exclude, in order: the last one that matches decides."""
 
-    rules: list[tuple[bool, Callable[[str], object]]] = field(default_factory=list)
+    rules: list[tuple[bool, Callable[[str], bool]]] = field(default_factory=list)
 
     def add(self, glob: str, include: bool) -> None:
-        self.rules.append((include, re.compile(fnmatch.translate(glob)).match))
+        self.rules.append((include, compiled(glob).matches))
 
     def skips(self, names: Sequence[str]) -> bool:
         if not self.rules:
@@ -422,9 +427,9 @@ class _Run:
             if name in ("include", "exclude"):
                 self.files.add(str(stored), name == "include")
             elif name == "exclude_from":
-                for line in (await slurp(self.proc, str(stored))).decode("utf-8", "surrogateescape").split("\n"):
-                    if line.strip() and not line.startswith("#"):
-                        self.files.add(line.strip(), False)
+                for line in (await _listed(self.proc, str(stored))).decode("utf-8", "surrogateescape").split("\n"):
+                    if glob := line.rstrip(" \t\v\f\r"):
+                        self.files.add(glob, False)
             elif name == "exclude_dir":
                 self.dirs.add(str(stored).rstrip("/") or "/", False)
         if not operands and self.recursive:
@@ -450,9 +455,7 @@ class _Run:
                     if not self.dirs.skips([word] if word.endswith("/") else _suffixes(word)):
                         await self.tree(proc.path(word), word if word.endswith("/") else word + "/")
                     return
-            if (self.files.rules or self.dirs.rules) and (
-                self.dirs if await self.is_directory(word) else self.files
-            ).skips(_suffixes(word)):
+            if (self.files.rules or self.dirs.rules) and await self.is_excluded(word):
                 return
             if self.o.devices == "skip" and (await proc.fs.stat(proc.path(word))).kind in _SPECIAL:
                 return
@@ -470,11 +473,13 @@ class _Run:
         finally:
             await proc.close(reader)
 
-    async def is_directory(self, word: str) -> bool:
+    async def is_excluded(self, word: str) -> bool:
+        """Whether the globs leave out an operand; one that is not there is never left out, but complained about."""
         try:
-            return (await self.proc.fs.stat(self.proc.path(word))).kind is Kind.DIR
+            stat = await self.proc.fs.stat(self.proc.path(word))
         except OSError:
             return False
+        return (self.dirs if stat.kind is Kind.DIR else self.files).skips(_suffixes(word))
 
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:
@@ -524,7 +529,7 @@ class _Run:
                     return
 
     def walk(self) -> TreeWalk:
-        follow = self.o.directories == "dereference"
+        follow = ("directories", "dereference") in self.o.order  # a later -r does not take back what -R says
         return TreeWalk(self.proc, follow, self.files.by_name(), self.dirs.by_name(), self.fail)
 
     @property

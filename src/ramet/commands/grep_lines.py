@@ -120,13 +120,16 @@ def word_spans(matcher: Matcher, line: bytes, utf8: bool) -> Iterator[Span]:
 
 
 def _word_at(matcher: Matcher, line: bytes, pos: int, utf8: bool) -> Span | None:
+    """The first word at or behind `pos`. GNU looks for shorter ones in a line that it takes to be `pos` bytes shorter
+    than it is, and so sees less and less of them the further on in a line it is."""
     found = matcher.search(line, pos)
     while found is not None:
         start, stop = found
         while True:
             if not _is_word_before(line, start, utf8) and not _is_word_after(line, stop, utf8):
                 return start, stop
-            shorter = matcher.search(line[: stop - 1], start) if stop > start else None
+            end = stop - 1 - pos
+            shorter = matcher.search(line[:end], start) if end > start else None
             if shorter is None or shorter[0] != start or shorter[1] == start:
                 break
             stop = shorter[1]
