@@ -9,6 +9,7 @@ from enum import Enum
 from ramet.core.abandoned import checkpoint
 from ramet.patterns.classes import alike, extra
 from ramet.patterns.tree import (
+    EMPTY,
     AnyChar,
     Assert,
     Assertion,
@@ -274,7 +275,7 @@ class _Emitter:
     def choice(self, node: Choice) -> str:
         texts: list[str] = []
         groups = self.groups
-        for place, option in enumerate(node.options):
+        for place, option in enumerate(_as_preferred(node.options)):
             if not place & 255:
                 checkpoint()
             texts.append(self.node(option))
@@ -312,6 +313,13 @@ class _Emitter:
                 parts.append(f"{text}{{0,{min(rest, _RE2_REPEAT_MAX)}}}")
                 rest -= _RE2_REPEAT_MAX
         return f"(?:{''.join(parts)})"
+
+
+def _as_preferred(options: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Of two ways to match as much, the GNU library takes the earlier option, but nothing at all only after that."""
+    if len(options) > 1 and options[0] == EMPTY != options[1]:
+        return options[1], EMPTY, *options[2:]
+    return options
 
 
 def _ranges(codes: set[int]) -> tuple[tuple[int, int], ...]:

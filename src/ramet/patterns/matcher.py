@@ -86,6 +86,11 @@ class Matcher:
         return None
 
     @property
+    def by_bytes(self) -> bool:
+        """Whether the GNU library looks at single bytes, and so finds nothing even inside a character."""
+        return False
+
+    @property
     def long(self) -> bool:
         """Whether another engine for it takes its time."""
         return False
@@ -258,6 +263,10 @@ class _PosixMatcher(Matcher):
     @property
     def tree(self) -> Node | None:
         return self._parsed.tree if self._coding is Coding.UTF8 else None
+
+    @property
+    def by_bytes(self) -> bool:
+        return self._coding is not Coding.UTF8 or not (self._icase or tree.of_characters(self._parsed.tree))
 
     @property
     def long(self) -> bool:

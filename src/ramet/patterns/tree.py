@@ -109,6 +109,25 @@ def assertions(node: Node) -> set[Assertion]:
     return found
 
 
+_OF_WORDS = frozenset((Assertion.BOUNDARY, Assertion.NOT_BOUNDARY, Assertion.WORD_START, Assertion.WORD_END))
+
+
+def of_characters(node: Node) -> bool:
+    """Whether the GNU library has to look at characters rather than at bytes to match this in UTF-8."""
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, CharSet):
+            several = any(low != high or high > 0x7F for low, high in current.ranges)
+            if several or current.classes or current.negated:
+                return True
+        elif isinstance(current, Assert) and current.kind in _OF_WORDS:
+            return True
+        elif not (isinstance(current, Repeat) and current.high == 0):
+            todo.extend(children(current))
+    return False
+
+
 def literal(node: Node) -> str | None:
     """The one string that the tree matches, when it is that simple."""
     if isinstance(node, Char):

@@ -76,8 +76,6 @@ class Substitution:
     file: str | None = None
     run: bool = False
     """The result is a command line; its output takes its place."""
-    by_bytes: bool = False
-    """Nothing in the pattern knows characters, so the search goes on by bytes behind an empty match, as GNU's does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ _PLAIN = frozenset("dDgGhHnNpPxzF=")
 _TEXT_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _LEAD = re.compile(r"\\+(?=\n)")
 
-_OF_CHARACTERS = re.compile(r"\\[wWsSbB<>]|\[\^|\[[:=.]|\[[^\]]*[^\x00-\x7f]")
 _CODE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|d([0-9]{1,3})|o([0-7]{1,3})|.)", re.DOTALL)
 
 
@@ -541,10 +540,7 @@ class _Parser:
             pieces = tuple(piece for piece in pieces if piece.group <= matcher.groups)
         elif matcher is not None and highest > matcher.groups:
             raise self.error(f"invalid reference \\{highest} on `s' command's RHS")
-        by_bytes = not flags.icase and _OF_CHARACTERS.search(regex) is None
-        made = Substitution(
-            matcher, pieces, flags.every, flags.number or 1, flags.show, flags.file, flags.run, by_bytes
-        )
+        made = Substitution(matcher, pieces, flags.every, flags.number or 1, flags.show, flags.file, flags.run)
         if not self.flavour.debug:
             return made, ""
         return made, shown_substitution(_with_codes(regex), _with_codes(replacement), flags)

@@ -24,7 +24,7 @@ def make(substitution: Substitution, matcher: Matcher, most: int) -> Change:
     if constant is not None and matcher.literal and number == 1:
         return _literal(matcher.literal, constant, every, most)
     fill = filler(pieces)
-    step = after_byte if substitution.by_bytes else after_char
+    step = after_byte if matcher.by_bytes else after_char
     general = _general(matcher, fill, every, number, needs_groups(pieces), step, most)
     if number != 1 or has_case(pieces):
         return general
