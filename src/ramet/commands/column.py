@@ -17,6 +17,7 @@ from ramet.core.proc import Proc
 Row = tuple[str, ...]
 In = TypeVar("In")
 Out = TypeVar("Out")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         return inputs.status
     size = 0
     for begin in range(0, len(cells), _SLICE):
-        size = max(size, max(map(text_width, cells[begin : begin + _SLICE])))
+        size = max(size, max(map(_visible_width, cells[begin : begin + _SLICE])))
         await proc.budget.breathe()
     if size >= width:
         for begin in range(0, len(cells), _SLICE):
@@ -104,7 +105,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         at_ = 0
         for n, i in enumerate(picks):
             line += cells[i]
-            at_ += text_width(cells[i])
+            at_ += _visible_width(cells[i])
             last = n == len(picks) - 1
             if not last:
                 while (at_ & ~7) + 8 <= (n + 1) * size:
@@ -117,6 +118,11 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
             await proc.budget.breathe()
     await proc.emit(encode("".join(out)))
     return inputs.status
+
+
+def _visible_width(text: str) -> int:
+    """Columns of a text in which tabs and their like take none."""
+    return text_width(text) if text.isprintable() else text_width(_CONTROLS.sub("", text))
 
 
 async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:

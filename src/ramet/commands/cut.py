@@ -121,20 +121,26 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
             raise UsageError("the delimiter must be a single character")
         glue = delimiter if o.output is None else encode(o.output) or b"\0"
         if delimiter == (b"\0" if o.zero else b"\n"):
-            return await _cut_lines(proc, operands, ranges, delimiter, glue)
+            return await _cut_lines(proc, operands, ranges, delimiter, glue, o.only)
         change = _cut_fields(ranges, delimiter, glue, o.only, b"\0" if o.zero else b"\n")
     return await filter_lines(proc, operands, change, b"\0" if o.zero else b"\n")
 
 
 async def _cut_lines(
-    proc: Proc, operands: list[str], ranges: list[tuple[int, int]], delimiter: bytes, glue: bytes
+    proc: Proc, operands: list[str], ranges: list[tuple[int, int]], delimiter: bytes, glue: bytes, only: bool
 ) -> int:
     """Fields that are the lines themselves: each file is one record."""
     inputs = Inputs(proc, operands)
     async for _, reader in inputs.each():
-        lines = (await reader.read_all()).removesuffix(delimiter).split(delimiter)
+        data = await reader.read_all()
+        lines = data.removesuffix(delimiter).split(delimiter)
         chosen = [line for low, high in ranges for line in lines[low - 1 : high]]
-        if chosen:
+        if data and len(lines) == 1:
+            # One line is a field where a delimiter follows it, and else a record that has no fields.
+            if only and not (chosen and data.endswith(delimiter)):
+                continue
+            chosen = lines if not data.endswith(delimiter) else chosen
+        if data:
             await proc.emit(glue.join(chosen) + delimiter)
     return inputs.status
 

@@ -284,11 +284,14 @@ def _old_tail(words: list[str]) -> list[str]:
         _late(words, "option used in invalid context")
         return words
     alone = found[3] and (found[1] == "+" or found[3] != "c")
-    if not (found[2] or alone) or (found[1] == "+" and len(words) > 2):
+    sign, number, unit, follow = found.groups()
+    # Behind it there is room for one file, and no other option.
+    others = words[2:] if words[1:2] == ["--"] else words[1:]
+    historical = not others or (len(others) == 1 and (len(words) == 3 or not re.match("-.", others[0])))
+    if not (number or alone) or (sign == "+" and not historical):
         _late(words, "option used in invalid context")
         return words
-    sign, number, unit, follow = found.groups()
-    if len(words) > 2 and words[1] != "--":
+    if not historical:
         raise UsageError(f"option used in invalid context -- {(number or unit)[0]}", hint=False)
     number = (number or "10") + ("b" if unit == "b" else "")
     flag_ = "-c" if unit in ("b", "c") and unit else "-n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import add
 from typing import NamedTuple
@@ -321,15 +321,33 @@ class FmtOptions:
     tagged: bool = flag("-t", "--tagged-paragraph", help="indentation of first line different from second")
     uniform: bool = flag("-u", "--uniform-spacing", help="one space between words, two after sentences")
     width: str = value(
-        "-w", "--width", metavar="WIDTH", default="75", digits=True, help="maximum line width (default of 75 columns)"
+        "-w", "--width", metavar="WIDTH", default="75", help="maximum line width (default of 75 columns)"
     )
     goal: str | None = value("-g", "--goal", metavar="WIDTH", help="goal width (default of 93% of width)")
 
 
+def _old_width(words: list[str]) -> list[str]:
+    """`-30`, only as the first word."""
+    taken = False
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if place and not taken and re.match(r"-\d", word):
+            said = (
+                f"invalid option -- {word[1]}; -WIDTH is recognized only when it is the first\noption; use -w N instead"
+            )
+            raise UsageError(said)
+        taken = re.fullmatch(r"-[cstu]*[pwg]|--[pwg][a-z]*", word) is not None
+    return [f"-w{words[0][1:]}", *words[1:]] if words and re.match(r"-\d", words[0]) else words
+
+
 async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
-    goal = parse_count(o.goal, "width") if o.goal is not None else None
-    width = parse_count(o.width, "width") if goal is None or o.width != "75" else goal + 10
-    goal = width * 187 // 200 if goal is None else goal
+    o = replace(o, tagged=o.tagged and not o.crown)
+    width = parse_count(o.width, "width", 0, _MOST_CHARS // 2)
+    goal = width * 187 // 200
+    if o.goal is not None:
+        goal = parse_count(o.goal, "width", 0, width)
+        width = goal + 10 if o.width == "75" else width
     inputs = Inputs(proc, operands, form="cannot open '{}' for reading: {}", directory="read error")
     prefix = encode(o.prefix).strip(b" ")
     lead = encode(o.prefix)[: len(encode(o.prefix)) - len(encode(o.prefix).lstrip(b" "))]
@@ -349,7 +367,8 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
 
 
 _TABBED = re.compile(rb" *\t")
-_WORDS = re.compile(rb"([^ \t]+)([ \t]*)")
+_WORDS = re.compile(rb"([^ \t][^ \t\v\f\r]*)([ \t]*)")
+_ODD_SPACE = re.compile(rb"  |[\t\v\f\r]")
 
 
 def _with_tabs(line: bytes) -> bytes:
@@ -429,8 +448,7 @@ class _Paragraphs:
             yield self.end()
         self.tabs = self.tabs or b"\t" in line
         if not ok or not body:
-            shown = self._shown([line.rstrip() if ok else line])
-            yield shown.removesuffix(b"\n") if unfinished and not ok else shown
+            yield self._shown([b""]) if ok else self._as_it_is(line, indent) + (b"" if unfinished else b"\n")
             return
         self.first = self.other = indent
         self.lines = 1
@@ -503,6 +521,10 @@ class _Paragraphs:
             lines = [_with_tabs(line) for line in lines]
         return b"".join([line + b"\n" for line in lines])
 
+    def _as_it_is(self, line: bytes, indent: int) -> bytes:
+        """A line that does not begin as it should: only the blanks ahead of it are written anew."""
+        return (_with_tabs(b" " * indent) if self.tabs else b" " * indent) + line.lstrip(b" \t")
+
     def _parse(self, line: bytes) -> tuple[int, bytes, bool]:
         if b"\t" in line:
             line = line.expandtabs(8)
@@ -519,7 +541,7 @@ class _Paragraphs:
         return indent, body, True
 
     def _words(self, line: bytes) -> Iterator[Word]:
-        if b"  " not in line and b"\t" not in line:
+        if _ODD_SPACE.search(line) is None:
             *texts, last = line.split(b" ")
             known = self._known
             for text in texts:
@@ -619,7 +641,13 @@ class _Paragraphs:
 
 COMMANDS = [
     Command("fold", fold, FoldOptions, summary="Wrap input lines in each FILE, writing to standard output."),
-    Command("fmt", fmt, FmtOptions, summary="Reformat each paragraph in the FILE(s), writing to standard output."),
+    Command(
+        "fmt",
+        fmt,
+        FmtOptions,
+        summary="Reformat each paragraph in the FILE(s), writing to standard output.",
+        rewrite=_old_width,
+    ),
     Command("expand", expand, ExpandOptions, summary="Convert tabs in each FILE to spaces.", rewrite=_old_tabs),
     Command(
         "unexpand", unexpand, UnexpandOptions, summary="Convert blanks in each FILE to tabs.", rewrite=_old_first_tabs

@@ -225,12 +225,12 @@ def parse_size(text: str, what: str) -> int:
     return amount
 
 
-def parse_count(text: str, what: str, low: int = 0) -> int:
+def parse_count(text: str, what: str, low: int = 0, high: int | None = None) -> int:
     """A plain decimal number."""
     found = re.match(r"\s*\+?(\d+)\Z", text)
     if found is None:
         raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
-    if int(found[1]) < low:
+    if int(found[1]) < low or (high is not None and int(found[1]) > high):
         raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
     return int(found[1])
 

@@ -177,6 +177,8 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
         raise UsageError(f"extra operand {quote(operands[2])}")
     if "/" in o.extra_suffix:
         raise UsageError(f"invalid suffix {quote(o.extra_suffix)}, contains directory separator")
+    if sum(name == "how" for name, _ in o.order) > 1:
+        raise UsageError("cannot split in more than one way")
     word = operands[0] if operands else "-"
     prefix = operands[1] if len(operands) > 1 else "x"
     separator = b"\n"
@@ -406,9 +408,7 @@ async def _round_robin(
 
 @dataclass(frozen=True, slots=True)
 class CsplitOptions:
-    format: str = value(
-        "-b", "--suffix-format", metavar="FORMAT", default="%02d", help="use sprintf FORMAT instead of %02d"
-    )
+    format: str | None = value("-b", "--suffix-format", metavar="FORMAT", help="use sprintf FORMAT instead of %02d")
     prefix: str = value("-f", "--prefix", metavar="PREFIX", default="xx", help="use PREFIX instead of 'xx'")
     keep: bool = flag("-k", "--keep-files", help="do not remove output files on errors")
     suppress: bool = flag("--suppress-matched", help="suppress the lines matching PATTERN")
@@ -526,7 +526,7 @@ def _suffix(o: CsplitOptions, number: int) -> str:
     """What numbers a piece; UsageError when the format does not take exactly one number."""
     if o.digits is not None and not o.digits.isdigit():
         raise UsageError(f"invalid number: {quote(o.digits)}", hint=False)
-    shape = f"%0{o.digits}d" if o.digits else o.format
+    shape = f"%0{o.digits or 2}d" if o.format is None else o.format
     found = re.search(r"%([-0-9#' +.]*)([^-0-9#' +.%])", shape.replace("%%", "\0\0"))
     if found is None:
         raise UsageError("missing % conversion specification in suffix", hint=False)

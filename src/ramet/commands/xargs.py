@@ -154,6 +154,8 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
     replace, max_args, max_lines = _one_of(proc, o, max_args, max_lines)
     last = next((name for name, _ in reversed(o.order) if name in ("null", "delimiter")), "")
     delimiter = b"\0" if last == "null" else _delimiter(o.delimiter) if o.delimiter is not None else None
+    if delimiter is not None and o.eof is not None:
+        proc.complain("warning: the -E option has no effect if -0 or -d is used.\n")
     try:
         reader = proc.stdin if o.arg_file is None else await proc.open(o.arg_file)
     except OSError as error:
@@ -249,9 +251,12 @@ async def _items(
     """The items of the input, some at a time; and whether the last of them ends its line."""
     if delimiter is not None:
         async for block in _bounded_blocks(proc, reader, delimiter, limit, None):
-            items = [decode(raw) for raw in block.split(delimiter)]
-            if block.endswith(delimiter):
-                items.pop()
+            pieces = block.split(delimiter)
+            if not pieces[-1]:
+                pieces.pop()
+            if delimiter != b"\0" and b"\0" in block:  # which ends an argument
+                pieces = [piece.partition(b"\0")[0] for piece in pieces]
+            items = [decode(piece) for piece in pieces]
             if lines_matter:
                 for item in items:
                     yield [item], True
@@ -289,9 +294,11 @@ async def _items(
         if continued and text.endswith("\n"):
             carried = text
             continue
-        if eof is not None and eof in words:
-            yield words[: words.index(eof)], True
-            return
+        if eof is not None:
+            # A word that nothing follows is not looked at.
+            if eof in (words if whole_lines or text[-1:] in ("\n", " ", "\t") else words[:-1]):
+                yield words[: words.index(eof)], True
+                return
         # With -L a trailing blank joins the next line to this one.
         joined = lines_matter and body[-1:] in (" ", "\t")
         if words:

@@ -143,9 +143,8 @@ class _Run:
         heavy: bool,
     ) -> None:
         self.proc, self.o, self.program, self.quiet, self.behind = proc, o, program, quiet, behind
-        if o.in_place is not None and not operands:
-            raise ScriptError("no input files", 4)
         self.words = operands or ["-"]
+        self.nothing_to_edit = o.in_place is not None and not operands
         self.target = proc.cwd
         self.mode: int | None = None
         self.temporary: Path | None = None
@@ -165,6 +164,8 @@ class _Run:
 
     async def all(self) -> int:
         await self.open_outputs()
+        if self.nothing_to_edit:
+            raise ScriptError("no input files", 4)
         change = None
         if not (self.in_place or self.o.null_data or self.o.debug):
             budget = self.proc.budget

@@ -91,6 +91,8 @@ def _address(address: Address) -> str:
         return "$"
     if address.kind is Kind.STEP:
         return f"{address.first}~{address.step}"
+    if address.kind in (Kind.PLUS, Kind.MULTIPLE) and not address.first:
+        return "[ADDR-NULL]"
     return {Kind.PLUS: "+", Kind.MULTIPLE: "~"}.get(address.kind, "") + str(address.first)
 
 
