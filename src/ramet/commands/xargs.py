@@ -294,11 +294,11 @@ async def _items(
         if continued and text.endswith("\n"):
             carried = text
             continue
-        if eof is not None:
-            # A word that nothing follows is not looked at.
-            if eof in (words if whole_lines or text[-1:] in ("\n", " ", "\t") else words[:-1]):
-                yield words[: words.index(eof)], True
-                return
+        # A word that nothing follows is not looked at.
+        ended = words if whole_lines or text[-1:] in ("\n", " ", "\t") else words[:-1]
+        if eof is not None and eof in ended:
+            yield words[: words.index(eof)], True
+            return
         # With -L a trailing blank joins the next line to this one.
         joined = lines_matter and body[-1:] in (" ", "\t")
         if words:
