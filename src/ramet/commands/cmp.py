@@ -16,7 +16,7 @@ from ramet.core.proc import Proc
 
 @dataclass(frozen=True, slots=True)
 class CmpOptions:
-    print_bytes: bool = flag("-b", "--print-bytes", help="print differing bytes")
+    print_bytes: bool = flag("-b", "-c", "--print-bytes", help="print differing bytes")
     skip: str | None = value(
         "-i", "--ignore-initial", metavar="SKIP", help="skip first SKIP bytes of both inputs, or SKIP1:SKIP2"
     )

@@ -113,17 +113,14 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
     if len(set(kinds)) > 1:
         raise UsageError("incompatible options")
     texts: list[list[bytes]] = []
-    ends: list[bool] = []
     for word in operands:
         try:
-            lines = (await slurp(proc, word)).split(b"\n")
+            *lines, last = (await slurp(proc, word)).split(b"\n")
         except OSError as error:
             proc.complain(f"{shown(word)}: {reason(error)}")
             return 2
-        ends.append(not lines[-1])
-        if not lines[-1]:
-            lines.pop()
-        texts.append([line.removesuffix(b"\r") for line in lines] if o.strip_cr else lines)
+        ended = [(line.removesuffix(b"\r") if o.strip_cr else line) + b"\n" for line in lines]
+        texts.append([*ended, last] if last else ended)
     mine, old, yours = texts
     check = proc.budget.check
     if len(mine) + len(old) + len(yours) > _MANY:
@@ -137,7 +134,7 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         return await _merge(proc, o, operands, mine, old, yours, found)
     out: list[bytes] = []
     indent = b"\t" if o.tabs else b"  "
-    unended = b"\\ No newline at end of file\n"
+    unended = b"\n\\ No newline at end of file\n"
     for block in found:
         parts = [mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]]
         odd = 1 if parts[1] == parts[2] else 2 if parts[0] == parts[2] else 3 if parts[0] == parts[1] else 0
@@ -148,8 +145,8 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         for number in (1, 3, 2) if odd == 2 else (1, 2, 3):
             out.append(f"{number}:{_span(*spans[number - 1])}\n".encode())
             if number != quiet:
-                out.extend(indent + line + b"\n" for line in parts[number - 1])
-                if parts[number - 1] and spans[number - 1][1] == len(texts[number - 1]) and not ends[number - 1]:
+                out.extend(indent + line for line in parts[number - 1])
+                if parts[number - 1] and not out[-1].endswith(b"\n"):
                     out.append(unended)
     await proc.emit(b"".join(out))
     return 0
@@ -170,7 +167,7 @@ async def _merge(
     yours: list[bytes],
     found: list[Block],
 ) -> int:
-    labels = [encode(o.labels[i] if i < len(o.labels) else name) for i, name in enumerate(names)]
+    labels = [encode(o.labels[i] if i < len(o.labels) else name) + b"\n" for i, name in enumerate(names)]
     out: list[bytes] = []
     at = 0
     conflict = False
@@ -178,7 +175,10 @@ async def _merge(
         out += mine[at : block.mine[0]]
         at = block.mine[1]
         a, b, c = mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]
-        if a == c or b == c:
+        if a == c and b != c and o.kind in ("", "A"):
+            conflict = True
+            out += [b"<<<<<<< " + labels[1], *b, b"=======\n", *c, b">>>>>>> " + labels[2]]
+        elif a == c or b == c:
             out += a
         elif a == b:
             out += a if o.kind in ("x", "X") else c
@@ -189,9 +189,9 @@ async def _merge(
         else:
             conflict = True
             before = [] if o.kind == "E" else [b"||||||| " + labels[1], *b]
-            out += [b"<<<<<<< " + labels[0], *a, *before, b"=======", *c, b">>>>>>> " + labels[2]]
+            out += [b"<<<<<<< " + labels[0], *a, *before, b"=======\n", *c, b">>>>>>> " + labels[2]]
     out += mine[at:]
-    await proc.emit(b"".join(line + b"\n" for line in out))
+    await proc.emit(b"".join(out))
     return 1 if conflict else 0
 
 
@@ -211,9 +211,14 @@ async def _script(
     for block in reversed(found):
         a, b, c = mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]
         start, stop = block.mine
+        if a == c and b != c and o.kind == "A":
+            conflict = True
+            out += _inserted(b"%da" % stop, [b">>>>>>> " + labels[2]], stop + 1)
+            out += _inserted(b"%da" % start, [b"<<<<<<< " + labels[1], *_bare(b), b"======="], start + 1)
         if a == c or b == c:
             continue
-        overlaps = a != b
+        b, c = _bare(b), _bare(c)
+        overlaps = _bare(a) != b
         if overlaps and o.kind in ("A", "E"):
             conflict = True
             before = [] if o.kind == "E" else [b"||||||| " + labels[1], *b]
@@ -231,6 +236,10 @@ async def _script(
         out += [b"w", b"q"]
     await proc.emit(b"".join(line + b"\n" for line in out))
     return 1 if conflict else 0
+
+
+def _bare(lines: list[bytes]) -> list[bytes]:
+    return [line.removesuffix(b"\n") for line in lines]
 
 
 def _inserted(command: bytes, lines: list[bytes], first: int) -> list[bytes]:

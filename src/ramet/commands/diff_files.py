@@ -74,7 +74,10 @@ async def pair(job: Comparison, a: str, b: str) -> None:
         await pair(job, a, b)
         return
     if left is not None and right is not None and left.is_dir and right.is_dir:
-        await _directories(job, a, b)
+        if o.ifdef is not None or job.formats is not None:
+            job.trouble("-D option not supported with directories")
+        else:
+            await _directories(job, a, b)
         return
     if left is not None and right is not None:
         if await _unlike(job, a, b, left, right, inside=False):
@@ -274,11 +277,13 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     common = await _read_both(job, one, two)
     if common is None:
         return
+    in_columns = job.format == "side-by-side" and not job.style.suppress_common
+    shows_same = in_columns or job.formats is not None or o.ifdef is not None
     same = a == b == "-" or not (one.rest or one.ahead or two.rest or two.ahead)
+    identical = encode(f"Files {a} and {b} are identical\n") if o.identical else b""
     if same:
-        if o.identical:
-            await proc.emit(encode(f"Files {a} and {b} are identical\n"))
-        if not ((job.format == "side-by-side" or job.formats is not None) and not o.brief and not header):
+        if not shows_same or o.brief:
+            await proc.emit(identical)
             return
     elif one.ahead or two.ahead:
         await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
@@ -301,9 +306,10 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     compare = partial(_compare, job, first, second)
     found = await asyncio.to_thread(compare) if beside else compare()
     if not found:
-        if o.identical and not same:
-            await proc.emit(encode(f"Files {a} and {b} are identical\n"))
-        if (job.format != "side-by-side" and job.formats is None) or o.brief:
+        if job.format in ("ed", "forward-ed") and not o.brief:
+            _tell_unended(job, first, second)
+        if not shows_same or o.brief:
+            await proc.emit(identical)
             return
     else:
         job.status = max(job.status, 1)
@@ -313,10 +319,10 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     if job.merge is not None:
         await job.merge(first, second, found)
         return
-    if header and found and not o.paginate:
+    if header and not o.paginate:
         await proc.emit(encode(f"{job.command} {_escaped(a)} {_escaped(b)}\n"))
     if o.ifdef is not None:
-        pieces = output.ifdef(first, second, found, o.ifdef)
+        pieces = output.ifdef(first, second, found, o.ifdef, job.style)
     elif job.formats is not None:
         pieces = job.formats.merged(first, second, found)
     else:
@@ -334,11 +340,18 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
             batch.clear()
             await proc.budget.breathe()
     await proc.emit(b"".join(batch))
-    if job.format in ("ed", "forward-ed") and found:
-        for side in (first, second):
-            if not side.ended:
-                job.proc.complain(f"{shown(side.name)}: No newline at end of file\n")
-                job.status = 2
+    if not found:
+        await proc.emit(identical)
+    elif job.format in ("ed", "forward-ed"):
+        _tell_unended(job, first, second)
+
+
+def _tell_unended(job: Comparison, *sides: output.Side) -> None:
+    """A script for ed cannot say that a newline is missing."""
+    for side in sides:
+        if not side.ended:
+            job.proc.complain(f"{shown(side.name)}: No newline at end of file\n")
+            job.status = 2
 
 
 class _Lines:
@@ -421,13 +434,11 @@ def _compare(job: Comparison, a: output.Side, b: output.Side) -> list[Change]:
     key = job.key
     xs: list[bytes] = a.lines if key is None else [key(line) for line in a.lines]
     ys: list[bytes] = b.lines if key is None else [key(line) for line in b.lines]
-    blind = job.o.all_space or job.o.space_change or job.o.trailing
-    if a.ended != b.ended and not blind and a.lines and b.lines:
+    blind = job.o.all_space or job.o.space_change or job.o.trailing or job.format in ("ed", "forward-ed")
+    if not (blind or (a.ended and b.ended)) and a.lines and b.lines:
         # A last line without its newline differs from the same line with one.
-        if not a.ended:
-            xs = [*xs[:-1], xs[-1] + b"\n"]
-        else:
-            ys = [*ys[:-1], ys[-1] + b"\n"]
+        xs = xs if a.ended else [*xs[:-1], xs[-1] + b"\n"]
+        ys = ys if b.ended else [*ys[:-1], ys[-1] + b"\n"]
 
     def check() -> None:
         job.proc.budget.check()

@@ -21,8 +21,12 @@ class Side:
     ended: bool = True
     """Whether the last line has its newline."""
 
+    def is_open(self, i: int) -> bool:
+        """Whether a line is the last one and has no newline."""
+        return not self.ended and i == len(self.lines) - 1
+
     def line(self, i: int, lead: bytes = b"") -> bytes:
-        tail = b"\n" if self.ended or i < len(self.lines) - 1 else b"\n\\ No newline at end of file\n"
+        tail = b"\n\\ No newline at end of file\n" if self.is_open(i) else b"\n"
         return lead + self.lines[i] + tail
 
 
@@ -156,10 +160,10 @@ def context(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[byt
         yield b"***************" + _function(a, start_a, style) + b"\n"
         yield _paint("ln", f"*** {_pair(start_a, end_a)} ****\n".encode(), style)
         if any(c.b > c.a for c in group):
-            yield from _context_side(a, start_a, end_a, [(c.a, c.b, c.d > c.c) for c in group], b"- ", style, "de")
+            yield from _context_side(a, start_a, end_a, [(c.a, c.b, c.d > c.c) for c in group], b"-", style, "de")
         yield _paint("ln", f"--- {_pair(start_b, end_b)} ----\n".encode(), style)
         if any(c.d > c.c for c in group):
-            yield from _context_side(b, start_b, end_b, [(c.c, c.d, c.b > c.a) for c in group], b"+ ", style, "ad")
+            yield from _context_side(b, start_b, end_b, [(c.c, c.d, c.b > c.a) for c in group], b"+", style, "ad")
 
 
 def _pair(start: int, end: int) -> str:
@@ -168,18 +172,25 @@ def _pair(start: int, end: int) -> str:
     return f"{end}"
 
 
+def _context_text(side: Side, i: int, mark: bytes, style: Style) -> bytes:
+    """A line behind its mark, which is a blank where both files have it."""
+    if style.suppress_blank and not side.lines[i]:
+        return _text(side, i, b"", replace(style, initial_tab=False)) if mark == b" " else mark + side.line(i)
+    return mark + _text(side, i, b"" if style.initial_tab else b" ", style)
+
+
 def _context_side(
     side: Side, start: int, end: int, spans: list[tuple[int, int, bool]], mark: bytes, style: Style, color: str
 ) -> Iterator[bytes]:
     at = start
     for low, high, both in spans:
         for i in range(at, low):
-            yield _text(side, i, b"  ", style)
+            yield _context_text(side, i, b" ", style)
         for i in range(low, high):
-            yield _paint(color, _text(side, i, b"! " if both else mark, style), style)
+            yield _paint(color, _context_text(side, i, b"!" if both else mark, style), style)
         at = high
     for i in range(at, end):
-        yield _text(side, i, b"  ", style)
+        yield _context_text(side, i, b" ", style)
 
 
 def ed(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
@@ -222,43 +233,35 @@ def rcs(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
                 yield b.lines[i] + (b"\n" if b.ended or i < len(b.lines) - 1 else b"")
 
 
-def ifdef(a: Side, b: Side, found: list[Change], name: str) -> Iterator[bytes]:
+def ifdef(a: Side, b: Side, found: list[Change], name: str, style: Style) -> Iterator[bytes]:
     at = 0
     raw = encode(name)
+
+    def lines(side: Side, start: int, end: int) -> Iterator[bytes]:
+        for i in range(start, end):
+            line = side.lines[i].expandtabs(style.tabsize) if style.expand_tabs else side.lines[i]
+            yield line + b"\n"
+
     for c in found:
-        yield from (line + b"\n" for line in a.lines[at : c.a])
+        yield from lines(a, at, c.a)
         if c.b > c.a:
             yield b"#ifndef " + raw + b"\n"
-            yield from (line + b"\n" for line in a.lines[c.a : c.b])
+            yield from lines(a, c.a, c.b)
             if c.d > c.c:
                 yield b"#else /* " + raw + b" */\n"
         else:
             yield b"#ifdef " + raw + b"\n"
-        yield from (line + b"\n" for line in b.lines[c.c : c.d])
+        yield from lines(b, c.c, c.d)
         if c.b > c.a and c.d == c.c:
             yield b"#endif /* ! " + raw + b" */\n"
         else:
             yield b"#endif /* " + raw + b" */\n"
         at = c.b
-    yield from (line + b"\n" for line in a.lines[at:])
+    yield from lines(a, at, len(a.lines))
 
 
 def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
-    """Two columns; where the last line of both has no newline, neither has the last row."""
-    rows = _side_rows(a, b, found, style)
-    if (a.ended and a.lines) or (b.ended and b.lines):
-        yield from rows
-        return
-    held = next(rows, None)
-    for row in rows:
-        if held is not None:
-            yield held
-        held = row
-    if held is not None:
-        yield held.removesuffix(b"\n")
-
-
-def _side_rows(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    """Two columns; a row of lines that have no newline has none either."""
     for group in side_groups(a, b, found, style):
         yield from group.rows
 
@@ -288,22 +291,27 @@ def side_groups(a: Side, b: Side, found: list[Change], style: Style) -> Iterator
 def _common_rows(a: Side, b: Side, span: Change, style: Style, columns: _Columns) -> Iterator[bytes]:
     if style.suppress_common:
         return
-    for left, right in zip(a.lines[span.a : span.b], b.lines[span.c : span.d], strict=False):
-        yield columns.row(left, b"(", None) if style.left_column else columns.row(left, b" ", right)
+    for i in range(min(span.b - span.a, span.d - span.c)):
+        left, right = a.lines[span.a + i], b.lines[span.c + i]
+        row = columns.row(left, b"(", None) if style.left_column else columns.row(left, b" ", right)
+        open_b = style.left_column or b.is_open(span.c + i)
+        yield row if not (open_b and a.is_open(span.a + i)) else row.removesuffix(b"\n")
 
 
 def _changed_rows(a: Side, b: Side, c: Change, columns: _Columns) -> Iterator[bytes]:
     both = min(c.b - c.a, c.d - c.c)
     for i in range(both):
         # A missing newline at the end is a difference of its own, shown by the slant of the mark.
-        open_a = not a.ended and c.a + i == len(a.lines) - 1
-        open_b = not b.ended and c.c + i == len(b.lines) - 1
+        open_a, open_b = a.is_open(c.a + i), b.is_open(c.c + i)
         mark = b"|" if open_a == open_b else b"\\" if open_a else b"/"
-        yield columns.row(a.lines[c.a + i], mark, b.lines[c.c + i])
-    for line in a.lines[c.a + both : c.b]:
-        yield columns.row(line, b"<", None)
-    for line in b.lines[c.c + both : c.d]:
-        yield columns.row(None, b">", line)
+        row = columns.row(a.lines[c.a + i], mark, b.lines[c.c + i])
+        yield row.removesuffix(b"\n") if open_a and open_b else row
+    for i in range(c.a + both, c.b):
+        row = columns.row(a.lines[i], b"<", None)
+        yield row.removesuffix(b"\n") if a.is_open(i) else row
+    for i in range(c.c + both, c.d):
+        row = columns.row(None, b">", b.lines[i])
+        yield row.removesuffix(b"\n") if b.is_open(i) else row
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,11 @@ async def head(proc: Proc, o: HeadOptions, operands: list[str]) -> int:
         try:
             reader = await proc.open(word)
         except OSError as error:
+            if error.errno == errno.EISDIR and not (amount or drop_last):  # of which nothing is to be read
+                if titled:
+                    await _title(proc, word, first)
+                first = False
+                continue
             first = await _fail(proc, word, error, titled, first)
             inputs.status = 1
             continue

@@ -326,6 +326,9 @@ class FmtOptions:
     goal: str | None = value("-g", "--goal", metavar="WIDTH", help="goal width (default of 93% of width)")
 
 
+_ONLY_FIRST = "-WIDTH is recognized only when it is the first\noption; use -w N instead"
+
+
 def _old_width(words: list[str]) -> list[str]:
     """`-30`, only as the first word."""
     taken = False
@@ -333,10 +336,7 @@ def _old_width(words: list[str]) -> list[str]:
         if word == "--":
             break
         if place and not taken and re.match(r"-\d", word):
-            said = (
-                f"invalid option -- {word[1]}; -WIDTH is recognized only when it is the first\noption; use -w N instead"
-            )
-            raise UsageError(said)
+            raise UsageError(f"invalid option -- {word[1]}; {_ONLY_FIRST}")
         taken = re.fullmatch(r"-[cstu]*[pwg]|--[pwg][a-z]*", word) is not None
     return [f"-w{words[0][1:]}", *words[1:]] if words and re.match(r"-\d", words[0]) else words
 

@@ -131,9 +131,10 @@ async def _try(job: Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
             await job.proc.emit(encode(f"{word}  Skipping patch.\n"))
             return Applied(lines, [], hunks, already=True)
         if o.batch:
-            await job.proc.emit(encode(f"{word}  Assuming -R.\n"))
+            await job.proc.emit(encode(f"{word}  {'Ignoring' if o.reverse else 'Assuming'} -R.\n"))
             return apply_hunks(lines, [h.reversed() for h in hunks], _way(job))
-        await job.proc.emit(encode(f"{word}  Assume -R? [n] \nApply anyway? [n] \nSkipping patch.\n"))
+        question = "Ignore" if o.reverse else "Assume"
+        await job.proc.emit(encode(f"{word}  {question} -R? [n] \nApply anyway? [n] \nSkipping patch.\n"))
         return Applied(lines, [], hunks, already=True)
     return apply_hunks(lines, hunks, _way(job))
 
