@@ -70,6 +70,8 @@ def _paint(part: str, line: bytes, style: Style) -> bytes:
 
 def _text(side: Side, i: int, lead: bytes, style: Style) -> bytes:
     line = side.line(i)
+    if style.suppress_blank and not side.lines[i]:
+        return lead.rstrip(b" ") + line
     if style.expand_tabs and b"\t" in line:
         line = line.expandtabs(style.tabsize)
     if style.initial_tab:
@@ -128,20 +130,14 @@ def unified(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[byt
         at = start_a
         for c in group:
             for i in range(at, c.a):
-                yield _common(a, i, style)
+                yield _text(a, i, b" ", style)
             for i in range(c.a, c.b):
                 yield _paint("de", _text(a, i, b"-", style), style)
             for i in range(c.c, c.d):
                 yield _paint("ad", _text(b, i, b"+", style), style)
             at = c.b
         for i in range(at, end_a):
-            yield _common(a, i, style)
-
-
-def _common(a: Side, i: int, style: Style) -> bytes:
-    if style.suppress_blank and not a.lines[i]:
-        return b"\n"
-    return _text(a, i, b" ", style)
+            yield _text(a, i, b" ", style)
 
 
 def _range(start: int, end: int) -> str:
@@ -175,7 +171,7 @@ def _pair(start: int, end: int) -> str:
 def _context_text(side: Side, i: int, mark: bytes, style: Style) -> bytes:
     """A line behind its mark, which is a blank where both files have it."""
     if style.suppress_blank and not side.lines[i]:
-        return _text(side, i, b"", replace(style, initial_tab=False)) if mark == b" " else mark + side.line(i)
+        return _text(side, i, mark, style)
     return mark + _text(side, i, b"" if style.initial_tab else b" ", style)
 
 
