@@ -86,15 +86,22 @@ class _Listing:
         self.status = max(self.status, status)
 
 
+def _format(o: LsOptions) -> str:
+    """What the last of the options about it says, but that -1 does not end the long format."""
+    chosen = ""
+    for name, stored in o.order:
+        if name in ("no_owner", "no_group_long", "numeric", "full_time"):
+            chosen = "long"
+        elif name == "format" and not (stored == "single-column" and chosen == "long"):
+            chosen = {"verbose": "long", "horizontal": "across"}.get(str(stored), str(stored))
+    return chosen
+
+
 def _decide(proc: Proc, o: LsOptions) -> _Listing:
     for given, what in ((o.width, "line width"), (o.tab, "tab size")):
         if given is not None and not given.isdigit():
             raise UsageError(f"invalid {what}: {quote(given)}", hint=False)
-    words = proc.argv[1:]
-    format_ = {"verbose": "long", "horizontal": "across"}.get(o.format, o.format)
-    if o.no_owner or o.no_group_long or o.numeric or o.full_time:
-        # The last of the format options wins; these four all mean the long one.
-        format_ = "long" if format_ != "single-column" or "-1" not in words[-1:] else format_
+    format_ = _format(o)
     if not format_:
         format_ = "vertical" if proc.argv[0] == "dir" else "long" if proc.argv[0] == "vdir" else "single-column"
     sort = o.sort or ("time" if o.time_kind not in ("mtime", "modification") and format_ != "long" else "name")
@@ -193,7 +200,7 @@ async def ls(proc: Proc, o: LsOptions, operands: list[str]) -> int:
             target = None
             if stat.kind is Kind.LINK:
                 target = await _target(proc, path)
-                if target is None and word.endswith("/"):
+                if target is None and (word.endswith("/") or o.follow or o.follow_args == "all"):
                     stat = await proc.fs.stat(path, follow=True)
                 if target is not None and word.endswith("/") and target.kind is not Kind.DIR:
                     listing.complain(f"cannot access {quote(word)}: Not a directory", 2)
@@ -258,7 +265,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
             top = False
         await proc.budget.breathe()
         if titled:
-            title = _quoted(listing, name)
+            title = _quoted_title(listing, name)
             if _links(listing):
                 title = _linked(title, await _address(listing, where))
             if listing.dired is not None:
@@ -341,6 +348,13 @@ def _quoted(listing: _Listing, name: str) -> str:
             return "".join(c if c.isprintable() else "?" for c in name)
         return name
     return quoted_name(name, style)
+
+
+def _quoted_title(listing: _Listing, name: str) -> str:
+    """The name of a directory before a colon, which sets it apart as a blank does not."""
+    if listing.quoting == "escape":
+        return " ".join([_quoted(listing, part) for part in name.split(" ")]).replace(":", "\\:")
+    return _quoted(listing, name).replace(":", "\\:") if listing.quoting == "c" else _quoted(listing, name)
 
 
 def _suffix(listing: _Listing, entry: Entry, stat: Stat) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramet.commands.declare import choose, flag, mixed, optional, several, value
+from ramet.commands.declare import choose, flag, mixed, optional, ordered, several, value
 
 _FORMATS = ("verbose", "long", "commas", "horizontal", "across", "vertical", "single-column")
 _SORTS = ("none", "time", "size", "extension", "version", "width", "name")
@@ -156,3 +156,4 @@ class LsOptions:
     width: str | None = value("-w", "--width", metavar="COLS", help="set output width to COLS; 0 means no limit")
     context: bool = flag("-Z", "--context", help="print any security context of each file")
     zero: bool = flag("--zero", help="end each output line with NUL, not newline")
+    order: tuple[tuple[str, object], ...] = ordered()

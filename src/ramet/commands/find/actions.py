@@ -134,6 +134,7 @@ class Actions(Words):
 
     def p_prune(self) -> Node:
         settings = self.settings
+        settings.prunes = True
 
         def prune(found: Found) -> bool:
             settings.pruned = True
@@ -151,7 +152,7 @@ class Actions(Words):
         return Node(stop, acts=True)
 
     def p_delete(self) -> Node:
-        self.settings.depth_first = True
+        self.settings.deletes = True
         proc = self.proc
 
         async def later(found: Found) -> bool:

@@ -45,6 +45,12 @@ _STRAIGHT = ("expected", "invalid expression", "you have", "Last file", "invalid
 """Complaints that find prints with straight quotes in every locale."""
 
 
+_DELETES_AND_PRUNES = (
+    "The -delete action automatically turns on -depth, but -prune does nothing when -depth is in effect.  If you want "
+    "to carry on anyway, just explicitly use the -depth option."
+)
+
+
 async def find(proc: Proc, o: None, words: list[str]) -> int:
     if words and (asked := {"-help": "help", "-version": "version"}.get(words[-1])):
         proc.stdout.write(encode((help_text if asked == "help" else version_text)(COMMANDS[0])))
@@ -58,6 +64,10 @@ async def find(proc: Proc, o: None, words: list[str]) -> int:
         plain = error.message.startswith(_STRAIGHT)
         proc.complain(error.message if plain else typographic(proc, error.message))
         return 1
+    if settings.deletes and settings.prunes and not settings.depth_first:
+        proc.complain(_DELETES_AND_PRUNES)
+        return 1
+    settings.depth_first |= settings.deletes
     if settings.files0 is not None:
         if starts:
             proc.complain(f"extra operand {quote(starts[0])}")

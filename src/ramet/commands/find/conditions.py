@@ -148,9 +148,11 @@ class Conditions(Words):
         return Node(lambda f: f.stat.kind in kinds)
 
     def xtype(self, kinds: set[Kind]) -> Node:
-        fs = self.proc.fs
+        fs, settings = self.proc.fs, self.settings
 
         async def later(found: Found) -> bool:
+            if settings.follow == "L":  # where all else is about what links lead to, this is about the link
+                return (await fs.stat(found.path)).kind in kinds
             if found.stat.kind is not Kind.LINK:
                 return found.stat.kind in kinds
             try:

@@ -31,6 +31,8 @@ class Settings:
     max_depth: int = 1 << 30
     min_depth: int = 0
     depth_first: bool = False
+    deletes: bool = False
+    prunes: bool = False
     one_system: bool = False
     day_start: bool = False
     files0: str | None = None
