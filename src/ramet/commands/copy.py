@@ -100,12 +100,20 @@ class Copier:
     keep_links: bool = False
     drop_mode: bool = False
     verb: str = "copy"
+    operands: Pair = Pair("", "")
+    """What is being copied, as it was given."""
+    inside: bool = False
+    """Whether that goes into itself: then it is copied until what was made first is found in it."""
+    made_first: dict[Pair, Path] = field(default_factory=dict)
+    """The first directory that was made for each of the operands."""
+    found_itself: bool = False
 
     def fail(self, message: str) -> None:
         self.proc.complain(message)
         self.status = 1
 
     async def copy(self, pair: Pair, top: bool = True) -> bool:
+        self.operands, self.inside, self.found_itself = pair, False, False
         try:
             return await self._copy(
                 pair.source, pair.target, self.proc.path(pair.source), self.proc.path(pair.target), top
@@ -301,11 +309,15 @@ class Copier:
             if followed is None or not followed.is_dir or self.verb == "move":
                 self.fail(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
                 return False
-        if ((dst.under(src) and dst != src) or (dst == src)) and (top or dst == src):
-            if dst == src and top and there is not None and self.verb == "copy":
-                self.fail(f"{quote(source)} and {quote(target)} are the same file")
-            else:
-                self.fail(f"cannot {self.verb} a directory, {quote(source)}, into itself, {quote(target)}")
+        self.inside |= top and dst != src and dst.under(src)
+        if dst == src and top and there is not None and self.verb == "copy":
+            self.fail(f"{quote(source)} and {quote(target)} are the same file")
+            return False
+        mine = src in self.made_first.values() and not top
+        if dst == src or mine or (self.inside and (self.verb != "copy" or stat.inode is None)):
+            into = f"{quote(self.operands.source)}, into itself, {quote(self.operands.target)}"
+            self.fail(f"cannot {self.verb} a directory, {into}")
+            self.found_itself = True
             return False
         if there is None:
             try:
@@ -313,6 +325,7 @@ class Copier:
             except OSError as error:
                 self.fail(f"cannot create directory {quote(target)}: {reason(error)}")
                 return False
+            self.made_first.setdefault(self.operands, dst)
             if o.verbose:
                 await proc.emit(encode(f"{quote(source)} -> {quote(target)}\n"))
         entries = await ops.entries(proc.fs, src)
@@ -322,9 +335,11 @@ class Copier:
         good = True
         glue = "" if source.endswith("/") else "/"
         glue2 = "" if target.endswith("/") else "/"
-        plain = there is None and not self._slow_path
-        together = await self._together(src, dst, sorted(entries)) if plain else set()
-        for name, below in sorted(entries):
+        plain = there is None and not self._slow_path and not self.inside
+        # What is left out when a directory goes into itself depends on the order, which is that of inodes.
+        entries = sorted(entries, key=lambda entry: (entry[1].inode or 0, entry[0]) if self.inside else (0, entry[0]))
+        together = await self._together(src, dst, entries) if plain else set()
+        for name, below in entries:
             if name in together:
                 continue
             if plain and below.kind is Kind.FILE:
@@ -335,6 +350,8 @@ class Copier:
                     good = False
                 continue
             good &= await self._guarded(f"{source}{glue}{name}", f"{target}{glue2}{name}", src / name, dst / name)
+            if self.found_itself:
+                break
         if there is None or self.keep_mode:
             mode = 0o777 if self.drop_mode else mode_of(stat)
             if not self.keep_mode:
@@ -423,6 +440,14 @@ async def back_up(proc: Proc, path: Path, kind: str, suffix: str | None) -> Path
     return target
 
 
+_ABOUT_LINKS = ("follow", "links_d", "archive")
+
+
+def check_clobbering(clobber: str, backup: str, suffix: str | None) -> None:
+    if clobber == "never" and backups(backup, suffix):
+        raise UsageError("options --backup and --no-clobber are mutually exclusive")
+
+
 def make_copier(proc: Proc, o: CpOptions) -> Copier:
     attributes: set[str] = set()
     lists = list(o.preserve) if isinstance(o.preserve, tuple) else [o.preserve]
@@ -443,7 +468,8 @@ def make_copier(proc: Proc, o: CpOptions) -> Copier:
     dropped = {word for text in o.no_preserve for word in text.split(",")}
     attributes = set() if "all" in dropped else attributes - dropped
     recursive = o.recursive or o.archive
-    follow = o.follow or ("never" if recursive or o.links_d else "all")
+    given = [str(stored) if name == "follow" else "never" for name, stored in o.order if name in _ABOUT_LINKS]
+    follow = given[-1] if given else "never" if recursive or o.links_d else "all"
     if o.hard and not o.follow:
         follow = "never"
     return Copier(
@@ -463,6 +489,7 @@ async def cp(proc: Proc, o: CpOptions, operands: list[str]) -> int:
         raise UsageError("cannot make both hard and symbolic links")
     if o.reflink == "always" and o.sparse != "auto":
         raise UsageError("--reflink can be used only with --sparse=auto")
+    check_clobbering(o.clobber, o.backup, o.suffix)
     copier = make_copier(proc, o)
     seen: set[Path] = set()
     for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes, o.parents):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramet.commands.declare import choose, flag, mixed, optional, several, value
+from ramet.commands.declare import choose, flag, mixed, optional, ordered, several, value
 
 CONTROL = ("none", "off", "simple", "never", "existing", "nil", "numbered", "t")
 
@@ -84,6 +84,7 @@ class CpOptions:
     update: bool = flag("-u", "--update", help="copy only when SOURCE is newer than the destination, or it is missing")
     verbose: bool = flag("-v", "--verbose", help="explain what is being done")
     one_system: bool = flag("-x", "--one-file-system", help="stay on this file system")
+    order: tuple[tuple[str, object], ...] = ordered()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ async def _make_directory(proc: Proc, o: MkdirOptions, word: str, mode: int) -> 
         stat = await lookup(proc, here, follow=True)
         if stat is None:
             last = i == len(pieces) - 1
-            await _mkdir_one(proc, o, walked, here, mode if last else (0o777 & ~proc.umask) | 0o300)
+            await _mkdir_one(proc, o, word if last else walked, here, mode if last else (0o777 & ~proc.umask) | 0o300)
         elif not stat.is_dir:
             raise OSError(errno.ENOTDIR, "", str(walked))
         walked += "/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from ramet.commands.copy import Pair, back_up, backups, confirm, lookup, make_copier, pairs, sibling
+from ramet.commands.copy import Pair, back_up, backups, check_clobbering, confirm, lookup, make_copier, pairs, sibling
 from ramet.commands.copy_options import CpOptions, MvOptions
 from ramet.commands.declare import Command, quote
 from ramet.core import ops
@@ -15,6 +15,7 @@ from ramet.core.stat import Kind, Stat
 
 
 async def mv(proc: Proc, o: MvOptions, operands: list[str]) -> int:
+    check_clobbering(o.clobber, o.backup, o.suffix)
     status = 0
     made: set[Path] = set()
     for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes):
@@ -50,6 +51,12 @@ async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
         stat = await proc.fs.stat(src)
     except OSError as error:
         proc.complain(f"cannot stat {quote(source)}: {reason(error)}")
+        return False
+    if source.endswith("/") and not stat.is_dir:
+        followed = await lookup(proc, src, follow=True)
+        leads_on = followed is not None and followed.is_dir
+        failed = f"move {quote(source)} to {quote(target)}" if leads_on else f"stat {quote(source)}"
+        proc.complain(f"cannot {failed}: {'No such file or directory' if followed is None else 'Not a directory'}")
         return False
     there = await lookup(proc, dst)
     if there is not None:
