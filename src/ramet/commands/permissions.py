@@ -70,9 +70,12 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
         make = lambda old, is_dir: change_mode(spec, old, is_dir, proc.umask)  # noqa: E731
     surprising = spec[:1] == "-" and proc.umask and any(w[:1] == "-" and w == spec for w in proc.argv)
     status = 0
+    told = next((name for name, _ in reversed(o.order) if name in ("verbose", "changes")), "")
     async for word, path, stat in _walk(proc, files, o.recursive, o.quiet, "cannot access"):
         if path is None or stat is None:
             status = 1
+            if told == "verbose":
+                await proc.emit(encode(f"{quote(word)} could not be accessed\n"))
             continue
         old = mode_of(stat)
         new = make(old, stat.is_dir)
@@ -89,7 +92,6 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
             a, b = mode_string(stat.kind, new)[1:], mode_string(stat.kind, naive)[1:]
             proc.complain(f"{shown(word)}: new permissions are {a}, not {b}")
             status = 1
-        told = next((name for name, _ in reversed(o.order) if name in ("verbose", "changes")), "")
         if told == "verbose" or (told == "changes" and new != old):
             a, b = mode_string(stat.kind, old)[1:], mode_string(stat.kind, new)[1:]
             if new != old:

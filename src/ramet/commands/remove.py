@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 
-from ramet.commands.copy import TOGETHER, confirm
+from ramet.commands.copy import TOGETHER, confirm, lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, quote, shown, value
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -80,13 +80,29 @@ async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
             status = 1
             continue
         if word.endswith("/") and stat.kind is not Kind.DIR:
-            proc.complain(f"cannot remove {quote(word)}: Not a directory")
-            status = 1
+            if not await _remove_behind(proc, o, word, path, quiet):
+                status = 1
             continue
         shown_word = word.rstrip("/") or "/"
         if not await _remove(proc, o, shown_word, path, stat):
             status = 1
     return status
+
+
+async def _remove_behind(proc: Proc, o: RmOptions, word: str, path: Path, quiet: bool) -> bool:
+    """A link with a slash behind its name is the directory it leads to: all in there goes, but neither of the two."""
+    followed = await lookup(proc, path, follow=True)
+    if followed is not None and followed.is_dir and not (o.recursive or o.dir):
+        proc.complain(f"cannot remove {quote(word)}: Is a directory")
+        return False
+    good = True
+    if followed is not None and followed.is_dir and o.recursive:
+        behind = await proc.fs.resolve(path)
+        for name, below in sorted(await ops.entries(proc.fs, behind)):
+            good &= await _remove(proc, o, f"{word.rstrip('/')}/{name}", behind / name, below)
+    if not quiet:
+        proc.complain(f"cannot remove {quote(word)}: Not a directory")
+    return good and quiet
 
 
 async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -> bool:
