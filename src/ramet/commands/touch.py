@@ -67,6 +67,8 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
                 if proc.umask & 0o666 != 0o022:
                     await quiet_setattr(proc, path, Attrs(mode=0o666 & ~proc.umask))
                 if not dated:
+                    if len(operands) > 1:  # which are all touched at once, by the clock of a file system
+                        await quiet_setattr(proc, path, Attrs(mtime_ns=modification))
                     continue
             elif word.endswith("/") and not there.is_dir:
                 proc.complain(f"setting times of {quote(word)}: Not a directory")
