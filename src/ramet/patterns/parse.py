@@ -141,6 +141,8 @@ def _parsed(parser: _Parser) -> Parsed:
     tree = parser.alternatives(0)
     if parser.pos < len(parser.text):
         raise PatternError(errors.CLOSE_PAREN)
+    if parser.class_alone:
+        raise PatternError(errors.CLASS_SYNTAX)
     warnings, same, long = tuple(parser.warnings), tuple(parser.same), len(parser.text) > _LONG
     return Parsed(tree, parser.opened, parser.used_backref, warnings, same=same, long=long)
 
@@ -172,6 +174,8 @@ class _Parser:
         self.closed = 0
         """The groups that can be referred back to, a bit for each: of the numbers with one digit only."""
         self.used_backref = False
+        self.class_alone = False
+        """A class without brackets around it was seen, which is wrong if nothing else is."""
         self.taken = False
         self.leading = True
         """Nothing but anchors so far: a repetition here is worth a warning."""
@@ -309,7 +313,8 @@ class _Parser:
             high = self.number()
         elif low is None:
             high = None
-        valid = (low is not None or comma) and self.at("}")
+        backwards = low is not None and high is not None and high < low
+        valid = (low is not None or comma) and self.at("}") and not (fresh and backwards)
         if not valid:
             # No number at all, or one too many, is wrong even where other text may follow a brace.
             wrong = self.text.startswith(",", self.pos) if comma else low is None and self.at("}")
@@ -324,7 +329,7 @@ class _Parser:
             raise PatternError(errors.BAD_INTERVAL if closed else errors.OPEN_BRACE)
         self.skip()
         least = low or 0
-        if high is not None and high < least:
+        if backwards:
             raise PatternError(errors.BAD_INTERVAL)
         if least > REPEAT_MAX or (high is not None and high > REPEAT_MAX):
             raise PatternError(errors.TOO_BIG)
@@ -475,10 +480,10 @@ class _Parser:
                     raise PatternError(errors.BAD_RANGE)
             else:
                 ranges.append((low, low))
-        inner = text[start + 1 : self.pos - 1]
-        single = not classes and all(low == high for low, high in ranges)
+        inner = text[start + 1 + negated : self.pos - 1]
+        single = not classes and "-" not in inner
         if self.dialect.strict_class and single and len(inner) > 2 and inner[0] == inner[-1] == ":":
-            raise PatternError(errors.CLASS_SYNTAX)
+            self.class_alone = True
         if negated and self.dialect.newline_apart:
             ranges.append(_NEWLINE)
         return CharSet(tuple(ranges), tuple(classes), negated)
