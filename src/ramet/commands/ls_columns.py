@@ -30,18 +30,17 @@ def quoted_name(name: str, style: str) -> str:
     return '"' + c_escaped(name, '"') + '"'
 
 
+_NARROWEST = 3
+"""No column is narrower: a character and two spaces."""
+
+
 def columns(labels: list[str], widths: list[int], limit: int, across: bool, tab: int = 8, end: str = "\n") -> str:
     """GNU's column layout: as many columns as fit, two spaces between, tabs where they reach."""
     count = len(labels)
     best, best_widths, best_rows = 1, [max(widths) + 2], count
-    for cols in range(min(count, max(1, limit // 3)), 1, -1):
+    for cols in range(min(count, max(1, -(-limit // _NARROWEST))), 1, -1):
         rows = -(-count // cols)
-        sizes = [0] * cols
-        for i, width in enumerate(widths):
-            col = i % cols if across else i // rows
-            pad = 0 if col == cols - 1 else 2
-            sizes[col] = max(sizes[col], width + pad)
-        if sum(sizes) < limit and all(sizes):
+        if (sizes := _column_sizes(widths, cols, rows, limit, across)) is not None:
             best, best_widths, best_rows = cols, sizes, rows
             break
     out: list[str] = []
@@ -57,6 +56,20 @@ def columns(labels: list[str], widths: list[int], limit: int, across: bool, tab:
             column += best_widths[n]
         out.append(end)
     return "".join(out)
+
+
+def _column_sizes(widths: list[int], cols: int, rows: int, limit: int, across: bool) -> list[int] | None:
+    """How wide so many columns are, or None where they do not fit. What never widens a column is not measured."""
+    sizes, total = [_NARROWEST] * cols, _NARROWEST * cols
+    for i, width in enumerate(widths):
+        col = i % cols if across else i // rows
+        wanted = width + (0 if col == cols - 1 else 2)
+        if wanted > sizes[col]:
+            total += wanted - sizes[col]
+            sizes[col] = wanted
+            if total >= limit:
+                return None
+    return sizes
 
 
 def _indent(start: int, to: int, tab: int) -> str:
