@@ -450,7 +450,8 @@ class _Runner:
         env = None
         if self.o.slot_var is not None:
             env = {**self.proc.env, self.o.slot_var: str(slot)}
-        status = await self.proc.run(words, stdin=Null(), env=env)
+        stdin = Null() if self.o.arg_file is None else self.proc.stdin
+        status = await self.proc.run(words, stdin=stdin, env=env)
         if slot in self.slots:
             self.slots.remove(slot)
         if status == 255:
