@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import gt, itemgetter
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown, value
@@ -157,11 +157,17 @@ def _separator(text: str | None) -> bytes | None:
     return raw
 
 
+_FIELDS = re.compile(r"(?:0|[12]\.[0-9]+)(?:[ ,\t](?:0|[12]\.[0-9]+))*")
+
+
 async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     if len(operands) < 2:
         raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
     if len(operands) > 2:
-        raise UsageError(f"extra operand {quote(operands[2])}")
+        if not o.output or not all(map(_FIELDS.fullmatch, operands[:-2])):
+            raise UsageError(f"extra operand {quote(operands[2])}")
+        # The fields of -o may stand as words of their own.
+        o, operands = replace(o, output=(*o.output, *operands[:-2])), operands[-2:]
     if operands == ["-", "-"]:
         raise UsageError("both files cannot be standard input: No such file or directory", hint=False)
     for number in (*o.unpaired, *o.only):
