@@ -290,7 +290,10 @@ def _items(units: list[tuple[int, bool]]) -> Iterable[_Item]:
                 j = i + 2
                 while j < len(units) and not (units[j] == (kind, False) and plain(j + 1, "]")):
                     j += 1
-                if j < len(units) and not (kind == ord("=") and j == i + 2):
+                if j == i + 2 and j < len(units):
+                    what = "character class name" if kind == ord(":") else "equivalence class character"
+                    raise UsageError(f"missing {what} '[{chr(kind) * 2}]'", hint=False)
+                if j < len(units):
                     name = bytes(u for u, _ in units[i + 2 : j])
                     if kind == ord(":"):
                         decoded = name.decode("latin-1")
