@@ -175,6 +175,8 @@ class _Output:
 async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
     if len(operands) > 2:
         raise UsageError(f"extra operand {quote(operands[2])}")
+    if sum(name == "how" for name, _ in o.order) > 1:
+        raise UsageError("cannot split in more than one way")
     if "/" in o.extra_suffix:
         raise UsageError(f"invalid suffix {quote(o.extra_suffix)}, contains directory separator")
     if sum(name == "how" for name, _ in o.order) > 1:
