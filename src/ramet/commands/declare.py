@@ -432,7 +432,7 @@ class _Parse:
             if given in spec.choices:
                 return given
             matches = [c for c in spec.choices if c.startswith(given)] if given else []
-            if len(matches) != 1:
+            if not matches or not _one_meaning(matches):
                 what = "ambiguous" if matches else "invalid"
                 listed = "\n".join(f"  - {row}" for row in _listed(spec.choices))
                 name = shown if shown.startswith("--") else next((n for n in spec.names if n.startswith("--")), shown)
@@ -450,6 +450,7 @@ class _Parse:
 
 _SYNONYMS = (
     ("always", "yes", "force"),
+    ("always", "yes"),
     ("never", "no", "none"),
     ("auto", "tty", "if-tty"),
     ("atime", "access", "use"),
@@ -464,6 +465,11 @@ _SYNONYMS = (
     ("verbose", "long"),
     ("horizontal", "across"),
 )
+
+
+def _one_meaning(words: list[str]) -> bool:
+    """Whether it does not matter which of the words somebody began to write."""
+    return len(words) == 1 or any(set(words) <= set(group) for group in _SYNONYMS)
 
 
 def _listed(choices: tuple[str, ...]) -> list[str]:

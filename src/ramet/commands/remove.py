@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
+from enum import Enum
 
 from ramet.commands.copy import TOGETHER, confirm, lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, quote, shown, value
@@ -30,7 +31,7 @@ class RmOptions:
             "--interactive",
             metavar="WHEN",
             const="always",
-            choices=("never", "once", "always"),
+            choices=("never", "no", "none", "once", "always", "yes"),
             help="prompt according to WHEN",
         ),
         default="",
@@ -42,10 +43,21 @@ class RmOptions:
     verbose: bool = flag("-v", "--verbose", help="explain what is being done")
     order: tuple[tuple[str, object], ...] = ordered()
 
+    @property
+    def asks(self) -> bool:
+        """Whether every removal is asked about."""
+        return self.how in ("always", "yes")
+
+
+class _Outcome(Enum):
+    GONE = "removed"
+    LEFT = "somebody wants to keep it"
+    FAILED = "could not be removed"
+
 
 async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
     said = [str(given) for name, given in o.order if name == "how"]
-    asking = [place for place, given in enumerate(said) if given in ("always", "once")]
+    asking = [place for place, given in enumerate(said) if given in ("always", "yes", "once")]
     quiet = "force" in said[asking[-1] + 1 if asking else 0 :]
     if not operands:
         if quiet:
@@ -84,7 +96,7 @@ async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
                 status = 1
             continue
         shown_word = word.rstrip("/") or "/"
-        if not await _remove(proc, o, shown_word, path, stat):
+        if await _remove(proc, o, shown_word, path, stat) is _Outcome.FAILED:
             status = 1
     return status
 
@@ -99,44 +111,46 @@ async def _remove_behind(proc: Proc, o: RmOptions, word: str, path: Path, quiet:
     if followed is not None and followed.is_dir and o.recursive:
         behind = await proc.fs.resolve(path)
         for name, below in sorted(await ops.entries(proc.fs, behind)):
-            good &= await _remove(proc, o, f"{word.rstrip('/')}/{name}", behind / name, below)
+            done = await _remove(proc, o, f"{word.rstrip('/')}/{name}", behind / name, below)
+            good &= done is not _Outcome.FAILED
     if not quiet:
         proc.complain(f"cannot remove {quote(word)}: Not a directory")
     return good and quiet
 
 
-async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -> bool:
+async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -> _Outcome:
     if stat.kind is not Kind.DIR:
         what = "regular empty file" if stat.size == 0 and stat.kind is Kind.FILE else _KIND_NAMES[stat.kind]
-        if o.how == "always" and not await confirm(proc, f"remove {what} {quote(word)}?"):
-            return True
+        if o.asks and not await confirm(proc, f"remove {what} {quote(word)}?"):
+            return _Outcome.LEFT
         return await _drop(proc, o, word, path, "removed")
     if not o.recursive:
         if not o.dir:
             proc.complain(f"cannot remove {quote(word)}: Is a directory")
-            return False
-        if o.how == "always" and not await confirm(proc, f"remove directory {quote(word)}?"):
-            return True
+            return _Outcome.FAILED
+        if o.asks and not await confirm(proc, f"remove directory {quote(word)}?"):
+            return _Outcome.LEFT
         return await _drop(proc, o, word, path, "removed directory")
     entries = sorted(await ops.entries(proc.fs, path))
-    if entries and o.how == "always" and not await confirm(proc, f"descend into directory {quote(word)}?"):
-        return True
-    good = True
+    if entries and o.asks and not await confirm(proc, f"descend into directory {quote(word)}?"):
+        return _Outcome.LEFT
+    outcomes = {_Outcome.GONE}
     here = proc.fs.mount_of(path)
-    together = await _together(proc, path, entries) if o.how != "always" and not o.verbose else set()
+    together = await _together(proc, path, entries) if not o.asks and not o.verbose else set()
     for name, below in entries:
         if name in together:
             continue
         if o.one_system and proc.fs.mount_of(path / name) != here:
             proc.complain(f"skipping {quote(f'{word}/{name}')}, since it's on a different device")
-            good = False
+            outcomes.add(_Outcome.FAILED)
             continue
-        good &= await _remove(proc, o, f"{word}/{name}", path / name, below)
+        outcomes.add(await _remove(proc, o, f"{word}/{name}", path / name, below))
     await proc.budget.breathe()
-    if not good:
-        return False
-    if o.how == "always" and not await confirm(proc, f"remove directory {quote(word)}?"):
-        return True
+    for worse in (_Outcome.FAILED, _Outcome.LEFT):
+        if worse in outcomes:
+            return worse
+    if o.asks and not await confirm(proc, f"remove directory {quote(word)}?"):
+        return _Outcome.LEFT
     return await _drop(proc, o, word, path, "removed directory")
 
 
@@ -153,15 +167,15 @@ async def _together(proc: Proc, path: Path, entries: list[tuple[str, Stat]]) -> 
     return set(names[:done])
 
 
-async def _drop(proc: Proc, o: RmOptions, word: str, path: Path, what: str) -> bool:
+async def _drop(proc: Proc, o: RmOptions, word: str, path: Path, what: str) -> _Outcome:
     try:
         await proc.fs.remove(path)
     except OSError as error:
         proc.complain(f"cannot remove {quote(word)}: {reason(error)}")
-        return False
+        return _Outcome.FAILED
     if o.verbose:
         await proc.emit(encode(f"{what} {quote(word)}\n"))
-    return True
+    return _Outcome.GONE
 
 
 _KIND_NAMES = {
