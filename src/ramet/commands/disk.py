@@ -193,8 +193,7 @@ async def _measure(state: _Du, word: str, path: Path, stat: Stat, depth: int) ->
     """The size of a file or of a directory with everything below; prints what is to be printed."""
     o, fs = state.o, state.proc.fs
     linked = (stat.nlink or 1) > 1 and stat.kind is not Kind.DIR
-    twice = state.many and (depth == 0 or stat.kind is Kind.DIR)
-    if stat.inode is not None and not o.count_links and (linked or twice):
+    if stat.inode is not None and not o.count_links and (linked or state.many):
         key = (fs.mount_of(path), stat.inode)
         if key in state.seen:
             return 0, 0
@@ -237,7 +236,7 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
                 below = await fs.stat(path / name, follow=True)
             except OSError:
                 pass
-        if below.kind is Kind.FILE and not o.all and below.nlink in (None, 1):
+        if below.kind is Kind.FILE and not o.all and not state.many and below.nlink in (None, 1):
             size = -(-(below.size or 0) // modes.BLOCK) * modes.BLOCK if blocks else state.cost(below)
             latest = (below.accessed_ns if accessed else below.mtime_ns) or 0
         else:
