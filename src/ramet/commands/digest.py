@@ -133,7 +133,7 @@ def line_of(word: str, value_: str, kind: str, bits: int, tag: bool, binary: boo
     return f"{lead}{value_} {'*' if binary else ' '}{name}{end}"
 
 
-_GNU = re.compile(r"(\\?)([0-9a-fA-F]+) [ *](.*)", re.S)
+_GNU = re.compile(r"(\\?)([0-9a-fA-F]+)[ \t]([ *]?)(.+)", re.S)
 _BSD = re.compile(r"(\\?)([A-Za-z0-9]+)(?:-(\d+))? ?\((.*)\) ?= ?([0-9a-fA-F]+)", re.S)
 
 
@@ -147,12 +147,13 @@ async def _check_file(proc: Proc, o: SumOptions, word: str, kind: str) -> int:
         return 1
     shown_word = quote("standard input") if word == "-" else shown(word)
     bad_lines = bad_sums = unreadable = good = 0
+    style = _Style()
     size = len(new_hash(kind).hexdigest()) if kind != "auto" else 0
     for number, line in enumerate(text.split("\0" if o.zero else "\n"), 1):
         line = line.rstrip("\r")
         if not line or line.startswith("#"):
             continue
-        parsed = _parse_line(line, kind, size)
+        parsed = _parse_line(line, kind, size, style)
         if parsed is None:
             bad_lines += 1
             if o.warn:
@@ -188,7 +189,14 @@ def _escaped(name: str) -> str:
     return "\\" + name.replace("\\", "\\\\").replace("\n", "\\n") if "\n" in name else name
 
 
-def _parse_line(line: str, kind: str, size: int) -> tuple[str, str, str] | None:
+@dataclass
+class _Style:
+    """Whether one blank stands before the names of a list, as BSD's -r writes it; None before the first of them."""
+
+    one_blank: bool | None = None
+
+
+def _parse_line(line: str, kind: str, size: int, style: _Style) -> tuple[str, str, str] | None:
     line = line.lstrip(" \t")
     found = _BSD.fullmatch(line)
     if found is not None:
@@ -205,7 +213,13 @@ def _parse_line(line: str, kind: str, size: int) -> tuple[str, str, str] | None:
         return None
     if len(found[2]) != size and not (kind == "b2" and len(found[2]) <= 128 and len(found[2]) % 2 == 0):
         return None
-    return kind, found[2], _unescaped(found[3]) if found[1] else found[3]
+    marker, name = found[3], found[4]
+    if not marker and style.one_blank is False:
+        return None  # a list has one style
+    style.one_blank = style.one_blank or not marker
+    if style.one_blank:
+        name = marker + name
+    return kind, found[2], _unescaped(name) if found[1] else name
 
 
 def _unescaped(name: str) -> str:
