@@ -215,6 +215,10 @@ def describe(data: bytes) -> tuple[str, str]:
     return _text(data)
 
 
+_SHORTEST = {b"BM": 30, b"\x89PNG\r\n\x1a\n": 29}
+"""Formats that are told from data only with the beginning of their header."""
+
+
 def _binary(data: bytes) -> tuple[str, str] | None:
     if data.startswith(b"\x1f\x8b"):
         return _gzip(data), "application/gzip"
@@ -237,7 +241,7 @@ def _binary(data: bytes) -> tuple[str, str] | None:
         return "ISO Media, MP4 Base Media v1 [ISO 14496-12:2003]", "video/mp4"
     for magic, text, mime in _MAGIC:
         if data.startswith(magic):
-            if magic == b"BM" and len(data) < 30:
+            if len(data) < _SHORTEST.get(magic, 0):
                 continue
             return text or _detail(magic, data), mime
     return None
@@ -301,7 +305,7 @@ def _detail(magic: bytes, data: bytes) -> str:
         pages = re.search(rb"/Type\s*/Pages.*?/Count\s+(\d+)", data, re.S)
         text = f"PDF document, version {found[1].decode() if found else '?'}"
         return text + (f", {pages[1].decode()} page(s)" if pages else "")
-    if magic.startswith(b"\x89PNG") and len(data) >= 29:
+    if magic.startswith(b"\x89PNG"):
         width, height, depth, color = struct.unpack(">IIBB", data[16:26])
         kinds = {0: "grayscale", 2: "/color RGB", 3: " colormap", 4: "gray+alpha", 6: "/color RGBA"}
         kind = kinds.get(color, "")
@@ -310,10 +314,12 @@ def _detail(magic: bytes, data: bytes) -> str:
             f"PNG image data, {width} x {height}, {depth}-bit{kind if kind[:1] in '/ ' else ' ' + kind}, {interlaced}"
         )
     if magic == b"GIF8":
-        width, height = struct.unpack("<HH", data[6:10])
-        return f"GIF image data, version {data[3:6].decode('latin-1')}, {width} x {height}"
+        version = f"GIF image data, version {data[3:6].decode('latin-1')},"
+        return version + (" {} x {}".format(*struct.unpack("<HH", data[6:10])) if len(data) >= 10 else "")
     if magic == b"BZh":
         return f"bzip2 compressed data, block size = {chr(data[3])}00k" if len(data) > 3 else "bzip2 compressed data"
+    if len(data) < 5:
+        return "ELF"
     return "ELF 64-bit LSB executable, x86-64, version 1 (SYSV)" if data[4:5] == b"\2" else "ELF 32-bit LSB executable"
 
 
@@ -425,17 +431,39 @@ def _language(data: bytes) -> tuple[str, str]:
         return "Python script", "text/x-script.python"
     if re.search(rb"^#include\s*[<\"]", head, re.M):
         return ("C++ source" if re.search(rb"\b(class|template|namespace)\b", head) else "C source"), "text/x-c"
+    for line, kind, mime in _SOURCES:
+        if re.search(line, head, re.M):
+            return kind, mime
+    for start, kind, mime in _LETTERS:
+        if head.startswith(start):
+            return kind, mime
     if _is_csv(data):
         return "CSV", "text/csv"
     return "", "text/plain"
 
 
+_SOURCES = (
+    (rb"^\s*class\s+[\w:]+\s*\{[^}]*\};?$|^\s*template\s*<", "C++ source", "text/x-c++"),
+    (rb"main\([^\n]{0,58}String|^import.*;$", "Java source", "text/x-java"),
+    (rb"main\([^\n]*\)\s*\{|^#\s*pragma|^\s*extern\s+|^(?:struct|union)\s+", "C source", "text/x-c"),
+    (rb"^#\s*ifn?def[^\0]*^#\s*(?:endif$|define)", "C source", "text/x-c"),
+    (rb"^\s*(?:char|double|float)(?: \*|\*).+;\s*$", "C source", "text/x-c"),
+)
+"""Lines that only programs have, in the order in which they count."""
+_LETTERS = (
+    (b"From:", "news or mail", "message/rfc822"),
+    (b"Received:", "RFC 822 mail", "message/rfc822"),
+    (b"Return-Path:", "SMTP mail", "message/rfc822"),
+    (b"Path:", "news", "message/news"),
+    (b"Xref:", "news", "message/news"),
+)
+"""How letters and articles begin."""
+
+
 def _is_csv(data: bytes) -> bool:
-    rows = [line for line in data[:65536].split(b"\n")[:10] if line]
-    if len(rows) < 2:
-        return False
-    counts = {re.sub(rb'"(?:[^"]|"")*"', b"", row).count(b",") for row in rows}
-    return len(counts) == 1 and 0 not in counts and len(data.split(b"\n")) > 2
+    """Ten lines with as many commas each, or all there are if those are three."""
+    rows = re.sub(rb'"(?:[^"]|"")*"', b"", data[:65536]).split(b"\n")[:-1][:10]
+    return len(rows) > 2 and rows[0].count(b",") > 0 and len({row.count(b",") for row in rows}) == 1
 
 
 COMMANDS = [
