@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ramet.commands.copy import back_up, backups, confirm, lookup, pairs, sibling
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
-from ramet.core.errors import reason
+from ramet.core.errors import fail, reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.resource import How
@@ -80,6 +80,8 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
         src = proc.path(source)
         try:
             stat = await proc.fs.stat(src, o.follow)
+            if source.endswith("/") and not stat.is_dir:
+                raise fail(errno.ENOTDIR, source)
         except OSError as error:
             proc.complain(f"failed to access {quote(source)}: {reason(error)}")
             return False
