@@ -79,6 +79,8 @@ async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
     elif target.endswith("/") and not stat.is_dir:
         proc.complain(f"cannot move {quote(source)} to {quote(target)}: Not a directory")
         return False
+    if source.rstrip("/").rpartition("/")[2] in (".", ".."):
+        raise fail(errno.EBUSY, source)
     if stat.is_dir and dst.under(src):
         proc.complain(f"cannot move {quote(source)} to a subdirectory of itself, {quote(target)}")
         return False
