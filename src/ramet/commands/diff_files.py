@@ -76,7 +76,7 @@ async def pair(job: Comparison, a: str, b: str) -> None:
     if left is not None and right is not None and left.is_dir and right.is_dir:
         if o.ifdef is not None or job.formats is not None:
             job.trouble("-D option not supported with directories")
-        else:
+        elif job.proc.path(a) != job.proc.path(b):  # of one and the same nothing is said
             await _directories(job, a, b)
         return
     if left is not None and right is not None:
