@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ramet.commands.clock import shown_at, zone_of
 from ramet.commands.declare import shown
+from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -42,6 +43,8 @@ async def list_gzip(proc: Proc, operands: list[str], named: Callable[[str], str]
     packed = whole = frame = 0
     for word in operands or ["-"]:
         try:
+            if word != "-" and not word.endswith(".gz") and not await ops.exists(proc.fs, proc.path(word)):
+                word += ".gz"
             found = await _look(proc, word)
         except Unfit as unfit:
             proc.stderr.write(encode(f"\ngzip: {'stdin' if word == '-' else shown(word)}: {unfit}\n"))
@@ -50,8 +53,7 @@ async def list_gzip(proc: Proc, operands: list[str], named: Callable[[str], str]
                 return status
             continue
         except OSError as error:
-            missing = isinstance(error, FileNotFoundError) and not word.endswith(".gz")
-            proc.stderr.write(encode(f"gzip: {shown(word)}{'.gz' if missing else ''}: {reason(error)}\n"))
+            proc.stderr.write(encode(f"gzip: {shown(word)}: {reason(error)}\n"))
             status = 1
             continue
         if not begun and not quiet:
