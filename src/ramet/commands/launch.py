@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, several, typographic, value
@@ -211,15 +212,27 @@ class NiceOptions:
     order: tuple[tuple[str, object], ...] = ordered()
 
 
+_niceness: ContextVar[int] = ContextVar("niceness", default=0)
+"""What nice has added up to, for those that ask: it makes nothing slower."""
+
+
 async def nice(proc: Proc, o: NiceOptions, operands: list[str]) -> int:
     if not re.fullmatch(r"[+-]?\d+", o.adjustment):
         raise UsageError(f"invalid adjustment {quote(o.adjustment)}", status=125, hint=False)
     if not operands and o.order:
         raise UsageError("a command must be given with an adjustment", status=125)
+    now = _niceness.get()
     if not operands:
-        await proc.emit(b"0\n")
+        await proc.emit(b"%d\n" % now)
         return 0
-    return await proc.run(operands)
+    if int(o.adjustment) < 0 and proc.user.uid:
+        proc.complain("cannot set niceness: Permission denied")
+        return await proc.run(operands)
+    before = _niceness.set(max(-20, min(19, now + int(o.adjustment))))
+    try:
+        return await proc.run(operands)
+    finally:
+        _niceness.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
