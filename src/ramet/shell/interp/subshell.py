@@ -29,8 +29,8 @@ from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import CommandSub, Node, ProcessSub, Script, Simple
-from ramet.shell.syntax.printer import to_text
+from ramet.shell.syntax.nodes import CommandSub, Literal, Node, ProcessSub, Script, Simple, Word
+from ramet.shell.syntax.printer import lines_text
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
 """What ends a shell, or its current line, with a message."""
@@ -158,15 +158,26 @@ async def _last_words(sh: Session) -> None:
         return
 
 
+_ALIAS: Final = (Word((Literal("alias"),)),)
 _WORDS: Final = re.compile(r"[^\s;&|()<>'\"`$\\]+").findall
 
 
 def _with_aliases(sh: Session, body: Script) -> str | None:
     """The text of a substitution in which an alias may take part: bash reads it again when it runs."""
-    if "expand_aliases" not in sh.shopts:
+    if _changes_reading(body):
+        return lines_text(body)
+    if not sh.aliases or "expand_aliases" not in sh.shopts:
         return None
-    text = "\n".join(map(to_text, body.statements))
+    text = lines_text(body)
     return None if sh.aliases.keys().isdisjoint(_WORDS(text)) else text
+
+
+def _changes_reading(body: Script) -> bool:
+    """Is there a line in a substitution after one that says what aliases stand for?"""
+    statements = body.statements
+    if len(statements) < 2 or not any(one.newline for one in statements):
+        return False
+    return any(isinstance(one.node, Simple) and one.node.words[:1] == _ALIAS for one in statements[:-1])
 
 
 async def command_text(sh: Session, node: CommandSub) -> str:
@@ -180,7 +191,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
             body = None  # running it will say so
     if body is None:
         run = sh.shell.text_runner(node.source)
-    elif sh.aliases and (text := _with_aliases(sh, body)) is not None:
+    elif (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
     elif (
         len(body.statements) == 1
@@ -330,7 +341,7 @@ class Substitution:
 
 async def process_path(sh: Session, node: ProcessSub) -> str:
     """Start a process substitution; the path by which the command reaches it."""
-    if sh.aliases and (text := _with_aliases(sh, node.body)) is not None:
+    if (text := _with_aliases(sh, node.body)) is not None:
         run = sh.shell.text_runner(text)
     else:
         run = sh.shell.compiled(node.body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, node.body)

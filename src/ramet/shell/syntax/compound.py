@@ -133,10 +133,10 @@ class CompoundReader(SimpleReader):
         self._expect("done")
         return body
 
-    def _loop_body(self) -> Script:
+    def _loop_body(self, separated: bool = True) -> Script:
         """``do ... done`` or, after ``for`` and ``select``, ``{ ... }``."""
-        if self.kind == WORD and self.aliases:
-            self._alias_here(self.raw)
+        if self.kind == WORD and self.aliases and separated:
+            self._alias_begins(self.raw)
         if self.kind == WORD and self.raw == "{":
             self.skip()
             body = self._list()
@@ -204,10 +204,11 @@ class CompoundReader(SimpleReader):
             words.append(self.arithmetic(last))
         self.pos = end + 2
         self.peek()
+        separated = self.kind == NEWLINE or (self.kind == OPERATOR and self.raw == ";")
         if self.kind == OPERATOR and self.raw == ";":
             self.skip()
         self._newlines()
-        body = self._loop_body()
+        body = self._loop_body(separated)
         return ForArith(words[0], words[1], words[2], body, self._redirects(), line)
 
     def _semicolons(self, begin: int, end: int) -> list[tuple[int, int]]:

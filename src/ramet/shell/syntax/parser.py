@@ -150,11 +150,11 @@ class Parser(CompoundReader):
         while True:
             kind = self.kind
             if kind == WORD:
-                if self.raw in CLOSERS:
-                    break
-                if self.aliases and self._alias_here(self.raw):  # it may stand for a word that closes something
+                if self.aliases and self._alias_begins(self.raw):  # it may stand for a word that closes something
                     self._newlines()
                     continue
+                if self.raw in CLOSERS:
+                    break
             elif kind == EOF or (kind == OPERATOR and self.raw in _CLOSING_OPERATORS):
                 break
             start = self.start
@@ -211,6 +211,8 @@ class Parser(CompoundReader):
         if self.raw in NAMES and not self.aliases:
             first: Command = self._simple()
         elif self.kind == WORD and (self.raw == "!" or self.raw == "time"):
+            if self.aliases and self._alias_begins(self.raw):
+                return self._pipeline()
             return self._prefixed_pipeline()
         else:
             first = self._command()
@@ -272,13 +274,13 @@ class Parser(CompoundReader):
         while True:
             if self.kind == WORD:
                 raw = self.raw
-                if raw in RESERVED:
-                    return self._reserved(raw)
-                if raw in self.aliases and self._alias_here(raw):
+                if raw in self.aliases and self._alias_begins(raw):
                     if self.kind in (NEWLINE, EOF):
                         # An alias that is empty or a comment, and nothing after it on this line.
                         return Simple((), (), (), self.line_at(self.start))
                     continue
+                if raw in RESERVED:
+                    return self._reserved(raw)
                 return self._simple()
             if self.kind == OPERATOR:
                 if self.raw == "(":

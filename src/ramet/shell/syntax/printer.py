@@ -69,6 +69,15 @@ def to_text(node: Any) -> str:
     return _printed(node, bash=False)
 
 
+def lines_text(script: Script) -> str:
+    """The same for what stands in a substitution, whose lines stay lines: each is read when those before it ran."""
+    printer = _Printer(bash=False, substituted=True)
+    with room:
+        printer.script(script)
+        printer.bodies("")
+    return "".join(printer.out)
+
+
 def command_text(node: Any) -> str:
     """A command as bash shows it in ``jobs``, ``$BASH_COMMAND`` and traces of compound commands."""
     return _printed(node, bash=True)

@@ -109,7 +109,7 @@ class SimpleReader(AssignmentReader):
             if kind == WORD:
                 raw = self.raw
                 if aliased:
-                    if self._alias_next >= 0 and words and self._alias_follows(raw):
+                    if self._alias_next >= 0 and self._alias_follows(raw, bool(words)):
                         parts -= 1
                         continue
                     if (assigns or redirects) and not words and self._alias_here(raw):
@@ -197,12 +197,17 @@ class SimpleReader(AssignmentReader):
     def _alias_here(self, raw: str) -> bool:
         return self.options.expand_aliases and raw in self.aliases and self._alias(raw)
 
-    def _alias_follows(self, raw: str) -> bool:
-        """After an alias that ends in a blank the next word without quotes is looked up as well."""
+    def _alias_begins(self, raw: str) -> bool:
+        """Where a command may begin, reserved words stand for other text as well, unless by POSIX's rules."""
+        return (raw not in RESERVED or (raw != "}" and not self.options.posix)) and self._alias_here(raw)
+
+    def _alias_follows(self, raw: str, command_known: bool) -> bool:
+        """After an alias that ends in a blank the next word without quotes is looked up as well, and only that one:
+        if it begins a command, that has been done."""
         if len(self.text) - self.start > self._alias_next or any(char in raw for char in "'\"\\"):
             return False
         self._alias_next = -1
-        return self._alias_here(raw)
+        return command_known and self._alias_here(raw)
 
     def _function_after(self, name: str, line: int) -> Command:
         """The rest of a definition; ``(`` is in sight."""
