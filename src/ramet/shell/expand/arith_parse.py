@@ -87,7 +87,7 @@ _MORE = {
     kind: re.compile(f"[{letters}]{{1,{_LONGEST}}}+", re.ASCII).match
     for kind, letters in ((_NUMBER, "0-9A-Za-z_@#"), (_NAME, "0-9A-Za-z_"))
 }
-_BRACKET = re.compile(r"[\[\]]").finditer
+_BRACKET = re.compile(r"[\[\]]|\\.|'[^']*+'?|\"(?:[^\"\\]|\\.)*+\"?", re.DOTALL).finditer
 _BLANK = re.compile(r"[ \t\n\r]*").match
 _LEVELS = {
     op: level
@@ -429,7 +429,7 @@ def _closers(text: str) -> dict[int, int]:
     for bracket in _BRACKET(text):
         if bracket[0] == "[":
             opened.append(bracket.end())
-        elif opened:
+        elif bracket[0] == "]" and opened:
             found[opened.pop()] = bracket.start()
     return found
 

@@ -231,8 +231,8 @@ def arith_text(part: ArithSub) -> Text:
 
 def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     """The value of an arithmetic expression: (wait, function)."""
-    pieces = [part_text(part, True, None) for part in word.parts]
-    body = concat(pieces)
+    pieces, subscripts = _arith_pieces(word)
+    body = expression(word)
     if body.const is not None:
         code = arith.prepare(body.const)
         if len(body.const) <= LONG_SOURCE:
@@ -252,19 +252,60 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
             )
 
         return True, run
-    filled = _filled(pieces)
+    filled = _filled(pieces, subscripts)
     if filled is not None:
         return False, filled
     return False, lambda host: host.evaluate(inner(host))
 
 
-def _filled(pieces: list[Text]) -> Callable[[Any], int] | None:
+def expression(word: Word) -> Text:
+    """The text of an arithmetic expression, expanded."""
+    pieces, subscripts = _arith_pieces(word)
+    return concat([_kept(piece) if place in subscripts else piece for place, piece in enumerate(pieces)])
+
+
+def _arith_pieces(word: Word) -> tuple[list[Text], set[int]]:
+    """The parts of an expression, and which of them are expanded or quoted in subscripts."""
+    pieces, subscripts, depth = [], set(), 0
+    for place, part in enumerate(word.parts):
+        pieces.append(part_text(part, True, None))
+        if type(part) is Literal:
+            depth += part.text.count("[") - part.text.count("]")
+        elif depth > 0:
+            subscripts.add(place)
+    return pieces, subscripts
+
+
+_SPECIAL_IN_KEY: Final = re.compile(r"[\[\]$`~\\'\"]")
+
+
+def kept_key(text: str) -> str:
+    """What a part of a subscript was expanded to, such that reading the expression does not expand it again."""
+    return _SPECIAL_IN_KEY.sub(r"\\\g<0>", text)
+
+
+def _kept(piece: Text) -> Text:
+    if piece.const is not None:
+        return const(kept_key(piece.const))
+    inner = piece.run
+    if not piece.wait:
+        return Text(False, lambda host: kept_key(inner(host)))
+
+    async def run(host: Any) -> str:
+        return kept_key(await inner(host))
+
+    return Text(True, run)
+
+
+def _filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | None:
     """An expression whose expansions are numbers, as nearly always: its code is made once, not per text."""
-    texts, holes = [""], []
-    for piece in pieces:
+    texts, holes, keys = [""], [], []
+    for place, piece in enumerate(pieces):
         if piece.const is not None:
-            texts[-1] += piece.const
+            texts[-1] += kept_key(piece.const) if place in subscripts else piece.const
         else:
+            if place in subscripts:
+                keys.append(len(holes))
             holes.append(piece.run)
             texts.append("")
     code = arith.template(texts)
@@ -276,6 +317,8 @@ def _filled(pieces: list[Text]) -> Callable[[Any], int] | None:
         found = code(host.store, values)
         if found is not None:
             return found
+        for place in keys:
+            values[place] = kept_key(values[place])
         whole = texts[0]
         for text, value in zip(texts[1:], values, strict=True):
             whole += value + text
@@ -568,7 +611,7 @@ def _stripped(node: Param, args: list[Text]) -> Callable[[Any], Any] | None:
 
 def code_of(word: Word) -> Callable[[Any], int] | None:
     """The code of a constant arithmetic expression, to be called with the variables."""
-    body = concat([part_text(part, True, None) for part in word.parts])
+    body = expression(word)
     return None if body.const is None else arith.prepare(body.const)
 
 

@@ -492,7 +492,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         sh.status = 1
         return 1
 
-    shown = texts.document(node.body)
+    shown = texts.expression(node.body)
 
     async def general(sh: Session) -> int:
         sh.line, sh.ran = line, node

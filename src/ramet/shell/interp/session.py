@@ -153,6 +153,7 @@ class Session:
         "process",
         "ran",
         "random",
+        "refused",
         "remaining",
         "returning",
         "sealed",
@@ -230,6 +231,8 @@ class Session:
         self.hashed: dict[str, tuple[str, int]] = {}
         self.status = 0
         self.pipes: list[int] | None = []
+        self.refused = False
+        """`export` or `readonly` could not assign, which ends a shell in POSIX mode."""
         self.last_arg = shell.name
         self.exiting: int | None = None
         """The status with which the shell exits, while its EXIT trap runs."""
@@ -341,6 +344,7 @@ class Session:
         twin.deaf, twin.sealed = frozenset(), self.sealed
         twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
         twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
+        twin.refused = False
         twin.random = None
         twin.seconds_base, twin.history = self.seconds_base, self.history
         twin.completions, twin.interactive = self.completions, self.interactive

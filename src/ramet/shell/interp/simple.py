@@ -331,6 +331,14 @@ _USAGE_ENDS: Final = frozenset(
 """Special builtins whose wrong usage, status 2, ends a shell in POSIX mode."""
 
 
+def _ends_shell(sh: Session, name: str, result: int) -> bool:
+    """Does the failure of a builtin end a shell in POSIX mode?"""
+    refused, sh.refused = sh.refused, False
+    if refused and name in ("export", "readonly"):
+        return True
+    return result == 2 and name in _USAGE_ENDS and not sh.ignore
+
+
 def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
     line = node.line
     builtins = BUILTINS
@@ -361,8 +369,8 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
             sh.pipes = None
             if result < 256:
                 sh.status = result
-                if result == 2 and sh.posix and name in _USAGE_ENDS and not sh.ignore:
-                    return sh.shell.leave(sh, 2)
+                if result and sh.posix and _ends_shell(sh, name, result):
+                    return sh.shell.leave(sh, result)
             return result
         return _settle(sh, argv, result)  # type: ignore[arg-type]
 
@@ -650,8 +658,8 @@ async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: 
     if builtin is None or name in sh.disabled:
         return await _external(sh, argv)
     result = await run_builtin(sh, builtin, argv)
-    if result == 2 and functions and sh.posix and name in _USAGE_ENDS and not sh.ignore:
-        return sh.shell.leave(sh, 2)
+    if result and functions and sh.posix and _ends_shell(sh, name, result):
+        return sh.shell.leave(sh, result)
     return int(result)
 
 

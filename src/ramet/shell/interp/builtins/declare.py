@@ -291,6 +291,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
         shown = f"{name}[{key}]" if assignment is not None and key is not None and is_name(name) else word
         sh.complain(f"{request.command}: `{shown}': not a valid identifier")
+        sh.refused = shown != word  # it is an element of an array
         return False
     if key is not None and not is_subscript(key):
         sh.complain(f"{request.command}: `{word}': not a valid identifier")
@@ -322,6 +323,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
         prefix = "" if request.command in ("export", "readonly") else f"{request.command}: "
         sh.complain(f"{prefix}{name}: readonly variable")
+        sh.refused = request.command in _MARKERS
         if request.command == "export":
             store.flag(name, EXPORT)
         return False
