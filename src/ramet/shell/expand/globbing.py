@@ -180,9 +180,13 @@ async def _matches(walker: _Walker, pattern: str) -> list[str]:
         if not part and not last:
             separator += "" if globbed else "/"  # behind what was matched one slash is as good as many
             continue
+        deep = part == "**" and walker.globstar
+        if deep and not last and parts[number + 1] == "**":
+            globbed = True
+            continue  # as many as there are, they stand for the same
+        found = await walker.step([prefix + separator for prefix in found], part, last, globbed)
         globbed = globbed or bool(ACTIVE(part))
-        found = await walker.step([prefix + separator for prefix in found], part, last)
-        separator = "" if part == "**" and walker.globstar else "/"
+        separator = "" if deep else "/"
         if not found:
             return []
     return await _sorted(found, walker.budget)
@@ -197,15 +201,15 @@ class _Walker:
         self.globstar = "globstar" in shopts
         self.skipdots = "globskipdots" in shopts
 
-    async def step(self, prefixes: list[str], part: str, last: bool) -> list[str]:
-        """Each prefix extended by what one component matches."""
+    async def step(self, prefixes: list[str], part: str, last: bool, globbed: bool) -> list[str]:
+        """Each prefix, which may be `globbed` itself, extended by what one component matches."""
         if not part:
             return [prefix for prefix in prefixes if prefix.strip("/")]
         if part == "**" and self.globstar:
             out: list[str] = []
             for prefix in prefixes:
-                out += await self._deep(prefix, last)
-            return list(dict.fromkeys(out))
+                out += await self._deep(prefix, last, globbed)
+            return out
         if not ACTIVE(part):
             name = _ESCAPE.sub(r"\1", part)
             return await self._named(prefixes, name, last)
@@ -236,11 +240,13 @@ class _Walker:
                 out.append(joined)
         return out
 
-    async def _deep(self, prefix: str, last: bool) -> list[str]:
+    async def _deep(self, prefix: str, last: bool, globbed: bool) -> list[str]:
         """`**`: directories at any depth (with the separator that follows), and with `last` files too."""
         out: list[str] = []
-        if not last or prefix.strip("/"):
+        if not last:
             out.append(prefix)
+        elif prefix.strip("/"):
+            out.append(prefix.rstrip("/") if globbed else prefix)  # a name as it was found, or as it was written
         pending = [prefix]
         while pending:
             here = pending.pop()

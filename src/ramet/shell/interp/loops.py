@@ -275,7 +275,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                 if not turns & mask and (not mask or sh.budget.check()):
                     await breathe(sh)
         except (ArithFailure, ShellError) as error:
-            if inside or not isinstance(error, ArithFailure) or error.subscript:
+            if inside or not isinstance(error, ArithFailure | Readonly) or getattr(error, "subscript", False):
                 raise
             sh.line = line
             sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")

@@ -18,7 +18,7 @@ from ramet.core.streams import BytesReader, Null, OpenDirectory
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.growing import Parts, slices
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import parameter
@@ -198,10 +198,15 @@ def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> N
     # `{name}>file` outlives the command.
     fd = sh.free_fd()
     name, subscript = split_subscript(plan.var)
-    if subscript is None:
-        sh.store.set(name, str(fd))
-    else:
-        sh.store.set_element(name, subscript, str(fd))
+    try:
+        if subscript is None:
+            sh.store.set(name, str(fd))
+        else:
+            sh.store.set_element(name, subscript, str(fd))
+    except Readonly as error:
+        _put(sh, fd, description, undo)  # so that it is closed
+        sh.complain(error.message)
+        raise RedirectError(f"{plan.var}: cannot assign fd to variable") from None
     sh.fds[fd] = description
 
 

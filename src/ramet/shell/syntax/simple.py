@@ -27,10 +27,11 @@ RESERVED = frozenset(
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
 _DEFINES = re.compile(r"[ \t]*\(").match
 _DESCRIPTOR = frozenset("0123456789{")
-_WRAPPERS = frozenset(["command", "builtin"])
+_WRAPPER = "command"
+"""By POSIX's rules a declaration is one behind this, too, except that bash reads no arrays there."""
 _COMPOUND_OK = frozenset(["eval", "let"])
 _USUAL_NAME = re.compile(r"[^=\[{0-9][^=\[]*+\Z|\[\Z").match
-_UNUSUAL = _DECLARATIONS | _WRAPPERS | _COMPOUND_OK
+_UNUSUAL = _DECLARATIONS | {_WRAPPER} | _COMPOUND_OK
 """Commands whose words are not all read alike."""
 
 _TARGET = r"[ \t]*+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]*+(?!\#)" + SIMPLE + ALONE
@@ -118,7 +119,7 @@ class SimpleReader(AssignmentReader):
                 if raw[0] in _DESCRIPTOR and self.text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
                     redirects.append(self._redirect(*self._prefix(raw)))
                     continue
-                if not words or declaring:
+                if not words or (declaring and not (wrapped and self.text.startswith("(", self.stop))):
                     if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw, bool(words))) is not None:
                         (words if words else assigns).append(assignment)
                         self.peek()
@@ -126,16 +127,16 @@ class SimpleReader(AssignmentReader):
                     if not words:
                         if raw in _UNUSUAL:
                             declaring = raw in _DECLARATIONS
-                            wrapped = raw in _WRAPPERS
+                            wrapped = raw == _WRAPPER and self.options.posix
                             compound_ok = raw if raw in _COMPOUND_OK else ""
                         else:
                             usual = not aliased
                         if not assigns and not redirects and _DEFINES(self.text, self.stop):
                             self.skip()
                             return self._function_after(raw, line)
-                elif wrapped:
+                elif wrapped and not declaring:
                     declaring = raw in _DECLARATIONS
-                    wrapped = raw in _WRAPPERS or raw.startswith("-")
+                    wrapped = declaring or raw == _WRAPPER
                 elif compound_ok and raw.endswith("=") and self.text.startswith("(", self.stop) and ASSIGNMENT(raw):
                     words.append(self._evaluated_compound() if compound_ok == "eval" else self._raw_compound())
                     self.peek()
