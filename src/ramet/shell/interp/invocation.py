@@ -24,6 +24,7 @@ from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import VERSION, adopt_variables, complete_environment
+from ramet.shell.interp.redirect import read_device
 from ramet.shell.interp.startup import Startup
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.syntax.errors import SyntaxFailure
@@ -315,11 +316,14 @@ async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
     """The text of a script; a status after a complaint."""
     try:
         path = sh.shell.fs.named(name, sh.cwd)
-        stat = await shell.fs.stat(path, follow=True)
-        if stat.is_dir:
-            sh.err(f"{name}: {name}: Is a directory\n")
-            return 126
-        data = await shell.read_file(path)
+        if name.startswith("/dev/") and not name.endswith("/"):
+            data = await read_device(sh, name)  # `bash <(...)`, `bash /dev/stdin`
+        else:
+            stat = await shell.fs.stat(path, follow=True)
+            if stat.is_dir:
+                sh.err(f"{name}: {name}: Is a directory\n")
+                return 126
+            data = await shell.read_file(path)
         if b"\0" in data[:80].partition(b"\n")[0]:
             sh.err(f"{name}: {name}: cannot execute binary file\n")
             return 126

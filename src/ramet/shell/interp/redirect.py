@@ -396,3 +396,17 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
     elif not good and result == 0:
         sh.status = result = 1
     return int(result)
+
+
+async def read_device(sh: Session, file: str) -> bytes:
+    """All that can be read from a device, which may be a descriptor of the shell."""
+    try:
+        description = await open_file(sh, file, "<")
+    except RedirectError as error:
+        raise FileNotFoundError(2, str(error)) from None
+    reader = description.reader
+    data = b"" if reader is None else await reader.read_all(sh.budget.limits.string_bytes)
+    closing = description.release()
+    if closing is not None:
+        await closing
+    return data

@@ -197,18 +197,9 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
 
 async def _read(sh: Session, file: str) -> bytes:
     if file.startswith("/dev/"):
-        from ramet.shell.interp.redirect import RedirectError, open_file
+        from ramet.shell.interp.redirect import read_device
 
-        try:
-            description = await open_file(sh, file, "<")
-        except RedirectError as error:
-            raise FileNotFoundError(2, str(error)) from None
-        reader = description.reader
-        data = b"" if reader is None else await reader.read_all(sh.budget.limits.string_bytes)
-        closing = description.release()
-        if closing is not None:
-            await closing
-        return data
+        return await read_device(sh, file)
     path = sh.shell.fs.named(file, sh.cwd)
     stat = await sh.shell.fs.stat(path, follow=True)
     if stat.is_dir:
@@ -217,7 +208,7 @@ async def _read(sh: Session, file: str) -> bytes:
 
 
 async def _in_path(sh: Session, name: str) -> str:
-    """`source name` looks along PATH, then here."""
+    """`source name` looks along PATH, then here, unless by POSIX's rules."""
     if "sourcepath" in sh.shopts and len(name) <= paths.NAME_MAX:
         for directory in (sh.store.get("PATH") or "").split(":"):
             candidate = f"{directory or '.'}/{name}"
@@ -227,6 +218,8 @@ async def _in_path(sh: Session, name: str) -> str:
                 continue
             if stat.is_file:
                 return candidate
+    if sh.posix:
+        raise FileNotFoundError(2, name)
     return name
 
 
