@@ -18,7 +18,7 @@ from ramet.shell.expand.growing import Parts, Span, put_together
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, is_heavy, to_evaluate
-from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Param, SingleQuoted, Word
+from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Literal, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 
 
@@ -431,9 +431,24 @@ def _as_kind(kind: type[list[str]], found: list[str]) -> list[str]:
     return found if kind is list else kind(found)
 
 
+_OF_VARIABLES: Final = ("@A", "@a", "@K", "@k")
+
+
+def _meant(host: Any, node: Param) -> Param:
+    """What `${!x@A}` and its like look at, as if it were written there."""
+    name, bracket, rest = target_of(host, node).partition("[")
+    if not bracket:
+        return Param(name, None, "value", node.op)
+    inside = rest[:-1]
+    return Param(name, inside if inside in ("@", "*") else Word((Literal(inside),)), "value", node.op)
+
+
 def _at(node: Param) -> Apply:
     op = node.op
     whole = node.subscript in ("@", "*")
+    if node.form == "indirect" and op in _OF_VARIABLES:
+        # What it says of a variable it says of the one that is meant.
+        return lambda host, found, args: _at(_meant(host, node))(host, found, args)
 
     def name_of(host: Any) -> str:
         name, _ = host.store.follow(target_of(host, node))

@@ -265,15 +265,29 @@ def expression(word: Word) -> Text:
 
 
 def _arith_pieces(word: Word) -> tuple[list[Text], set[int]]:
-    """The parts of an expression, and which of them are expanded or quoted in subscripts."""
-    pieces, subscripts, depth = [], set(), 0
+    """The parts of an expression, and which of them are expanded or quoted in subscripts.
+
+    Where anything is expanded, bash expands subscripts by themselves and lets none within them be one.
+    """
+    pieces = [part_text(part, True, None) for part in word.parts]
+    if all(piece.const is not None for piece in pieces):
+        return pieces, set()
+    subscripts, depth = set(), 0
     for place, part in enumerate(word.parts):
-        pieces.append(part_text(part, True, None))
-        if type(part) is Literal:
-            depth += part.text.count("[") - part.text.count("]")
-        elif depth > 0:
-            subscripts.add(place)
+        if type(part) is not Literal:
+            if depth > 0:
+                subscripts.add(place)
+        elif "[" in part.text or "]" in part.text:
+            shown = ""
+            for piece in _BRACKETS(part.text):
+                inner = depth > (piece == "]")
+                depth = max(0, depth + (piece == "[") - (piece == "]"))
+                shown += "\\" + piece if inner and piece in "[]" else piece
+            pieces[place] = const(shown)
     return pieces, subscripts
+
+
+_BRACKETS: Final = re.compile(r"[^][]+|[][]").findall
 
 
 _SPECIAL_IN_KEY: Final = re.compile(r"[\[\]$`~\\'\"]")

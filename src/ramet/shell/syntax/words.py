@@ -283,7 +283,7 @@ class WordReader(Scanner):
                         continue
             elif c == "`":
                 self.pos = pos
-                found = self._backtick(quoted)
+                found = self._backtick('"' in stops)
                 pos = self.pos
             elif c == "'":
                 end = text.find("'", pos + 1, n)
@@ -375,7 +375,8 @@ class WordReader(Scanner):
         return ProcessSub(direction, body, self.line_at(opened), self.pos - opened)
 
     def _backtick(self, quoted: bool) -> CommandSub:
-        """Reads a command in backticks; its commands are parsed when it runs."""
+        """Reads a command in backticks; its commands are parsed when it runs. Directly within double quotes their
+        mark is written with a backslash."""
         opened = self.pos
         text, n, pos = self.text, self.n, opened + 1
         while True:
@@ -534,7 +535,7 @@ class WordReader(Scanner):
             form = "length"
             self.pos += 1
         name = self._param_name()
-        if not name or (name == "#" and text.startswith(("^", ",", "~"), self.pos)):
+        if not name or (name == "#" and text.startswith(("^", ",", "~", "/}"), self.pos)):
             return None
         subscript: Word | OneOf["@", "*"] | None = None
         if text.startswith("[", self.pos) and (name[0].isalpha() or name[0] == "_"):
