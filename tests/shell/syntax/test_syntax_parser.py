@@ -187,8 +187,9 @@ def test_simple_commands() -> None:
 def test_arguments_of_declarations_are_assignments() -> None:
     node = simple("declare -a x=(1 2) y=$z w")
     assert [type(one) for one in node.words] == [n.Word, n.Word, n.Assignment, n.Assignment, n.Word]
-    node = simple("command export a=b")
-    assert type(node.words[2]) is n.Assignment
+    assert type(simple("command export a=b").words[2]) is n.Word
+    by_the_rules = parse("command command export a=b", Options(posix=True)).statements[0].node
+    assert isinstance(by_the_rules, n.Simple) and type(by_the_rules.words[3]) is n.Assignment
     assert type(simple("echo a=b").words[1]) is n.Word
     assert simple("let x=(1+2)*3").words[1] == word("x=(1+2)*3")
     assert simple("a[1]x=2").words == (word("a[1]x=2"),)

@@ -225,9 +225,8 @@ class Simple:
     """Assignments, words and redirections of a simple command, in that grouping (each in written order).
 
     When the first word is a declaration builtin written literally (``declare typeset local export readonly
-    alias``, also after ``command`` or
-    ``builtin``), the later words that look like assignments are Assignment nodes: expand their values as assignments
-    do (no splitting, no globbing, tildes after ``=`` and ``:``) and pass ``name=value`` to the builtin, or the
+    alias``, in POSIX mode also after ``command``), the later words that look like assignments are Assignment nodes:
+    expand their values as assignments do (no splitting, no globbing, tildes after ``=`` and ``:``) and pass ``name=value`` to the builtin, or the
     ArrayLiteral itself.
     """
 
