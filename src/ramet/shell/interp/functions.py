@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from ramet.shell.expand.errors import Overflow, ShellError, Slip
+from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.function_table import traced
@@ -102,7 +103,8 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
             return drive(_debugged(sh, function, frame))
     try:
         result = function.body(sh)
-    except BaseException:
+    except BaseException as error:
+        _say_where(sh, frame, error)
         _leave(sh, frame)
         raise
     if type(result) is not int:
@@ -124,6 +126,12 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
     if frame.special:
         _afterwards(sh, frame)
     return result
+
+
+def _say_where(sh: Session, frame: Frame, error: BaseException) -> None:
+    """An error names the file that the function is from, which is known only as long as it runs."""
+    if frame.source != "main" and isinstance(error, ShellError | ArithFailure) and not isinstance(error, TooLong):
+        sh.complain_once(error)
 
 
 def _leave(sh: Session, frame: Frame) -> None:
@@ -165,6 +173,9 @@ _MANY: Final = 512
 async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
     try:
         return await _ended(sh, await _left(sh, pending))
+    except (ShellError, ArithFailure) as error:
+        _say_where(sh, frame, error)
+        raise
     finally:
         _leave(sh, frame)
 

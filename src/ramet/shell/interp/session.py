@@ -589,8 +589,7 @@ class Session:
             return "bash"
         for frame in reversed(self.frames):
             if frame.source:
-                own = frame.source == "environment" or (frame.source == "main" and self.origin != "stdin")
-                return self.name if own else frame.source
+                return self.name if frame.source == "main" and self.origin != "stdin" else frame.source
         return self.source or self.name
 
     def line_now(self, line: int | None = None) -> int:
