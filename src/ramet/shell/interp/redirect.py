@@ -402,8 +402,8 @@ async def read_device(sh: Session, file: str) -> bytes:
     """All that can be read from a device, which may be a descriptor of the shell."""
     try:
         description = await open_file(sh, file, "<")
-    except RedirectError as error:
-        raise FileNotFoundError(2, str(error)) from None
+    except RedirectError:
+        raise FileNotFoundError(2, "No such file or directory", file) from None
     reader = description.reader
     data = b"" if reader is None else await reader.read_all(sh.budget.limits.string_bytes)
     closing = description.release()
