@@ -272,9 +272,7 @@ class Shell:
                     result = self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
-                    ends = (failure.inner and not sh.interactive) or (
-                        sh.sub_level > 0 and not top and not failure.fatal
-                    )
+                    ends = (failure.inner and not sh.interactive) or (sh.sub_level > 0 and not top and failure.array)
                     if failure.fatal or ends:
                         leaves = top or strict or ends or (sh.errexit and not sh.ignore)
                         return self.leave(sh, result) if leaves else result

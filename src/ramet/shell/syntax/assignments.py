@@ -91,7 +91,7 @@ class AssignmentReader(RedirectReader):
             return self._elements(opened)
         except SyntaxFailure as failure:
             if failure.lenient:  # a quote or the like is open: all that follows was read in search of its end
-                failure.status, failure.lenient = 1, False
+                failure.status, failure.lenient, failure.array = 1, False, True
                 failure.more.append((self.last_line(), "syntax error: unexpected end of file"))
             raise
 

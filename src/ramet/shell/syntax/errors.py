@@ -12,7 +12,8 @@ class SyntaxFailure(Exception):
     ``status`` is that of the failed command; None means that ``$?`` stays what it was, which is what bash does for an
     error inside ``[[ ]]`` (``eval`` makes it 2). ``fatal`` is False where bash goes on with the next line: an error
     inside ``a=(...)``. Otherwise a shell that is not interactive stops. ``lenient``: a ``$?`` that is not 0 stays too.
-    ``inner``: the error is in a substitution, which ends the shell also where its text is only evaluated.
+    ``inner``: the error is in a substitution, which ends the shell also where its text is only evaluated; of one in
+    ``array`` that holds for subshells.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class SyntaxFailure(Exception):
         self.fatal = fatal
         self.lenient = lenient
         self.inner = False
+        self.array = not fatal
         self.more: list[tuple[int, str]] = []
         """What the constructs around this one say to it, with their lines."""
 

@@ -305,6 +305,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
                 return True  # an element has no life of its own
         if request.remove & NAMEREF and type(store.values.get(name)) is NameRef and store.get(name) is None:
             return True  # in a function only a reference to something becomes a text again
+        if request.add & (EXPORT | READONLY):
+            store.adopt(name, True)
         inherit = request.inherit or "localvar_inherit" in sh.shopts
         store.local(name, inherit)
     elif request.everywhere and store.scopes:
@@ -325,7 +327,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         sh.complain(f"{prefix}{name}: readonly variable")
         sh.refused = request.command in _MARKERS
         if request.command == "export":
-            store.flag(name, EXPORT)
+            store.flag(name, request.add & EXPORT, request.remove & EXPORT)
         return False
     referring = bool(request.add & NAMEREF) and not (request.array and not local and store.values.get(name) is None)
     marking = assignment is None and request.command in _MARKERS  # those make no arrays
