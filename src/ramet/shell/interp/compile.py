@@ -541,6 +541,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 
 def _background(statement: nodes.Statement) -> Run:
     node = statement.node
+    negated = isinstance(node, nodes.Pipeline) and node.negated
     if isinstance(node, nodes.Pipeline) and node.negated and node.stages:
         # Nobody turns around what a job ends with.
         alone = len(node.stages) == 1 and not node.timed
@@ -556,7 +557,7 @@ def _background(statement: nodes.Statement) -> Run:
         if not text:
             text.append(command_text(node))
         child = sh.jobs.fork_process(sh)
-        child.ignore = 0
+        child.ignore += negated and child.errexit
         child.lone = isinstance(node, nodes.Simple)
         child.told = told
         if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:

@@ -150,6 +150,12 @@ def _afterwards(sh: Session, frame: Frame) -> None:
         wanted = frame.options[0]
         for name in sh.options ^ wanted:
             sh.set_option(name, name in wanted)
+    depth = sum(frame.function for frame in sh.frames)
+    for name, set_at in sh.trap_depth.items():
+        if set_at > depth:
+            sh.trap_depth[name] = depth
+            if sh.frames:
+                sh.frames[-1].special = True
     if frame.trapped:
         sh.late_trap = not sh.ignore and sh.status != 0 and "ERR" in sh.traps
         if sh.frames:

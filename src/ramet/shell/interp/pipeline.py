@@ -98,8 +98,9 @@ def _negated(body: Run, silent: bool) -> Run:
         return sh.status
 
     def run(sh: Session) -> Result:
-        # bash decides by what holds now: `set -e` that comes inside a negated function still counts there.
-        ignored = sh.errexit or "ERR" in sh.traps
+        # bash decides by what holds now: `set -e` that comes inside a negated function still counts there. An ERR
+        # trap hears of what fails inside the command in any case.
+        ignored = sh.errexit
         sh.ignore += ignored
         result = body(sh)
         if type(result) is not int:

@@ -61,6 +61,7 @@ class Frame:
     __slots__ = (
         "arguments",
         "function",
+        "hidden",
         "line",
         "loops",
         "name",
@@ -79,6 +80,8 @@ class Frame:
         self.name, self.source, self.line = name, source, line
         self.params, self.loops, self.function = params, loops, function
         self.options: tuple[set[str], set[str]] | None = None
+        self.hidden: dict[str, tuple[str, int]] | None = None
+        """Traps of its callers, which it does not see, that it has replaced by others."""
         self.arguments: list[str] | None = None
         """What it was called with, where that is remembered."""
         self.scope = True

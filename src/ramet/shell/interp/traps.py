@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.shell.expand.errors import Overflow
 from ramet.shell.interp import signals
@@ -23,6 +23,18 @@ def active(sh: Session, name: str, inherited: bool) -> bool:
     calls = [frame.name for frame in sh.frames if frame.function]
     inside = calls[sh.trap_depth.get(name, 0) :]
     return not inside or (name != "ERR" and all(traced(sh, call) for call in inside))
+
+
+def hidden(sh: Session, name: str) -> bool:
+    """Whether a trap is one of the callers of a function that does not inherit it: to the function there is none."""
+    return name in _INHERITABLE and name in sh.traps and not active(sh, name, _inherited(sh, name))
+
+
+def _inherited(sh: Session, name: str) -> bool:
+    return sh.errtrace if name == "ERR" else sh.functrace
+
+
+_INHERITABLE: Final = ("DEBUG", "ERR", "RETURN")
 
 
 async def run_trap(sh: Session, name: str) -> int:

@@ -15,7 +15,8 @@ from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, 
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.patience import each, then, write_lines
 from ramet.shell.interp.remaining import shifted
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.session import Builtin, Frame, Session
+from ramet.shell.interp.traps import hidden
 
 
 def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
@@ -246,12 +247,17 @@ def trap(sh: Session, argv: list[str]) -> Result:
             return 0
         sh.deaf -= {name}
         if action is None:
-            sh.traps.pop(name, None)
+            _forget_trap(sh, name)
         else:
             if name == "ERR" and name not in sh.traps and sh.frames:
                 sh.frames[-1].special = sh.frames[-1].trapped = True
+            if hidden(sh, name):
+                call = _running(sh)
+                call.hidden = {name: (sh.traps[name], sh.trap_depth.get(name, 0)), **(call.hidden or {})}
             sh.traps[name] = action
             sh.trap_depth[name] = sum(frame.function for frame in sh.frames)
+            if sh.trap_depth[name]:
+                _running(sh).special = True  # from when it returns, the trap is one of its callers
         return 0
 
     def ready(status: int) -> int:
@@ -261,12 +267,27 @@ def trap(sh: Session, argv: list[str]) -> Result:
     return then(each(sh, names, set_one), ready)
 
 
+def _running(sh: Session) -> Frame:
+    """The call of the function that runs."""
+    return next(frame for frame in reversed(sh.frames) if frame.function)
+
+
+def _forget_trap(sh: Session, name: str) -> None:
+    """Take a trap away. A function cannot do that to one of its callers that it does not see: that comes back."""
+    if hidden(sh, name):
+        return
+    sh.traps.pop(name, None)
+    call = next((frame for frame in reversed(sh.frames) if frame.function), None)
+    if call is not None and call.hidden is not None and name in call.hidden:
+        sh.traps[name], sh.trap_depth[name] = call.hidden[name]
+
+
 def _order(name: str) -> int:
     return signals.NUMBERS.get(name, 100 + (signals.PSEUDO.index(name) if name in signals.PSEUDO else 9))
 
 
 def _show_traps(sh: Session, wanted: list[str]) -> Result:
-    traps = {**sh.traps_shown, **sh.traps}
+    traps = {**sh.traps_shown, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
     names: list[str] = []
 
     def look_up(text: str) -> int:

@@ -171,6 +171,9 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         frame.arguments = own or [str(words[0])]
     line, ran = sh.line, sh.ran
     sh.trace_level += 1
+    watching = None if sh.functrace else sh.traps.pop("DEBUG", None)  # it sees no files that are sourced
+    if watching is not None:
+        sh.rewatch()
     try:
         text = await decoded_patiently(sh, data)
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, strict=strict))
@@ -187,6 +190,9 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         sh.line = line
         if own is not None and not frame.replaced:
             sh.params = before
+        if watching is not None:
+            sh.traps.setdefault("DEBUG", watching)
+            sh.rewatch()
     status = sh.flow_status
     if "RETURN" in sh.traps and result != EXIT:
         await sh.shell.return_trap(sh)
