@@ -44,6 +44,8 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
             if type(result) is not int:
                 result = await result
             sh.ignore -= 1
+            if until and result == CONTINUE:
+                result = BREAK if sh.flow_n == 1 else CONTINUE  # the condition has succeeded, which ends the loop
             if result < 256:
                 if (result != 0) is not until:
                     break
