@@ -440,7 +440,9 @@ def _meant(host: Any, node: Param) -> Param:
     if not bracket:
         return Param(name, None, "value", node.op)
     inside = rest[:-1]
-    return Param(name, inside if inside in ("@", "*") else Word((Literal(inside),)), "value", node.op)
+    if inside == "@" or inside == "*":
+        return Param(name, "@" if inside == "@" else "*", "value", node.op)
+    return Param(name, Word((Literal(inside),)), "value", node.op)
 
 
 def _at(node: Param) -> Apply:

@@ -313,7 +313,8 @@ def _kept(piece: Text) -> Text:
 
 def _filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | None:
     """An expression whose expansions are numbers, as nearly always: its code is made once, not per text."""
-    texts, holes, keys = [""], [], []
+    texts, keys = [""], list[int]()
+    holes: list[Callable[[Any], Any]] = []
     for place, piece in enumerate(pieces):
         if piece.const is not None:
             texts[-1] += kept_key(piece.const) if place in subscripts else piece.const

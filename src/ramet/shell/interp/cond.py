@@ -473,7 +473,7 @@ def _pair(
         a = await first(sh) if left.wait else first(sh)
         b = await second(sh) if right.wait else second(sh)
         if sh.xtrace:
-            _trace(sh, sign + _shown(a), op, _shown(b))
+            _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
         return test(sh, a, b)
 
     return True, waiting

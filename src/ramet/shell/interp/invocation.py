@@ -20,11 +20,11 @@ from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.patience import MANY, plain, rows
 from ramet.shell.interp.process import Process
+from ramet.shell.interp.redirect import read_device
 from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import VERSION, adopt_variables, complete_environment
-from ramet.shell.interp.redirect import read_device
 from ramet.shell.interp.startup import Startup
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.syntax.errors import SyntaxFailure

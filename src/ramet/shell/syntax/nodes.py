@@ -226,8 +226,8 @@ class Simple:
 
     When the first word is a declaration builtin written literally (``declare typeset local export readonly
     alias``, in POSIX mode also after ``command``), the later words that look like assignments are Assignment nodes:
-    expand their values as assignments do (no splitting, no globbing, tildes after ``=`` and ``:``) and pass ``name=value`` to the builtin, or the
-    ArrayLiteral itself.
+    expand their values as assignments do (no splitting, no globbing, tildes after ``=`` and ``:``) and pass
+    ``name=value`` to the builtin, or the ArrayLiteral itself.
     """
 
     assigns: tuple[Assignment, ...]

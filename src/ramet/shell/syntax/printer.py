@@ -251,9 +251,13 @@ class _Printer:
             self.lead = False
         if isinstance(node, AndOr):
             self.node(node.first)
+            joined = isinstance(node.first, Pipeline) and len(node.first.stages) > 1
             for op, command in node.rest:
+                if joined and self.bash:
+                    self.bodies("")  # bash ends what is joined already before it goes on, which nobody can read again
                 self.bodies(f" {op} ")
                 self.node(command)
+                joined = True
             return
         if isinstance(node, Pipeline):
             self._pipeline(node)
