@@ -60,6 +60,8 @@ CASES = [
     ('has("a"), has(0)', None, [False, False]),
     ("try transpose catch .", [1, 2], ["Cannot index number with number"]),
     ("transpose", [None, [1], [2, 3]], [[[None, 1, 2], [None, None, 3]]]),
+    ("transpose", {"a": [1], "b": [2, 3]}, [[[1, 2], [None, 3]]]),
+    ("transpose", {}, [[]]),
     ("try sort_by(.b) catch .", "a", ['Cannot iterate over string ("a")']),
     ("try min_by(.) catch .", {"a": 1}, ['object ({"a":1}) and array ([[1]]) cannot be iterated over']),
     ('try delpaths([[0, "a"]]) catch .', [1], ["Cannot delete fields from number"]),

@@ -295,17 +295,9 @@ def to_entries(value: Json) -> Json:
 def transpose(value: Json) -> Json:
     if not isinstance(value, (list, dict)):
         raise fail(f"Cannot iterate over {described(value)}")
-    if not value:
-        return []
-    if isinstance(value, dict):
-        raise fail("Cannot index object with number")
-    if any(isinstance(row, bool) for row in value):
-        raise fail(f"{described(next(row for row in value if isinstance(row, bool)))} has no length")
-    width = max(0 if row is None else length(row) for row in value)
-    for row in value:
-        if width and not isinstance(row, (list, type(None))):
-            raise fail(f"Cannot index {kind(row)} with number")
-    return [[row[at] if row and at < len(row) else None for row in value] for at in range(math.ceil(width))]
+    rows = list(value.values()) if isinstance(value, dict) else value
+    width = max((length(row) for row in rows), default=0)
+    return [[index(row, at) for row in rows] for at in range(math.ceil(width))]
 
 
 def tostream(value: Json) -> Iterator[Json]:
