@@ -58,9 +58,10 @@ class Flow(Scoped):
                 except (JqError, *UNFIT) as error:
                     caught = as_error(error)
                     break
+                except Break:  # to jq a way out of a label is an error like others
+                    caught = JqError({"__jq": 0})
+                    break
                 yield result
-            if caught.value.__class__ is dict and "__jq" in caught.value:
-                raise caught
             if handler is not None:
                 yield from handler(env, (None, caught.value) if path else caught.value)
 
