@@ -7,6 +7,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
 from ramet.commands.inputs import size_suffix
 from ramet.core.errors import reason
@@ -50,6 +51,9 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
     for i, word in enumerate(operands[2:4]):
         skips[i] = _amount(word, "--ignore-initial")
     limit = None if o.limit is None else _amount(o.limit, "--bytes")
+    alike = a != "-" and proc.path(a) == proc.path(b) and skips[0] == skips[1]
+    if alike and await lookup(proc, proc.path(a), follow=True) is not None:
+        return 0  # even a directory is the same as itself
     readers = []
     for word, skip in ((a, skips[0]), (b, skips[1])):
         try:

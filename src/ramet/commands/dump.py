@@ -360,7 +360,8 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
         at += len(chunk)
         await proc.emit(encode("\n".join(lines) + "\n" if lines else ""))
         await proc.budget.breathe()
-    if pattern and not (inputs.status and at == skip):
+    too_far = at == skip and inputs.status and not inputs.failed
+    if pattern and inputs.missing < len(inputs.words) and not too_far:
         await proc.emit(encode(place(at) + "\n"))
     return inputs.status
 

@@ -54,6 +54,8 @@ class Inputs:
         self.status = 0
         self.failed = 0
         """How many of them could not be read."""
+        self.missing = 0
+        """How many of them could not even be opened."""
         self.dash = dash or not words
         """Whether `-` is standard input."""
 
@@ -64,6 +66,7 @@ class Inputs:
         self.proc.complain(form.format(shown(word), reason(error)))
         self.status = self.failure
         self.failed += 1
+        self.missing += not only_opens(error)
 
     async def each(self) -> AsyncIterator[tuple[str, Reader]]:
         for word in self.words:
