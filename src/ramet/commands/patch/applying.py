@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ramet.commands.patch.hunks import Hunk
 from ramet.commands.patch.merging import merged
@@ -96,7 +96,8 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], way: Way) -> Applied:
             added += len(made.lines) - (made.stop - made.start)
             continue
         if placed is None:
-            result.rejects.append(hunk)
+            # Where it would have gone, after what the hunks before it have changed.
+            result.rejects.append(replace(hunk, start=hunk.start + added, new_start=hunk.new_start + added))
             result.notes.append(f"Hunk #{number} FAILED at {hunk.start + added}.")
             result.mismatched = True
             continue

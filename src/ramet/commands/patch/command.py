@@ -45,7 +45,8 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
     except BadPatch as bad:
         proc.complain(f"**** {bad}")
         return 2
-    if not patches:
+    nameless = all(item.kind == "normal" and not (item.old_name or item.index_name) for item in patches)
+    if not patches or (nameless and not operands):
         if data:
             proc.complain("**** Only garbage was found in the patch input.")
             return 2

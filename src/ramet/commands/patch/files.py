@@ -10,35 +10,19 @@ from ramet.commands.copy import lookup
 from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import shown
 from ramet.commands.patch.applying import Applied, Way, apply_hunks, fuzz_needed, run_ed
-from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines
+from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines, stripped_name
 from ramet.commands.patch.job import Job
 from ramet.commands.patch.rejects import save_rejects
 from ramet.core import ops
-from ramet.core.paths import Path, encode
+from ramet.core.paths import Path, decode, encode
 from ramet.core.stat import Attrs
-
-
-def _stripped(name: str | None, strip: str | None) -> str | None:
-    if name is None:
-        return None
-    if strip is None:
-        return name.rpartition("/")[2]
-    parts = re.split(r"/+", name)
-    count = int(strip)
-    return "/".join(parts[count:]) if count < len(parts) else None
 
 
 async def _choose(job: Job, item: FilePatch) -> str | None:
     """The file that a patch is for: the one that exists, else the one to be made."""
     o = job.o
     names = [item.old_name, item.new_name]
-    stripped = [_stripped(n, o.strip) for n in names] + [_stripped(item.index_name, o.strip)]
-    if o.strip is None and item.git is False:
-        # Without -p a full name counts when it exists as it stands.
-        full = [n for n in (*names, item.index_name) if n is not None]
-        for name in full:
-            if "/" in name and not name.startswith("/") and await lookup(job.proc, job.path(name)) is not None:
-                return name
+    stripped = [stripped_name(n, o.strip) for n in names] + [stripped_name(item.index_name, o.strip)]
     existing = [n for n in stripped if n and await lookup(job.proc, job.path(n)) is not None]
     if existing:
         return min(existing, key=lambda n: (n.count("/"), len(n.rpartition("/")[2]), len(n)))
@@ -58,7 +42,10 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
     proc, o = job.proc, job.o
     target = named if named is not None else await _choose(job, item)
     if target is None:
-        shown_name = _stripped(item.old_name or item.new_name, o.strip) or ""
+        marks = ("***", "---") if item.kind == "context" else ("---", "+++")
+        old, new = item.old_name or "/dev/null", item.new_name or "/dev/null"
+        if item.headers is not None:
+            old, new = decode(item.headers[0]), decode(item.headers[1])
         await proc.emit(encode(f"can't find file to patch at input line {3 if item.kind != 'normal' else 1}\n"))
         await proc.emit(
             b"Perhaps you used the wrong -p or --strip option?\nThe text leading up to this was:\n"
@@ -69,7 +56,7 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
         )
         await proc.emit(
             encode(
-                f"|--- {item.old_name or '/dev/null'}\n|+++ {item.new_name or '/dev/null'}\n"
+                f"|{marks[0]} {old}\n|{marks[1]} {new}\n"
                 "--------------------------\nFile to patch: \nSkip this patch? [y] \nSkipping patch.\n"
             )
         )
@@ -77,7 +64,6 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
             encode(f"{len(item.hunks)} out of {len(item.hunks)} hunk{'' if len(item.hunks) == 1 else 's'} ignored\n")
         )
         job.status = 1
-        del shown_name
         return
     path = job.path(target)
     if not path.under(job.cwd) and named is None:
@@ -89,7 +75,7 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
     verb = "checking" if o.dry_run else "patching"
     out_name = f" {shown(o.output)} (read from {shown(target)})" if o.output is not None else f" {shown(target)}"
     if item.rename_to is not None and item.rename_from is not None and not o.reverse:
-        destination = _stripped("b/" + item.rename_to, o.strip) or item.rename_to
+        destination = stripped_name("b/" + item.rename_to, o.strip) or item.rename_to
         await job.say(f"{verb} file {shown(destination)} (renamed from {shown(target)})")
     elif item.kind != "ed":
         creates = item.old_stamp_epoch and not o.reverse and not item.git
@@ -238,7 +224,7 @@ async def _store(
     await ops.make_dirs(proc.fs, path.parent)
     destination = path
     if item.rename_to is not None and item.rename_from is not None and not o.reverse:
-        destination = job.path(_stripped("b/" + item.rename_to, o.strip) or item.rename_to)
+        destination = job.path(stripped_name("b/" + item.rename_to, o.strip) or item.rename_to)
         await ops.make_dirs(proc.fs, destination.parent)
         await proc.fs.remove(path)
     if content != data or not existed or destination != path:

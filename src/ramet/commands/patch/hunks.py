@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -66,3 +67,13 @@ def keep_lines(data: bytes) -> list[bytes]:
     pieces = data.split(b"\n")
     tail = pieces.pop()
     return [p + b"\n" for p in pieces] + ([tail] if tail else [])
+
+
+def stripped_name(name: str | None, strip: str | None) -> str | None:
+    if name is None:
+        return None
+    if strip is None:
+        return name.rpartition("/")[2]
+    parts = re.split(r"/+", name)
+    count = int(strip)
+    return "/".join(parts[count:]) if count < len(parts) else None

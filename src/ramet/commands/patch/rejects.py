@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramet.commands.declare import shown
 from ramet.commands.patch.applying import Applied
-from ramet.commands.patch.hunks import FilePatch, Hunk
+from ramet.commands.patch.hunks import FilePatch, Hunk, stripped_name
 from ramet.commands.patch.job import Job
 from ramet.core.paths import decode, encode
 
@@ -19,7 +19,9 @@ async def save_rejects(job: Job, item: FilePatch, target: str, result: Applied, 
     await proc.emit(encode(f"{bad} out of {total} hunk{'' if total == 1 else 's'} {words}{saving}\n"))
     if o.dry_run:
         return
-    old, new = (decode(h) for h in item.headers) if item.headers else (item.old_name or target, item.new_name or target)
+    old, new = item.old_name or target, item.new_name or target
+    if item.headers is not None:
+        old, new = (_header(decode(header), o.strip) for header in item.headers)
     if item.kind == "context" and o.reject_format != "unified":
         text = f"*** {old}\n--- {new}\n".encode() + b"".join(_context_text(h) for h in result.rejects)
     else:
@@ -28,6 +30,12 @@ async def save_rejects(job: Job, item: FilePatch, target: str, result: Applied, 
         await proc.emit(text)
     else:
         await proc.fs.write(job.path(name), text)
+
+
+def _header(header: str, strip: str | None) -> str:
+    """The name in a header as it was looked for, and what follows it."""
+    name, tab, rest = header.partition("\t")
+    return (stripped_name(name, strip) or name) + tab + rest
 
 
 def _unified_text(hunk: Hunk) -> bytes:
