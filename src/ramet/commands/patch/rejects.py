@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from ramet.commands.declare import shown
 from ramet.commands.patch.applying import Applied
 from ramet.commands.patch.hunks import FilePatch, Hunk, stripped_name
@@ -58,7 +60,18 @@ def _unified_text(hunk: Hunk) -> bytes:
 def _context_text(hunk: Hunk) -> bytes:
     old, new = len(hunk.old()), len(hunk.new())
     out = [b"***************\n", f"*** {hunk.start},{hunk.start + old - 1} ****\n".encode()]
-    out += [(b"  " if m == " " else b"- ") + t for m, t in hunk.lines if m != "+"]
+    marked = _context_marks(hunk)
+    out += [encode(shown_as) + b" " + t for shown_as, m, t in marked if m != "+"]
     out.append(f"--- {hunk.new_start},{hunk.new_start + new - 1} ----\n".encode())
-    out += [(b"  " if m == " " else b"+ ") + t for m, t in hunk.lines if m != "-"]
+    out += [encode(shown_as) + b" " + t for shown_as, m, t in marked if m != "-"]
     return b"".join(out)
+
+
+def _context_marks(hunk: Hunk) -> list[tuple[str, str, bytes]]:
+    """The lines with what marks them in the context format, where lines that replace others have a mark of their own."""
+    out: list[tuple[str, str, bytes]] = []
+    for common, run in groupby(hunk.lines, lambda line: line[0] == " "):
+        lines = list(run)
+        both = not common and len({mark for mark, _ in lines}) == 2
+        out += [("!" if both else mark, mark, text) for mark, text in lines]
+    return out
