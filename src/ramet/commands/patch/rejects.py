@@ -68,7 +68,7 @@ def _context_text(hunk: Hunk) -> bytes:
 
 
 def _context_marks(hunk: Hunk) -> list[tuple[str, str, bytes]]:
-    """The lines with what marks them in the context format, where lines that replace others have a mark of their own."""
+    """The lines with what marks them in the context format, which has a mark for what replaces other lines."""
     out: list[tuple[str, str, bytes]] = []
     for common, run in groupby(hunk.lines, lambda line: line[0] == " "):
         lines = list(run)
