@@ -37,7 +37,7 @@ from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
 from ramet.shell.interp.patience import MANY, each, in_order, rows, then, turn, write_lines
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import is_subscript, split_subscript
+from ramet.shell.interp.variables import Variables, is_subscript, split_subscript
 
 _BITS: Final = {
     "i": INTEGER,
@@ -309,6 +309,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
             store.adopt(name, True)
         inherit = request.inherit or "localvar_inherit" in sh.shopts
         store.local(name, inherit)
+        if request.array in ("a", "A") and not inherit and not reference and not request.both:
+            _empty_array(store, name, request.array)
     elif request.everywhere and store.scopes:
         return _apply_global(sh, request, name, assignment)
     elif not reference:
@@ -417,6 +419,13 @@ def _compound_items(sh: Session, value: str) -> list[Item]:
             items += [Item(None, False, str(found), (), element) for found in fields.run(sh)]
             sh.globbing = False
     return items
+
+
+def _empty_array(store: Variables, name: str, kind: str) -> None:
+    """What was a text in the function that runs becomes an array that has nothing of it."""
+    if type(store.values.get(name)) is str and not store.attrs.get(name, 0) & READONLY:
+        store.values[name] = None
+        (store.indexed(name) if kind == "a" else store.make_assoc(name)).blank = False
 
 
 def _shape(sh: Session, request: _Request, name: str, key: str | None, assignment: AssignWord | None) -> bool:
