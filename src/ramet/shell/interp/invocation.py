@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.errors import reason
+from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.growing import decoded_patiently
@@ -75,6 +75,10 @@ _SHOWN: Final = 1000
 """Words of a command line that `ps` shows, and characters of each."""
 
 
+_OWN_INPUT: Final = frozenset(("/dev/stdin", "/dev/fd/0"))
+"""Scripts that share what they are read from with their commands."""
+
+
 async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
     child = await _made(shell, sh, argv)
@@ -94,7 +98,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         child.vars["BASH_EXECUTION_STRING"] = text
         if rest:
             child.name = child.arg0 = rest.pop(0)
-    elif call.reading or not rest:
+    elif call.reading or not rest or rest[0] in _OWN_INPUT:
         given = sh.reader(0)
         try:
             data = await given.read_all(sh.budget.limits.string_bytes)
@@ -106,7 +110,10 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         read = partial(ScriptInput, data, given.lasting)
         source = read() if len(data) < LARGE else await aside(sh, read)
         text = source.text
-        child.origin = "stdin"
+        if call.reading or not rest:
+            child.origin = "stdin"
+        else:
+            child.name = child.arg0 = child.source = rest.pop(0)
     else:
         name = rest.pop(0)
         found = await _file(shell, sh, argv[0], name)
@@ -318,16 +325,17 @@ async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
         path = sh.shell.fs.named(name, sh.cwd)
         if name.startswith("/dev/") and not name.endswith("/"):
             data = await read_device(sh, name)  # `bash <(...)`, `bash /dev/stdin`
+        elif (await shell.fs.stat(path, follow=True)).is_dir:
+            raise fail(errno.EISDIR, path)
         else:
-            stat = await shell.fs.stat(path, follow=True)
-            if stat.is_dir:
-                sh.err(f"{name}: {name}: Is a directory\n")
-                return 126
             data = await shell.read_file(path)
         if b"\0" in data[:80].partition(b"\n")[0]:
             sh.err(f"{name}: {name}: cannot execute binary file\n")
             return 126
         return without_open_end(await decoded_patiently(sh, data))
+    except IsADirectoryError as error:
+        sh.err(f"{name}: {name}: {reason(error)}\n")
+        return 126
     except OSError as error:
         sh.err(f"{called}: {name}: {reason(error)}\n")
         return 127

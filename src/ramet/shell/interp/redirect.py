@@ -305,6 +305,10 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
             raise RedirectError(f"{word}: {reason(error)}") from None
         return Description(OpenDirectory(), path=str(path), reads=True)
     except OSError as error:
+        if error.errno == errno.ENXIO and not word.startswith("/dev/"):
+            device = str(await sh.shell.fs.resolve(path))
+            if device.startswith("/dev/"):
+                return await open_file(sh, device, op)
         raise RedirectError(f"{word}: {reason(error)}") from None
     return Description(stream, path=str(path), reads=bool(how & Open.READ), writes=bool(how & Open.WRITE))
 
@@ -403,7 +407,7 @@ async def read_device(sh: Session, file: str) -> bytes:
     try:
         description = await open_file(sh, file, "<")
     except RedirectError:
-        raise FileNotFoundError(2, "No such file or directory", file) from None
+        raise fail(errno.ENOENT, file) from None
     reader = description.reader
     data = b"" if reader is None else await reader.read_all(sh.budget.limits.string_bytes)
     closing = description.release()
