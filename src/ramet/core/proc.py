@@ -121,7 +121,12 @@ class Proc:
             if not isinstance(found, Reader):
                 raise fail(errno.EACCES, word)
             return found
-        reader = await self.fs.open(self.path(word), Open.READ)
+        try:
+            reader = await self.fs.open(self.path(word), Open.READ)
+        except OSError as error:
+            if isinstance(linked := await self._linked_descriptor(word, error), Reader):
+                return linked
+            raise
         reader.longest = self.budget.limits.string_bytes
         return reader
 
@@ -139,7 +144,18 @@ class Proc:
                 raise fail(errno.EACCES, word)
             return found
         how = Open.WRITE | Open.CREATE | (Open.APPEND if append else Open.TRUNCATE)
-        return await self.fs.open(self.path(word), how)
+        try:
+            return await self.fs.open(self.path(word), how)
+        except OSError as error:
+            if isinstance(linked := await self._linked_descriptor(word, error), Writer):
+                return linked
+            raise
+
+    async def _linked_descriptor(self, word: str, error: OSError) -> Reader | Writer | None:
+        """The stream behind a link to `/dev/stdout` or one of its like, which the tree refuses to open."""
+        if error.errno != errno.ENXIO:
+            return None
+        return self.descriptor(str(await self.fs.resolve(self.path(word))))
 
 
 Exec = Callable[[Proc], Awaitable[int]]
