@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ramet.commands.copy_options import CpOptions
 from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.modes import mode_of
 from ramet.core import ops
-from ramet.core.errors import Unsupported, reason
+from ramet.core.errors import Unsupported, fail, reason
 from ramet.core.fs import Lending
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import Reader, Writer
 
 TOGETHER = 256
 """Files of one directory that are copied or removed at once."""
@@ -265,9 +267,33 @@ class Copier:
         if o.attributes_only:
             if there is None:
                 await proc.fs.write(dst, b"", How.CREATE)
+        elif (stream := proc.descriptor(source)) is not None or proc.descriptor(target) is not None:
+            await self._streamed(source, target, dst)
+            if stream is None:
+                return  # what a descriptor leads to keeps its attributes
         else:
             await self._content(src, dst, there)
         await self._attributes(dst, stat, there)
+
+    async def _streamed(self, source: str, target: str, dst: Path) -> None:
+        """The bytes from or to what is open already, such as a pipe."""
+        proc = self.proc
+        reader = await proc.open(source, dash=False)
+        writer = proc.descriptor(target)
+        if writer is None:
+            await proc.fs.write(dst, self._blocks(reader))
+        elif isinstance(writer, Writer):
+            async for block in self._blocks(reader):
+                writer.write(block)
+                await writer.drain()
+        else:
+            raise fail(errno.EACCES, target)
+        await proc.close(reader)
+
+    async def _blocks(self, reader: Reader) -> AsyncIterator[bytes]:
+        while block := await reader.read():
+            yield block
+            await self.proc.budget.breathe()
 
     async def _content(self, src: Path, dst: Path, there: Stat | None) -> bool:
         """The bytes; True when the mode came with them."""
