@@ -39,7 +39,7 @@ from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.core.streams import pipe
+from ramet.core.streams import Writer, pipe
 
 _IN_MEMORY = 8 << 20
 
@@ -127,9 +127,11 @@ async def create_archive(job: Job) -> None:
     source = blocks() if packing is None else compression.compressed(blocks(), packing, packing.default)
     task = asyncio.create_task(produce())
     try:
-        if to_stdout:
+        if isinstance(stream := proc.stdout if to_stdout else proc.descriptor(o.file or ""), Writer):
             async for block in source:
-                await proc.emit(block)
+                stream.write(block)
+                if stream.full:
+                    await stream.drain()
         else:
             try:
                 await proc.fs.write(proc.path(o.file or ""), source)
