@@ -35,6 +35,8 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
     try:
         if source == "-" or (o.input is None and len(operands) < 2):
             data = await proc.stdin.read_all()
+        elif proc.descriptor(source) is not None:
+            data = await (await proc.open(source)).read_all()
         else:
             data = await ops.read_bytes(proc.fs, job.path(source))
     except OSError as error:

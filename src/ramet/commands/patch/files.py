@@ -186,7 +186,7 @@ async def _store(
     if o.dry_run:
         return
     if o.output is not None:
-        if o.output == "-":
+        if o.output == "-" or proc.descriptor(o.output) is proc.stdout:
             await proc.emit(content)
         else:
             await proc.fs.write(job.path(o.output), content)

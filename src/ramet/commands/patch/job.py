@@ -68,7 +68,11 @@ class Job:
     fuzz: int = 2
 
     async def say(self, text: str) -> None:
-        if not self.o.silent:
+        if self.o.silent:
+            return
+        if self.o.output == "-":
+            self.proc.stderr.write(encode(text + "\n"))  # standard output is for the file
+        else:
             await self.proc.emit(encode(text + "\n"))
 
     def path(self, word: str) -> Path:
