@@ -126,6 +126,8 @@ class Shell:
         if self.output:
             await self.proc.fs.write(self.proc.path(self.output), b"".join(self.kept))
         self.kept.clear()
+        if target and self.proc.descriptor(target) is self.proc.stdout:
+            target = None
         if target:
             try:
                 await self.proc.fs.write(self.proc.path(target), b"")
