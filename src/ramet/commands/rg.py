@@ -278,6 +278,8 @@ class _Run:
                 if made is None:
                     return
                 data = made
+            elif named and self.proc.descriptor(name) is not None:
+                data = await slurp(self.proc, name)
             else:
                 data = await ops.read_bytes(self.proc.fs, path)
             if self.o.search_zip:
