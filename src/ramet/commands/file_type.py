@@ -209,6 +209,8 @@ def describe(data: bytes) -> tuple[str, str]:
     """The description and the MIME type of data."""
     if not data:
         return "empty", "inode/x-empty; charset=binary"
+    if len(data) == 1:
+        return "very short file (no magic)", "application/octet-stream; charset=binary"
     binary = _binary(data)
     if binary is not None:
         return binary[0], f"{binary[1]}; charset=binary"
@@ -359,23 +361,38 @@ def _charset(data: bytes) -> tuple[str, str] | None:
     return None
 
 
+_ALONE = (
+    (rb"%!PS-Adobe-([\d.]+)", "PostScript document text conforming DSC level {}", "application/postscript"),
+    (rb"-----BEGIN CERTIFICATE-----", "PEM certificate", "text/plain"),
+    (rb"-----BEGIN RSA PRIVATE KEY-----", "PEM RSA private key", "text/plain"),
+    (rb"-----BEGIN OPENSSH PRIVATE KEY-----", "OpenSSH private key", "text/plain"),
+    (rb"ssh-rsa ", "OpenSSH RSA public key", "text/plain"),
+    (rb"ssh-dss ", "OpenSSH DSA public key", "text/plain"),
+    (rb"#! ?/\S*bin/(?:env )?perl", "Perl script text executable", "text/x-perl"),
+    (rb"BEGIN:VCARD", "vCard visiting card", "text/vcard"),
+    (rb"<svg", "SVG Scalable Vector Graphics image", "image/svg+xml"),
+)
+"""Texts whose letters and lines nobody is told of."""
+_SAID_ALL = {"JSON": "JSON text data", "NDJSON": "New Line Delimited JSON text data", "CSV": "CSV text"}
+
+
 def _text(data: bytes) -> tuple[str, str]:
     charset = _charset(data)
     if charset is None:
         return "data", "application/octet-stream; charset=binary"
     label, encoding = charset
+    for pattern, text, mime in _ALONE:
+        if found := re.match(pattern, data):
+            return text.format(*map(decode, found.groups())), f"{mime}; charset={encoding}"
     kind, mime = _language(data)
     lines = data.split(b"\n")
     text = f"{label} text"
-    if kind == "JSON":
-        return "JSON text data", f"application/json; charset={encoding}"
+    if kind in _SAID_ALL:
+        return _SAID_ALL[kind], f"{mime}; charset={encoding}"
     parts = [text]
     if kind:
-        if kind.startswith(("CSV", "XML", "HTML")):
-            text = "CSV text" if kind == "CSV" else f"{kind}, {text}"
-            parts = [text]
-        elif kind.endswith("script"):
-            parts = [f"{kind}, {text} executable"]
+        if kind.endswith("script") and (data.startswith(b"#!") or kind.startswith("Python")):
+            parts = [f"{kind} executable, {text}" if kind.startswith("Node") else f"{kind}, {text} executable"]
         else:
             parts = [f"{kind}, {text}"]
     longest = max(map(len, lines))
@@ -426,8 +443,9 @@ def _language(data: bytes) -> tuple[str, str]:
             json.loads(data)
             return "JSON", "application/json"
         except (ValueError, RecursionError):
-            pass
-    if re.search(rb"^(?:from \w[\w.]* import |import \w+\n|def \w+\(.*\):)", head, re.M) and b"{" not in head[:200]:
+            if _is_ndjson(data):
+                return "NDJSON", "application/x-ndjson"
+    if re.search(rb"^(?:from \w[\w.]* import |def \w+\(.*\):|class \w+.*:$)", head, re.M):
         return "Python script", "text/x-script.python"
     if re.search(rb"^#include\s*[<\"]", head, re.M):
         return ("C++ source" if re.search(rb"\b(class|template|namespace)\b", head) else "C source"), "text/x-c"
@@ -442,7 +460,21 @@ def _language(data: bytes) -> tuple[str, str]:
     return "", "text/plain"
 
 
+def _is_ndjson(data: bytes) -> bool:
+    """Several lines that are objects or arrays each."""
+    lines = data[:65536].removesuffix(b"\n").split(b"\n")
+    try:
+        return len(lines) > 1 and all(isinstance(json.loads(line), (dict, list)) for line in lines)
+    except (ValueError, RecursionError):
+        return False
+
+
 _SOURCES = (
+    (rb"^--- .*\n\+\+\+ .*\n@@ ", "unified diff output", "text/x-diff"),
+    (rb"\A\\documentclass", "LaTeX 2e document", "text/x-tex"),
+    (rb"(?i)\A@echo off", "DOS batch file", "text/x-msdos-batch"),
+    (rb"\A<\?php", "PHP script", "text/x-php"),
+    (rb"^(?:all:|CFLAGS|VPATH|LDFLAGS|\.PRECIOUS)", "makefile script", "text/x-makefile"),
     (rb"^\s*class\s+[\w:]+\s*\{[^}]*\};?$|^\s*template\s*<", "C++ source", "text/x-c++"),
     (rb"main\([^\n]{0,58}String|^import.*;$", "Java source", "text/x-java"),
     (rb"main\([^\n]*\)\s*\{|^#\s*pragma|^\s*extern\s+|^(?:struct|union)\s+", "C source", "text/x-c"),
