@@ -232,7 +232,7 @@ def arith_text(part: ArithSub) -> Text:
 def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     """The value of an arithmetic expression: (wait, function)."""
     pieces, subscripts = _arith_pieces(word)
-    body = expression(word)
+    body = _joined_pieces(pieces, subscripts)
     if body.const is not None:
         code = arith.prepare(body.const)
         if len(body.const) <= LONG_SOURCE:
@@ -260,7 +260,10 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
 
 def expression(word: Word) -> Text:
     """The text of an arithmetic expression, expanded."""
-    pieces, subscripts = _arith_pieces(word)
+    return _joined_pieces(*_arith_pieces(word))
+
+
+def _joined_pieces(pieces: list[Text], subscripts: set[int]) -> Text:
     return concat([_kept(piece) if place in subscripts else piece for place, piece in enumerate(pieces)])
 
 
