@@ -13,21 +13,33 @@ from typing import Any, Final
 
 from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
-from ramet.shell.expand.bounds import within
+from ramet.shell.expand.aside import LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.choices import Choice, chosen, label_of
 from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.fetching import (
+    HEAVY,
+    HEAVY_AT,
+    NO_ARGUMENTS,
+    all_values,
+    applied,
+    has_many,
+    is_plain,
+    joined_aside,
+    kept,
+    kept_key,
+    keys,
+    names,
+    nothing,
+    variable,
+)
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.growing import Parts
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.params import (
-    Apply,
-    Base,
     Found,
-    Star,
     apply_of,
     base_of,
     joined_patiently,
@@ -35,7 +47,6 @@ from ramet.shell.expand.params import (
     one_text,
     parameter,
     span,
-    star_join,
     unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
@@ -43,7 +54,7 @@ from ramet.shell.expand.pieces import Text as Text
 from ramet.shell.expand.pieces import concat as concat
 from ramet.shell.expand.pieces import const as const
 from ramet.shell.expand.pieces import patient as patient
-from ramet.shell.expand.values import HUGE, Subscript, is_heavy, is_slow, key_names
+from ramet.shell.expand.values import HUGE, Subscript, is_heavy
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -264,7 +275,7 @@ def expression(word: Word) -> Text:
 
 
 def _joined_pieces(pieces: list[Text], subscripts: set[int]) -> Text:
-    return concat([_kept(piece) if place in subscripts else piece for place, piece in enumerate(pieces)])
+    return concat([kept(piece) if place in subscripts else piece for place, piece in enumerate(pieces)])
 
 
 def _arith_pieces(word: Word) -> tuple[list[Text], set[int]]:
@@ -291,27 +302,6 @@ def _arith_pieces(word: Word) -> tuple[list[Text], set[int]]:
 
 
 _BRACKETS: Final = re.compile(r"[^][]+|[][]").findall
-
-
-_SPECIAL_IN_KEY: Final = re.compile(r"[\[\]$`~\\'\"]")
-
-
-def kept_key(text: str) -> str:
-    """What a part of a subscript was expanded to, such that reading the expression does not expand it again."""
-    return _SPECIAL_IN_KEY.sub(r"\\\g<0>", text)
-
-
-def _kept(piece: Text) -> Text:
-    if piece.const is not None:
-        return const(kept_key(piece.const))
-    inner = piece.run
-    if not piece.wait:
-        return Text(False, lambda host: kept_key(inner(host)))
-
-    async def run(host: Any) -> str:
-        return kept_key(await inner(host))
-
-    return Text(True, run)
 
 
 def _filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | None:
@@ -462,20 +452,20 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
             unbound(host, label_of(node))
         return found
 
-    if apply is not None and node.op and (node.op[0] in _HEAVY or node.op in _HEAVY_AT):
-        return True, _patient(node, key, args, base, apply, strict)
+    if apply is not None and node.op and (node.op[0] in HEAVY or node.op in HEAVY_AT):
+        return True, applied(node, key, args, base, apply, strict)
     if node.form == "keys" and not node.op:
-        return True, _keys(node, base)
+        return True, keys(node, base)
     if node.form == "names":
-        return True, _names(base)
+        return True, names(base)
     if (key is not None and key.wait) or any(arg.wait for arg in args):
 
         async def waiting(host: Any) -> Found:
             found = value(host, None if key is None else await key.run(host) if key.wait else key.run(host))
             if apply is None:
                 return found
-            if _nothing(found, node):
-                return apply(host, found, _NO_ARGUMENTS)
+            if nothing(found, node):
+                return apply(host, found, NO_ARGUMENTS)
             return apply(host, found, [await arg.run(host) if arg.wait else arg.run(host) for arg in args])
 
         return True, waiting
@@ -488,117 +478,16 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
 
     def run(host: Any) -> Found:
         found = value(host, None if index is None else index(host))
-        if _nothing(found, node):
-            return operation(host, found, _NO_ARGUMENTS)
+        if nothing(found, node):
+            return operation(host, found, NO_ARGUMENTS)
         return operation(host, found, [run(host) for run in runs])
 
     return False, run
 
 
-_NO_ARGUMENTS: Final = ("", "")
-
-
-def _nothing(found: Found, node: Param) -> bool:
-    """Whether an operation has nothing to work on: its arguments are not even expanded then."""
-    return found is None or (not found and node.subscript in ("@", "*"))
-
-
 _UNKNOWN_TRANSFORMATION: Final = re.compile(
     r"!?([A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
-_HEAVY: Final = frozenset("#%/^,~")
-_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A", "@P"))
-_MANY_VALUES: Final = 4096
-"""Values of an array from which on it does not matter how long they are."""
-
-
-def _keys(node: Param, base: Base) -> Callable[[Any], Awaitable[Found]]:
-    """The keys of an array; those of a large one become texts aside."""
-    kind = Star if node.subscript == "*" else list
-
-    async def run(host: Any) -> Found:
-        array = host.store.array(host.store.follow(node.name)[0])
-        if array is None or len(array) < _MANY_VALUES:
-            return base(host, None)
-        return kind(await aside(host, partial(key_names, array)))
-
-    return run
-
-
-def _names(base: Base) -> Callable[[Any], Awaitable[Found]]:
-    """`${!prefix@}`: of very many variables those that begin so are sought aside."""
-
-    async def run(host: Any) -> Found:
-        return base(host, None) if len(host.vars) < _MANY_VALUES else await aside(host, partial(base, host, None))
-
-    return run
-
-
-def _is_large(found: str | list[str]) -> bool:
-    """Whether working on a value is done aside."""
-    if type(found) is str:
-        return len(found) >= LARGE
-    return len(found) >= _MANY_VALUES or sum(map(len, found)) >= LARGE
-
-
-def _patient(
-    node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, strict: bool
-) -> Callable[[Any], Awaitable[Found]]:
-    """A parameter with an operator that looks at every character: large values are worked on aside."""
-    whole = node.subscript in ("@", "*") and node.form == "value"
-
-    async def run(host: Any) -> Found:
-        subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-        if whole and is_slow(host.store.array(host.store.follow(node.name)[0])):
-            found = await aside(host, partial(base, host, subscript))
-        else:
-            found = base(host, subscript)
-        if found is None:
-            if strict and host.nounset:
-                unbound(host, label_of(node))
-            return apply(host, None, _NO_ARGUMENTS)
-        if _nothing(found, node):
-            return apply(host, found, _NO_ARGUMENTS)
-        values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
-        if not _is_large(found) and not (values and len(values[0]) > LONG_SOURCE):
-            return apply(host, found, values)
-        if node.op == "@P" and isinstance(found, list):
-            return await _prompts(host, found)
-        changed = await aside(host, lambda: apply(host, found, values))
-        if type(changed) is str:
-            within(host, len(changed))
-        return changed
-
-    return run
-
-
-async def _prompts(host: Any, found: list[str]) -> list[str]:
-    """`${a[@]@P}` of many values: what they expand to is for the shell itself to find."""
-    shown = type(found)()
-    for start in range(0, len(found), _SOME):
-        shown += [host.prompt(value) for value in found[start : start + _SOME]]
-        await host.budget.breathe()
-    return shown
-
-
-_SOME: Final = 256
-
-
-def is_plain(name: str) -> bool:
-    return (name[0].isalpha() or name[0] == "_") and name != "_"
-
-
-def variable(name: str) -> Callable[[Any], str | None]:
-    def get(host: Any) -> str | None:
-        value = host.vars.get(name)
-        if type(value) is str:
-            return value
-        found: str | None = host.store.get(name)
-        if found is None and host.nounset:
-            unbound(host, name)
-        return found
-
-    return get
 
 
 def _stripped(node: Param, args: list[Text]) -> Callable[[Any], Any] | None:
@@ -712,11 +601,11 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return Text(True, waiting)
     listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
     if escaped in DOCUMENTS and listed and not node.op:
-        return _all_values(node, join)
+        return all_values(node, join)
     if escaped is not None:
         return Text(False, lambda host: escaped(join(host, get(host))))
     if listed and not node.op:
-        return _all_values(node, join)
+        return all_values(node, join)
 
     def run(host: Any) -> str:
         found = get(host)
@@ -728,7 +617,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return Text(False, run, parts=_sliced(node, quoted, run) if sliced else None)
 
     def large(host: Any) -> Coroutine[Any, Any, str] | None:
-        return _joined_aside(host, partial(get, host), join) if _has_many(host, node) else None
+        return joined_aside(host, partial(get, host), join) if has_many(host, node) else None
 
     return Text(False, run, None, large)
 
@@ -750,36 +639,6 @@ def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[A
         return run(host) if left is None else left
 
     return parts
-
-
-def _has_many(host: Any, node: Param) -> bool:
-    """Whether there are so many values that others get their turns while they become one text."""
-    if node.subscript is None:
-        return len(host.params) > WINDOW or is_heavy(host.params)
-    array = host.store.array(host.store.follow(node.name)[0])
-    return array is not None and (len(array) > WINDOW or is_slow(array) or is_heavy(array.stored()))
-
-
-async def _joined_aside(host: Any, get: Callable[[], Found], join: Callable[[Any, Any], str]) -> str:
-    found = await aside(host, get)
-    return await joined_patiently(host, found, join) if isinstance(found, list) else join(host, found)
-
-
-def _all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
-    """`${a[*]}`, `$*` and the like where one text is wanted."""
-    name, positional = node.name, node.subscript is None
-    if join is one_text and (node.subscript or name) == "*":
-        join = star_join  # they need not be marked as what they are
-
-    def run(host: Any) -> str:
-        return join(host, host.params if positional else host.store.elements(name))
-
-    def large(host: Any) -> Coroutine[Any, Any, str] | None:
-        if not _has_many(host, node):
-            return None
-        return _joined_aside(host, lambda: host.params if positional else host.store.elements(name), join)
-
-    return Text(False, run, None, large)
 
 
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
@@ -816,7 +675,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
         return Text(False, run)
 
     def large(host: Any) -> Coroutine[Any, Any, str] | None:
-        return patiently(host) if _has_many(host, node) else None
+        return patiently(host) if has_many(host, node) else None
 
     async def patiently(host: Any) -> str:
         found = await aside(host, partial(get, host))

@@ -16,15 +16,10 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.fetching import is_plain, variable
 from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for, may_be_pattern
 from ramet.shell.expand.growing import Parts, put_together
-from ramet.shell.expand.texts import (
-    concat,
-    is_plain,
-    part_text,
-    untilded,
-    variable,
-)
+from ramet.shell.expand.texts import concat, part_text, untilded
 from ramet.shell.expand.values import key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,

@@ -1,0 +1,169 @@
+"""What parameters stand for: plain variables at once; keys, names and changes of large values beside the event loop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Final
+
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
+from ramet.shell.expand.bounds import within
+from ramet.shell.expand.choices import label_of
+from ramet.shell.expand.params import Apply, Base, Found, Star, joined_patiently, one_text, star_join, unbound
+from ramet.shell.expand.pieces import Text, const
+from ramet.shell.expand.values import is_heavy, is_slow, key_names
+from ramet.shell.syntax.nodes import Param
+
+NO_ARGUMENTS: Final = ("", "")
+
+
+def nothing(found: Found, node: Param) -> bool:
+    """Whether an operation has nothing to work on: its arguments are not even expanded then."""
+    return found is None or (not found and node.subscript in ("@", "*"))
+
+
+HEAVY: Final = frozenset("#%/^,~")
+HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A", "@P"))
+_MANY_VALUES: Final = 4096
+"""Values of an array from which on it does not matter how long they are."""
+
+
+def keys(node: Param, base: Base) -> Callable[[Any], Awaitable[Found]]:
+    """The keys of an array; those of a large one become texts aside."""
+    kind = Star if node.subscript == "*" else list
+
+    async def run(host: Any) -> Found:
+        array = host.store.array(host.store.follow(node.name)[0])
+        if array is None or len(array) < _MANY_VALUES:
+            return base(host, None)
+        return kind(await aside(host, partial(key_names, array)))
+
+    return run
+
+
+def names(base: Base) -> Callable[[Any], Awaitable[Found]]:
+    """`${!prefix@}`: of very many variables those that begin so are sought aside."""
+
+    async def run(host: Any) -> Found:
+        return base(host, None) if len(host.vars) < _MANY_VALUES else await aside(host, partial(base, host, None))
+
+    return run
+
+
+def _is_large(found: str | list[str]) -> bool:
+    """Whether working on a value is done aside."""
+    if type(found) is str:
+        return len(found) >= LARGE
+    return len(found) >= _MANY_VALUES or sum(map(len, found)) >= LARGE
+
+
+def applied(
+    node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, strict: bool
+) -> Callable[[Any], Awaitable[Found]]:
+    """A parameter with an operator that looks at every character: large values are worked on aside."""
+    whole = node.subscript in ("@", "*") and node.form == "value"
+
+    async def run(host: Any) -> Found:
+        subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
+        if whole and is_slow(host.store.array(host.store.follow(node.name)[0])):
+            found = await aside(host, partial(base, host, subscript))
+        else:
+            found = base(host, subscript)
+        if found is None:
+            if strict and host.nounset:
+                unbound(host, label_of(node))
+            return apply(host, None, NO_ARGUMENTS)
+        if nothing(found, node):
+            return apply(host, found, NO_ARGUMENTS)
+        values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
+        if not _is_large(found) and not (values and len(values[0]) > LONG_SOURCE):
+            return apply(host, found, values)
+        if node.op == "@P" and isinstance(found, list):
+            return await _prompts(host, found)
+        changed = await aside(host, lambda: apply(host, found, values))
+        if type(changed) is str:
+            within(host, len(changed))
+        return changed
+
+    return run
+
+
+async def _prompts(host: Any, found: list[str]) -> list[str]:
+    """`${a[@]@P}` of many values: what they expand to is for the shell itself to find."""
+    shown = type(found)()
+    for start in range(0, len(found), _SOME):
+        shown += [host.prompt(value) for value in found[start : start + _SOME]]
+        await host.budget.breathe()
+    return shown
+
+
+_SOME: Final = 256
+
+
+def is_plain(name: str) -> bool:
+    return (name[0].isalpha() or name[0] == "_") and name != "_"
+
+
+def variable(name: str) -> Callable[[Any], str | None]:
+    def get(host: Any) -> str | None:
+        value = host.vars.get(name)
+        if type(value) is str:
+            return value
+        found: str | None = host.store.get(name)
+        if found is None and host.nounset:
+            unbound(host, name)
+        return found
+
+    return get
+
+
+def has_many(host: Any, node: Param) -> bool:
+    """Whether there are so many values that others get their turns while they become one text."""
+    if node.subscript is None:
+        return len(host.params) > WINDOW or is_heavy(host.params)
+    array = host.store.array(host.store.follow(node.name)[0])
+    return array is not None and (len(array) > WINDOW or is_slow(array) or is_heavy(array.stored()))
+
+
+async def joined_aside(host: Any, get: Callable[[], Found], join: Callable[[Any, Any], str]) -> str:
+    found = await aside(host, get)
+    return await joined_patiently(host, found, join) if isinstance(found, list) else join(host, found)
+
+
+def all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
+    """`${a[*]}`, `$*` and the like where one text is wanted."""
+    name, positional = node.name, node.subscript is None
+    if join is one_text and (node.subscript or name) == "*":
+        join = star_join  # they need not be marked as what they are
+
+    def run(host: Any) -> str:
+        return join(host, host.params if positional else host.store.elements(name))
+
+    def large(host: Any) -> Coroutine[Any, Any, str] | None:
+        if not has_many(host, node):
+            return None
+        return joined_aside(host, lambda: host.params if positional else host.store.elements(name), join)
+
+    return Text(False, run, None, large)
+
+
+_SPECIAL_IN_KEY: Final = re.compile(r"[\[\]$`~\\'\"]")
+
+
+def kept_key(text: str) -> str:
+    """What a part of a subscript was expanded to, such that reading the expression does not expand it again."""
+    return _SPECIAL_IN_KEY.sub(r"\\\g<0>", text)
+
+
+def kept(piece: Text) -> Text:
+    if piece.const is not None:
+        return const(kept_key(piece.const))
+    inner = piece.run
+    if not piece.wait:
+        return Text(False, lambda host: kept_key(inner(host)))
+
+    async def run(host: Any) -> str:
+        return kept_key(await inner(host))
+
+    return Text(True, run)
