@@ -335,11 +335,14 @@ class Copier:
             if followed is None or not followed.is_dir or self.verb == "move":
                 self.fail(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
                 return False
-        self.inside |= top and dst != src and dst.under(src)
+        if top:
+            # A link may lead there as well.
+            origin, goal = await proc.fs.resolve(src), await proc.fs.resolve(dst, missing_ok=True)
+            self.inside |= goal != origin and goal.under(origin)
         if dst == src and top and there is not None and self.verb == "copy":
             self.fail(f"{quote(source)} and {quote(target)} are the same file")
             return False
-        mine = src in self.made_first.values() and not top
+        mine = not top and (await proc.fs.resolve(src) if self.inside else src) in self.made_first.values()
         if dst == src or mine or (self.inside and (self.verb != "copy" or stat.inode is None)):
             into = f"{quote(self.operands.source)}, into itself, {quote(self.operands.target)}"
             self.fail(f"cannot {self.verb} a directory, {into}")
@@ -351,7 +354,8 @@ class Copier:
             except OSError as error:
                 self.fail(f"cannot create directory {quote(target)}: {reason(error)}")
                 return False
-            self.made_first.setdefault(self.operands, dst)
+            if self.operands not in self.made_first:
+                self.made_first[self.operands] = await proc.fs.resolve(dst)
             if o.verbose:
                 await proc.emit(encode(f"{quote(source)} -> {quote(target)}\n"))
         entries = await ops.entries(proc.fs, src)
