@@ -10,10 +10,11 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Iterator
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from typing import Any, Final
 
-from ramet.core.paths import decode
+from ramet.core.paths import decode, encode
 from ramet.shell.expand.aside import LARGE, aside, checkpoint
 
 
@@ -52,6 +53,17 @@ def decoded(data: bytes | bytearray) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     size = len(data)
     return grown(decoder.decode(bytes(data[at : at + LARGE]), at + LARGE >= size) for at in range(0, size, LARGE))
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text of any length. What is written to such a file is taken from it without a copy."""
+    if len(text) < LARGE:
+        return encode(text)
+    data = BytesIO()
+    for at in range(0, len(text), LARGE):
+        checkpoint()
+        data.write(encode(text[at : at + LARGE]))
+    return data.getvalue()
 
 
 async def decoded_patiently(host: Any, data: bytes) -> str:

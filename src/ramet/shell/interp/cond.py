@@ -19,6 +19,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
+from ramet.shell.expand.growing import decoded, encoded
 from ramet.shell.expand.marks import regex_text
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
@@ -534,7 +535,7 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
     def groups() -> list[str] | None:
         from ramet import patterns
 
-        data = paths.encode(value)
+        data = encoded(value)
         try:
             matcher = patterns.compile(
                 paths.encode(pattern),
@@ -548,7 +549,7 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
             raise RegexError(str(error)) from None
         except patterns.MatchTimeout:
             raise sh.budget.exceeded("regex_seconds") from None
-        return None if spans is None else [paths.decode(data[a:b]) if a >= 0 else "" for a, b in spans]
+        return None if spans is None else [decoded(data[a:b]) if a >= 0 else "" for a, b in spans]
 
     # The first one of all waits until there is an engine.
     long = len(value) >= LARGE or len(pattern) > LONG_SOURCE or "ramet.patterns" not in sys.modules

@@ -13,7 +13,7 @@ from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.aside import LARGE, aside, checkpoint
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.growing import decoded
+from ramet.shell.expand.growing import decoded, encoded
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
@@ -227,7 +227,7 @@ class _Printer:
         elif spec.kind == "c":
             self._text(encode(self.next() or "\0")[:1], flags, width, None)
         elif spec.kind == "s":
-            self._text(encode(self.next() or ""), flags, width, precision)
+            self._text(encoded(self.next() or ""), flags, width, precision)
         elif spec.kind in "qQ":
             text = self.next() or ""
             if spec.kind == "Q" and precision is not None:
