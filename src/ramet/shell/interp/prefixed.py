@@ -61,9 +61,11 @@ def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow:
             or sh.posix
             or name in sh.functions
             or name in sh.disabled
-            or any(one in attrs or type(values.get(one, "")) is not str for one, _ in plans)
         ):
             return drive(slow(sh, argv))
+        for one, _ in plans:
+            if one in attrs or type(values.get(one, "")) is not str:
+                return drive(slow(sh, argv))
         scope = Scope(True)
         store.scopes.append(scope)
         try:

@@ -8,7 +8,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from ramet.core.errors import reason
@@ -22,7 +22,7 @@ from ramet.shell.expand.growing import decoded
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
-from ramet.shell.interp.builtins.usage import Options, bad_option, options_of
+from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import MANY, plain
 from ramet.shell.interp.session import Builtin, Session
@@ -30,9 +30,6 @@ from ramet.shell.interp.variables import split_subscript
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142
-
-
-_NONE: Final = Options([], 1, None)
 
 
 @dataclass
@@ -53,12 +50,19 @@ class _Read:
 
 
 def _options(sh: Session, argv: list[str]) -> _Read | int:
+    """What the words ask for; a status when they are wrong."""
+    if len(argv) <= _FEW and sum(map(len, argv)) <= _SHORT:
+        usual = _usual(tuple(argv))
+        if usual is not None:
+            return usual
     request = _Read()
-    letters, operands, wrong = options_of(argv, "ers", "adinNptu") if len(argv) > 1 and argv[1][:1] == "-" else _NONE
+    letters, operands, wrong = options_of(argv, "ers", "adinNptu")
     for letter, value in letters:
-        failed = _option(sh, request, letter, value)
-        if failed:
-            return failed
+        problem = _option(request, letter, value)
+        if not problem and letter == "u" and request.fd not in sh.fds:
+            problem = f"{value}: invalid file descriptor: Bad file descriptor"
+        if problem:
+            return sh.error(f"read: {problem}")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
     request.names = argv[operands:]
@@ -73,6 +77,21 @@ def _options(sh: Session, argv: list[str]) -> _Read | int:
     return request
 
 
+_FEW: Final = 8
+_SHORT: Final = 256
+
+
+@lru_cache(256)
+def _usual(argv: tuple[str, ...]) -> _Read | None:
+    """The same for a call that is right whatever the session is like, as those in loops are; None for others."""
+    request = _Read()
+    letters, operands, wrong = options_of(list(argv), "ers", "adinNptu")
+    request.names = [str(name) for name in argv[operands:]]
+    if wrong or any(letter == "u" or _option(request, letter, value) for letter, value in letters):
+        return None
+    return None if any(map(_misnamed, request.names)) else request
+
+
 def _no_name(sh: Session, name: str) -> int:
     return sh.error(f"read: `{name}': not a valid identifier")
 
@@ -81,7 +100,8 @@ def _misnamed(name: str) -> bool:
     return not is_name(name) and (not is_name(split_subscript(name)[0]) or name.endswith("[]"))
 
 
-def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
+def _option(request: _Read, letter: str, value: str) -> str:
+    """Takes an option; what is wrong with it, if anything."""
     if letter == "r":
         request.raw = True
     elif letter == "a":
@@ -90,7 +110,7 @@ def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
         request.delim = encode(value)[:1] or b"\0"
     elif letter in "nN":
         if not is_number(value):
-            return sh.error(f"read: {value}: invalid number")
+            return f"{value}: invalid number"
         request.count, request.exact = int(value), letter == "N"
     elif letter == "p":
         request.prompt = value
@@ -98,16 +118,14 @@ def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
         try:
             request.timeout = float(value)
         except ValueError:
-            return sh.error(f"read: {value}: invalid timeout specification")
+            request.timeout = -1
         if request.timeout < 0:
-            return sh.error(f"read: {value}: invalid timeout specification")
+            return f"{value}: invalid timeout specification"
     elif letter == "u":
         if not is_number(value):
-            return sh.error(f"read: {value}: invalid file descriptor specification")
+            return f"{value}: invalid file descriptor specification"
         request.fd = int(value)
-        if request.fd not in sh.fds:
-            return sh.error(f"read: {value}: invalid file descriptor: Bad file descriptor")
-    return 0
+    return ""
 
 
 def read(sh: Session, argv: list[str]) -> Result:
