@@ -260,6 +260,8 @@ class Table:
     digits: Spec | None
     defaults: Mapping[str, object]
     ordered: str | None
+    places_operands: bool
+    """Whether it matters between which options an operand stands."""
     specs: tuple[Spec, ...]
 
     @classmethod
@@ -267,17 +269,21 @@ class Table:
         specs: list[Spec] = []
         defaults: dict[str, object] = {}
         order: str | None = None
+        places_operands = False
         for item in dataclasses.fields(command.options):
             defaults[item.name] = item.default
             if item.metadata.get("ordered"):
                 order = item.name
+                places_operands = item.metadata["operands"]
             specs.extend(dataclasses.replace(spec, dest=item.name) for spec in item.metadata.get("specs", ()))
         for names, why in command.refused.items():
             specs.append(_bare(names, "refuse", why))
         specs.extend(_bare(names, "ignore", "accepted, has no effect here") for names in command.ignored)
         short = {n[1:]: s for s in specs for n in s.names if not n.startswith("--")}
         long = {n[2:]: s for s in specs for n in s.names if n.startswith("--")}
-        return cls(short, long, next((s for s in specs if s.digits), None), defaults, order, tuple(specs))
+        return cls(
+            short, long, next((s for s in specs if s.digits), None), defaults, order, places_operands, tuple(specs)
+        )
 
 
 def _bare(names: str, store: str, text: str) -> Spec:
@@ -319,7 +325,8 @@ class _Parse:
             i += 1
             if word == "--":
                 operands.extend(words[i:])
-                self.order.extend(("", operand) for operand in words[i:])
+                if self.table.places_operands:
+                    self.order.extend(("", operand) for operand in words[i:])
                 break
             if word.startswith("--"):
                 i = self._long(word[2:], words, i)
@@ -330,7 +337,8 @@ class _Parse:
                     i = self._short(word[1:], words, i)
             else:
                 operands.append(word)
-                self.order.append(("", word))
+                if self.table.places_operands:
+                    self.order.append(("", word))
                 if self.operands_first:
                     operands.extend(words[i:])
                     break

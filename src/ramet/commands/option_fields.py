@@ -90,9 +90,10 @@ def mixed(*fields: Any, default: object) -> Any:
     return _field(default, *specs)
 
 
-def ordered() -> Any:
-    """A field that receives options and operands in order as `(field name, value)` pairs; an operand has no name."""
-    return field(default=(), metadata={"ordered": True})
+def ordered(*, operands: bool = False) -> Any:
+    """A field that receives the options in order as `(field name, value)` pairs, and if asked for the operands among
+    them, which have no name: there may be very many of these."""
+    return field(default=(), metadata={"ordered": True, "operands": operands})
 
 
 def _field(default: object, *specs: Spec) -> Any:

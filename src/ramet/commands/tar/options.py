@@ -53,7 +53,7 @@ class TarOptions:
         default="",
         help="filter the archive through that compression",
     )
-    order: tuple[tuple[str, object], ...] = ordered()
+    order: tuple[tuple[str, object], ...] = ordered(operands=True)
     directory: tuple[str, ...] = several("-C", "--directory", metavar="DIR", help="change to directory DIR")
     files_from: tuple[str, ...] = several(
         "-T", "--files-from", metavar="FILE", help="get names to extract or create from FILE"
