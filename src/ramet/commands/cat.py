@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from ramet.commands.declare import Command, UsageError, flag, optional, quote, shown, value
-from ramet.commands.inputs import PART, Apart, Inputs, is_utf8
+from ramet.commands.inputs import PART, Apart, Inputs, beside, is_utf8
+from ramet.core import longbytes
 from ramet.core.errors import reason
+from ramet.core.longbytes import PIECE
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
@@ -60,39 +63,52 @@ async def _cat(proc: Proc, o: CatOptions, inputs: Inputs) -> None:
         table = {code: caret(code) for code in range(256) if code not in (9, 10)}
     if tabs:
         table[9] = "^I"
-    number, blank, fresh = 0, False, True
-    async for block in inputs.joined_lines():
-        text = block.decode("latin-1")
+    number, blank, fresh, held = 0, False, True, ""
+    async for block in inputs.blocks(PART):
+        text = held + block.decode("latin-1")
         if ends and not visible:
-            text = text.replace("\r\n", "^M\n")
+            held = "\r" if text.endswith("\r") else ""  # it is shown if the line ends here
+            text = text.removesuffix("\r").replace("\r\n", "^M\n")
         if table:
             text = text.translate(table)
         if not (o.number or o.number_nonblank or o.squeeze):
             await proc.emit((text.replace("\n", "$\n") if ends else text).encode("latin-1"))
             continue
-        if o.number and not o.number_nonblank and not o.squeeze and fresh and not ends:
-            lines = text.split("\n")
-            fresh = not lines[-1]
-            if fresh:
-                lines.pop()
-            shown = "\n".join([f"{i:6d}\t{line}" for i, line in enumerate(lines, number + 1)])
-            number += len(lines)
-            await proc.emit((shown + "\n" if fresh else shown).encode("latin-1"))
+        if o.number and not o.number_nonblank and not o.squeeze and not ends:
+            text, number, fresh = _numbered(text, number, fresh)
+            await proc.emit(text.encode("latin-1"))
             continue
         out: list[str] = []
         for line in text.splitlines(keepends=True) if not _ODD_BREAKS.search(text) else _split_keep(text):
-            if line == "\n":
+            if fresh and line == "\n":
                 if blank and o.squeeze:
                     continue
                 blank = True
             else:
                 blank = False
-            if fresh and (line != "\n" if o.number_nonblank else o.number):
+            if fresh and (not blank if o.number_nonblank else o.number):
                 number += 1
                 out.append(f"{number:6d}\t")
             fresh = line.endswith("\n")
             out.append(line.replace("\n", "$\n") if ends else line)
         await proc.emit("".join(out).encode("latin-1"))
+    await proc.emit(held.encode())
+
+
+def _numbered(text: str, number: int, fresh: bool) -> tuple[str, int, bool]:
+    """A text with numbers before its lines, the last one's number, and whether the next text begins a line.
+
+    `fresh` says whether this one does.
+    """
+    begun, newline, text = ("", "", text) if fresh else text.partition("\n")
+    if not text:
+        return begun + newline, number, bool(newline)
+    lines = text.split("\n")
+    whole = not lines[-1]
+    if whole:
+        lines.pop()
+    shown = "\n".join([f"{i:6d}\t{line}" for i, line in enumerate(lines, number + 1)])
+    return f"{begun}{newline}{shown}\n" if whole else begun + newline + shown, number + len(lines), whole
 
 
 _ODD_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85]")
@@ -145,12 +161,11 @@ async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
         async for block in line_blocks(reader, end, PART):
             plain = not utf8 or block.isascii()
             if len(block) > _LONG:
-                *lines, last = block.removesuffix(end).split(end)
+                *lines, last = await beside(proc, len(block), partial(longbytes.split, block, end))
                 for line in lines:
                     await _turned_line(proc, line if plain else decode(line))
                     await proc.emit(end)
                 await _turned_line(proc, last if plain else decode(last))
-                await proc.emit(end if block.endswith(end) else b"")
                 continue
             if plain:
                 lines = [line[::-1] for line in block.removesuffix(end).split(end)]
@@ -291,10 +306,11 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     inputs = Apart(proc, operands)
 
     flags = {"ln": "-", "rz": "0", "rn": ""}[o.format]
-    form = f"%{flags}{width}d".encode() + separator.replace(b"%", b"%%") + b"%b"
+    form = f"%{flags}{width}d".encode() + separator.replace(b"%", b"%%")
 
-    async for block in inputs.joined_lines():
-        pieces = block.split(b"\n")
+    def numbered(block: bytes) -> bytes:
+        nonlocal style, line_number, blanks
+        pieces = longbytes.split(block, b"\n")
         if not pieces[-1]:
             pieces.pop()
         out: list[bytes] = []
@@ -318,12 +334,16 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
                 wanted = False
             else:
                 wanted = patterns[style].search(line) is not None
+            head = form % line_number if wanted else empty
+            out.append(head + line if len(line) < PIECE else b"".join((head, line)))
             if wanted:
-                out.append(form % (line_number, line))
                 line_number += step
-            else:
-                out.append(empty + line)
-        await proc.emit(b"\n".join(out) + b"\n" if out else b"")
+        if out:
+            out.append(b"")
+        return longbytes.joined(out, b"\n")
+
+    async for block in inputs.joined_lines():
+        await proc.emit(await beside(proc, len(block), partial(numbered, block)))
     return inputs.status
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle, islice
 from operator import add, gt
 
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, quote, several, shown, value
-from ramet.commands.inputs import PART, Inputs, filter_lines
+from ramet.commands.inputs import LONG, PART, Inputs, beside, filter_lines
+from ramet.core import longbytes
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -274,7 +278,9 @@ async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
             return 1
     if len(readers) == 1:
         async for block in line_blocks(readers[0], end):
-            await proc.emit(block if block.endswith(end) else block + end)
+            await proc.emit(block)
+            if not block.endswith(end):
+                await proc.emit(end)
         return 0
     await _paste_parallel(proc, readers, delims, end)
     for reader in readers:
@@ -285,25 +291,36 @@ async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
 class _Column:
     """The lines of a reader that are still to be pasted; several columns may take turns at one reader."""
 
-    def __init__(self, reader: Reader, end: bytes) -> None:
+    def __init__(self, proc: Proc, reader: Reader, end: bytes) -> None:
+        self._proc = proc
         self._blocks = line_blocks(reader, end, PART)
         self._end = end
         self.lines: list[bytes] = []
         self.turns = 0
         self.ended = False
+        self.long = False
+        """Whether there is a very long line among them."""
 
     async def fill(self) -> None:
         """At least one line for each turn, while there are any; the last row is filled up."""
         while len(self.lines) < self.turns and not self.ended:
             block = await anext(self._blocks, b"")
             self.ended = not block
-            self.lines += block.removesuffix(self._end).split(self._end) if block else ()
+            self.long = len(block) > LONG
+            self.lines += await _lines_of(self._proc, block, self._end)
         if self.ended and (missing := -len(self.lines) % self.turns):
             self.lines += [b""] * missing
 
 
+async def _lines_of(proc: Proc, block: bytes, end: bytes) -> list[bytes]:
+    lines = await beside(proc, len(block), partial(longbytes.split, block, end))
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
 async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes], end: bytes) -> None:
-    sources = {reader: _Column(reader, end) for reader in readers}
+    sources = {reader: _Column(proc, reader, end) for reader in readers}
     places: list[tuple[_Column, int]] = []
     for reader in readers:
         places.append((sources[reader], sources[reader].turns))
@@ -325,32 +342,28 @@ async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes]
                 out[2 * index :: len(row)] = source.lines[turn : count * source.turns : source.turns]
         for source in live:
             del source.lines[: count * source.turns]
-        await proc.emit(b"".join(out))
+        make = partial(longbytes.joined, out)
+        await proc.emit(await aside(proc.budget, make) if any(source.long for source in live) else make())
         await proc.budget.breathe()
 
 
 async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], end: bytes) -> int:
     inputs = Inputs(proc, operands)
     async for _, reader in inputs.each():
-        first, at = True, 0
-        async for block in line_blocks(reader, end, 4 * PART):
+        between = cycle(delims)
+        ended = False  # whether a line end was met that is a delimiter if anything follows
+        while block := await reader.read(4 * PART):
             pieces = block.split(end)
-            if not pieces[-1]:
+            if ended:
+                pieces.insert(0, b"")
+            ended = not pieces[-1]
+            if ended:
                 pieces.pop()
             if len(delims) == 1:
                 data = delims[0].join(pieces)
-                await proc.emit(data if first else delims[0] + data)
-                await proc.budget.breathe()
-                first = False
-                continue
-            out: list[bytes] = []
-            for piece in pieces:
-                if not first:
-                    out.append(delims[at % len(delims)])
-                    at += 1
-                first = False
-                out.append(piece)
-            await proc.emit(b"".join(out))
+            else:
+                data = pieces[0] + b"".join([next(between) + piece for piece in islice(pieces, 1, None)])
+            await proc.emit(data)
             await proc.budget.breathe()
         await proc.emit(end)
     return inputs.status
@@ -378,8 +391,8 @@ class CommOptions:
 class Sorted:
     """A sorted file being merged: the current line, a block of lines, and whether these are in order."""
 
-    def __init__(self, reader: Reader, delim: bytes) -> None:
-        self._source = _pieces(reader, delim)
+    def __init__(self, proc: Proc, reader: Reader, delim: bytes) -> None:
+        self._source = _pieces(proc, reader, delim)
         self.batch: list[bytes] = []
         self.at = -1
         self.line: bytes | None = b""
@@ -398,12 +411,9 @@ class Sorted:
         return self.line
 
 
-async def _pieces(reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
+async def _pieces(proc: Proc, reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
     async for block in line_blocks(reader, delim, PART):
-        pieces = block.split(delim)
-        if not pieces[-1]:
-            pieces.pop()
-        yield pieces
+        yield await _lines_of(proc, block, delim)
 
 
 def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: list[bytes]) -> tuple[int, int, int]:
@@ -451,7 +461,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         except OSError as error:
             proc.complain(f"{shown(word)}: {reason(error)}")
             return 1
-    left, right = Sorted(readers[0], end), Sorted(readers[1], end)
+    left, right = Sorted(proc, readers[0], end), Sorted(proc, readers[1], end)
     counts = [0, 0, 0]
     lead2 = b"" if o.hide1 else sep
     lead3 = (b"" if o.hide1 else sep) + (b"" if o.hide2 else sep)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
 from ramet.commands.inputs import Inputs, leave, only_opens, parse_size
 from ramet.core.errors import reason
+from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, FileStream, Reader
@@ -183,13 +184,20 @@ def _nth(block: bytes, delim: bytes, count: int) -> int:
 
 
 async def _all_but_last_bytes(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
-    held = b""
+    held: deque[bytes] = deque()
+    size = 0
     while block := await reader.read():
-        held += block
-        if len(held) > amount:
-            await proc.emit(held[: len(held) - amount])
-            held = held[len(held) - amount :]
-    _give_back(reader, len(held))
+        held.append(block)
+        size += len(block)
+        while size - len(held[0]) >= amount:
+            size -= len(held[0])
+            await proc.emit(held.popleft())
+            if not held:
+                break
+        await proc.budget.breathe()
+    if size > amount:
+        await proc.emit(held[0][: size - amount])
+    _give_back(reader, min(size, amount))
 
 
 def _give_back(reader: Reader, size: int) -> None:
@@ -200,28 +208,21 @@ def _give_back(reader: Reader, size: int) -> None:
 
 async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
     held: deque[tuple[bytes, int]] = deque()
-    total = 0
-    rest = b""
+    total, last = 0, delim
     while block := await reader.read():
-        block = rest + block
-        cut = block.rfind(delim) + 1
-        block, rest = block[:cut], block[cut:]
-        if not block:
-            continue
-        count = occurrences(block, delim)
+        count, last = occurrences(block, delim), block[-1:]
         held.append((block, count))
         total += count
-        while held and total - held[0][1] >= amount:
+        # A line that is complete here is none of the last ones if there are enough of them behind it.
+        while held and total - held[0][1] > amount:
             done, count = held.popleft()
             total -= count
             await proc.emit(done)
-    if rest:
-        held.append((rest, 1))
-        total += 1
-    keep = total - amount
+        await proc.budget.breathe()
+    keep = total + (last != delim) - amount
     left = 0
     for block, count in held:
-        cut = 0 if keep <= 0 else len(block) if count <= keep else _nth(block, delim, keep)
+        cut = 0 if keep <= 0 else len(block) if count < keep else _nth(block, delim, keep)
         if cut:
             await proc.emit(block[:cut])
         left += len(block) - cut
@@ -451,6 +452,7 @@ async def _last_bytes(proc: Proc, reader: Reader, amount: int) -> None:
         reader.seek(max(reader.tell(), size - amount))
         while block := await reader.read():
             await proc.emit(block)
+            await proc.budget.breathe()
         return
     held: deque[bytes] = deque()
     total = 0
@@ -460,14 +462,17 @@ async def _last_bytes(proc: Proc, reader: Reader, amount: int) -> None:
         while held and total - len(held[0]) >= amount:
             total -= len(held.popleft())
         await proc.budget.breathe()
-    data = b"".join(held)
-    await proc.emit(data[len(data) - amount :] if len(data) > amount else data)
+    skip = max(0, total - amount)
+    for block in held:
+        await proc.emit(block[skip:])
+        skip = 0
+        await proc.budget.breathe()
 
 
 async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
     size = (await reader.stat()).size if isinstance(reader, FileStream) else None
     if isinstance(reader, FileStream) and size is not None and size > BLOCK:
-        reader.seek(await _start_of_last(reader, reader.tell(), size, amount, delim))
+        reader.seek(await _start_of_last(proc.budget, reader, reader.tell(), size, amount, delim))
         while block := await reader.read():
             await proc.emit(block)
             await proc.budget.breathe()
@@ -482,22 +487,19 @@ async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> 
         while held and total - held[0][1] > amount:
             total -= held.popleft()[1]
         await proc.budget.breathe()
-    data = b"".join(block for block, _ in held)
-    await proc.emit(last_lines_of(data, amount, delim))
+    if not amount or not held:
+        return
+    skip = total + (not held[-1][0].endswith(delim)) - amount
+    for block, count in held:
+        if skip <= 0:
+            await proc.emit(block)
+        elif count >= skip:
+            await proc.emit(block[_nth(block, delim, skip) :])
+        skip -= count
+        await proc.budget.breathe()
 
 
-def last_lines_of(data: bytes, amount: int, delim: bytes) -> bytes:
-    if amount == 0:
-        return b""
-    at = len(data) - 1 if data.endswith(delim) else len(data)
-    for _ in range(amount):
-        at = data.rfind(delim, 0, at)
-        if at < 0:
-            return data
-    return data[at + 1 :]
-
-
-async def _start_of_last(reader: FileStream, low: int, size: int, amount: int, delim: bytes) -> int:
+async def _start_of_last(budget: Budget, reader: FileStream, low: int, size: int, amount: int, delim: bytes) -> int:
     """The offset where the last `amount` lines begin, found from the end."""
     if amount == 0:
         return size
@@ -507,6 +509,7 @@ async def _start_of_last(reader: FileStream, low: int, size: int, amount: int, d
         at -= step
         reader.seek(at)
         block = await reader.read_exactly(step)
+        await budget.breathe()
         end = len(block)
         if first and block.endswith(delim):
             end -= 1

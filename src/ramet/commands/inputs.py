@@ -6,11 +6,17 @@ import errno
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from ramet.commands.declare import UsageError, quote, shown
+from ramet.core import longbytes
+from ramet.core.abandoned import aside
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
-from ramet.core.streams import BLOCK, WHOLE, Reader, line_blocks
+from ramet.core.streams import BLOCK, WHOLE, Reader, joined, line_blocks
+
+T = TypeVar("T")
 
 LARGE = 1 << 20
 """What those who only look at a block ask of a reader: as much as memory keeps in one piece, so nothing is copied."""
@@ -18,8 +24,15 @@ LARGE = 1 << 20
 
 PART = 32 * 1024
 """What those who work on every line take at a time, so that even many short ones are done in a moment."""
+LONG = 4 * BLOCK
+"""Bytes of a block that has a very long line in it: whatever is done with it is done while others run."""
 HELD = 4096
 """How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
+
+
+async def beside(proc: Proc, size: int, work: Callable[[], T], most: int = LONG) -> T:
+    """What `work` makes of so many bytes; of very many while others run."""
+    return work() if size <= most else await aside(proc.budget, work)
 
 
 def leave(reader: Reader, rest: bytes, taken: int) -> None:
@@ -101,10 +114,10 @@ class Inputs:
                 continue
             held = 0
             rest.append(block[:cut])
-            yield rest[0] if len(rest) == 1 else b"".join(rest)
+            yield rest[0] if len(rest) == 1 else await joined(rest)
             rest = [block[cut:]] if cut < len(block) else []
         if rest:
-            yield b"".join(rest)
+            yield await joined(rest)
 
 
 class Apart(Inputs):
@@ -134,16 +147,21 @@ async def filter_lines(
     inputs = Inputs(proc, words, form=form)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, delim, PART):
-            pieces = block.split(delim)
-            ended = not pieces[-1]
-            if ended:
-                pieces.pop()
-            out = change(pieces)
-            if out:
-                data = delim.join(out)
-                await proc.emit(data + delim if ended or complete else data)
+            work = partial(_changed, block, change, delim, complete)
+            await proc.emit(await beside(proc, len(block), work, 4 * PART))
             await proc.budget.breathe()
     return inputs.status
+
+
+def _changed(block: bytes, change: Callable[[list[bytes]], list[bytes]], delim: bytes, complete: bool) -> bytes:
+    pieces = longbytes.split(block, delim)
+    ended = not pieces[-1]
+    if ended:
+        pieces.pop()
+    out = change(pieces)
+    if out and (ended or complete):
+        out.append(b"")
+    return longbytes.joined(out, delim)
 
 
 async def lead(proc: Proc, word: str, size: int) -> bytes:
@@ -174,7 +192,7 @@ async def slurp(proc: Proc, word: str) -> bytes:
             await proc.budget.breathe()
     finally:
         await proc.close(reader)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return parts[0] if len(parts) == 1 else await joined(parts)
 
 
 async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
@@ -183,7 +201,7 @@ async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, delim):
-            pieces += block.split(delim)
+            pieces += await beside(proc, len(block), partial(longbytes.split, block, delim))
             if not pieces[-1]:
                 pieces.pop()
             await proc.budget.breathe()

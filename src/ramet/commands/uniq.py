@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
 from operator import eq
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
-from ramet.commands.inputs import only_opens
+from ramet.commands.inputs import LONG, beside, only_opens
+from ramet.core import longbytes
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
+from ramet.core.limits import Budget
+from ramet.core.longbytes import PIECE
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer, line_blocks
@@ -88,14 +93,16 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
         proc.complain(f"error reading {quote(word)}" if unread else f"{shown(word)}: {reason(error)}")
         return 1
     key = _key(fields, chars, width, o.ignore_case)
-    groups = _Groups(o, end, out)
+    groups = _Groups(o, end, out, proc.budget)
     held: list[bytes] = []
     held_key: bytes | None = None
     plain = key is None
     counting = not (o.group or o.all_repeated)
     count = 0
-    async for block in line_blocks(reader, end):
-        lines = block.split(end)
+
+    def take(block: bytes) -> None:
+        nonlocal held, held_key, count
+        lines = longbytes.split(block, end)
         if not lines[-1]:
             lines.pop()
         if counting and plain and lines and not any(map(eq, lines, islice(lines, 1, None))) and lines[0] != held_key:
@@ -104,9 +111,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
                 groups.add(held[0], count)
             groups.add_singles(lines[:-1])
             held, held_key, count = [lines[-1]], lines[-1], 1
-            await groups.flush()
-            await proc.budget.breathe()
-            continue
+            return
         for this, members in groupby(lines, key):
             if counting:
                 same = list(members)
@@ -123,15 +128,23 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
                 if held_key is not None:
                     groups.add_all(held)
                 held, held_key = list(members), this
-        await groups.flush()
+
+    def finish() -> None:
+        if held_key is not None:
+            if counting:
+                groups.add(held[0], count)
+            else:
+                groups.add_all(held)
+        groups.finish()
+
+    longest = 0
+    async for block in line_blocks(reader, end):
+        await beside(proc, len(block), partial(take, block))
+        longest = max(longest, len(block))
+        await groups.flush(long=longest > LONG)
         await proc.budget.breathe()
-    if held_key is not None:
-        if counting:
-            groups.add(held[0], count)
-        else:
-            groups.add_all(held)
-    groups.finish()
-    await groups.flush()
+    await beside(proc, longest, finish)
+    await groups.flush(long=longest > LONG)
     await proc.close(reader)
     await proc.close(out)
     return 0
@@ -143,7 +156,9 @@ def _key(fields: int, chars: int, width: int | None, fold: bool) -> Callable[[by
     skip = re.compile(rb"(?:[ \t]*[^ \t]+|[ \t]+){0,%d}" % min(fields, 1 << 31)) if fields else None
 
     def key(line: bytes) -> bytes:
-        if skip is not None:
+        if skip is not None and len(line) > PIECE:
+            line = longbytes.cut(line, _behind_fields(line, fields), len(line))
+        elif skip is not None:
             found = skip.match(line)
             line = line[found.end() :] if found else b""
         if chars:
@@ -155,11 +170,31 @@ def _key(fields: int, chars: int, width: int | None, fold: bool) -> Callable[[by
     return key
 
 
+_BLANKS = re.compile(rb"[ \t]*")
+_WORD = re.compile(rb"[^ \t]*")
+
+
+def _behind_fields(line: bytes, fields: int) -> int:
+    """Where a very long line goes on behind so many fields: nobody else runs while an engine goes through it."""
+    at = 0
+    for _ in range(fields):
+        at = _run_end(_WORD, line, _run_end(_BLANKS, line, at))
+        if at >= len(line):
+            break
+    return at
+
+
+def _run_end(run: re.Pattern[bytes], line: bytes, at: int) -> int:
+    while (found := run.match(line, at, at + PIECE)) and found.end() - at == PIECE:
+        at = found.end()
+    return found.end() if found else at
+
+
 class _Groups:
     """Turns groups of equal lines into output."""
 
-    def __init__(self, o: UniqOptions, end: bytes, out: Writer) -> None:
-        self.o, self.end, self.out = o, end, out
+    def __init__(self, o: UniqOptions, end: bytes, out: Writer, budget: Budget) -> None:
+        self.o, self.end, self.out, self.budget = o, end, out, budget
         self.parts: list[bytes] = []
         self.any = False
         self.only_unique = o.unique
@@ -199,9 +234,11 @@ class _Groups:
         if self.o.group == "both" and self.any:
             self.parts.append(b"")
 
-    async def flush(self) -> None:
+    async def flush(self, *, long: bool) -> None:
         if self.parts:
-            self.out.write(self.end.join(self.parts) + self.end)
+            self.parts.append(b"")
+            make = partial(longbytes.joined, self.parts, self.end)
+            self.out.write(await aside(self.budget, make) if long else make())
             self.parts.clear()
             if self.out.full:
                 await self.out.drain()

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from ramet.commands.declare import Command, UsageError, quote, shown
-from ramet.commands.inputs import is_utf8, lead
+from ramet.commands.inputs import LONG, is_utf8, lead
 from ramet.commands.name_lists import listed
 from ramet.commands.sort.debug import Annotator
 from ramet.commands.sort.keys import KeyOf, Line
 from ramet.commands.sort.options import SortOptions, old_keys
 from ramet.commands.sort.order import Order, make_order
-from ramet.commands.sort.runs import PIECE, Runs
+from ramet.commands.sort.runs import PIECE, Runs, packed
 from ramet.commands.sort.sources import merged_sources
 from ramet.commands.sort.tally import Tally
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
+from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import line_blocks
+from ramet.core.streams import joined, line_blocks
 
 
 async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
@@ -146,20 +149,23 @@ async def _sort_all(
     tally = Tally(order, end, memory) if order.total or o.unique else None
     try:
         async for piece in _pieces(proc, names, end):
-            if tally is None:
-                await runs.add(piece, budget)
-            elif not tally.add(piece):
+            long = len(piece) > LONG
+            if tally is not None and (long or not tally.add(piece)):
                 for counted in tally.pieces(o.unique):
                     await runs.add(counted, budget)
                     await budget.breathe()
                 tally = None
+                if not long:
+                    continue
+            if tally is None:
+                await runs.add(piece, budget)
             await budget.breathe()
         if tally is None:
-            return await _write_out(proc, o, end, runs.merged(budget), order, notes)
+            return await _write_out(proc, o, end, runs.merged(budget), order, notes, long=runs.long)
         if o.unique:
             for counted in tally.pieces(unique=True):
                 await runs.add(counted, budget)
-            return await _write_out(proc, o, end, runs.merged(budget), order, notes)
+            return await _write_out(proc, o, end, runs.merged(budget), order, notes, long=runs.long)
         blocks = tally.sorted(budget)
         return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
     except _Unreadable:
@@ -190,7 +196,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
                 size += len(block)
                 if size >= PIECE and (cut := block.rfind(end) + 1):
                     held[-1] = block[:cut]
-                    yield held[0] if len(held) == 1 else b"".join(held)
+                    yield held[0] if len(held) == 1 else await joined(held)
                     held = [block[cut:]] if cut < len(block) else []
                     size = len(block) - cut
                 elif size >= PIECE:
@@ -201,7 +207,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
         finally:
             await proc.close(reader)
     if held:
-        yield b"".join(held)
+        yield await joined(held)
 
 
 async def _write_out(
@@ -211,13 +217,15 @@ async def _write_out(
     batches: AsyncIterator[list[Line]],
     order: Order,
     notes: Annotator | None,
+    *,
+    long: bool = False,
 ) -> int:
-    blocks = _packed(batches, end, order.key, o.unique)
+    blocks = _packed(batches, end, order.key, o.unique, proc.budget, long)
     return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
 
 
 async def _packed(
-    batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool
+    batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool, budget: Budget, long: bool
 ) -> AsyncIterator[bytes]:
     """Lists of lines as blocks; with `unique` the first of each run of lines with equal keys."""
     last: Any = object()
@@ -232,7 +240,8 @@ async def _packed(
                     last = this
             batch = kept
         if batch:
-            yield (delim.join(batch) + delim).encode("latin-1")
+            pack = partial(packed, batch, delim)
+            yield await aside(budget, pack) if long else pack()
 
 
 async def _write_blocks(proc: Proc, o: SortOptions, blocks: AsyncIterator[bytes]) -> int:

@@ -14,10 +14,13 @@ from typing import IO, Any
 from ramet.commands.sort.keys import Line
 from ramet.commands.sort.merging import Chunk, chunk, merge
 from ramet.commands.sort.order import Order
+from ramet.core.abandoned import aside
 from ramet.core.limits import Budget
 
 PIECE = 1 << 19
 """Bytes of input that are sorted at once."""
+_LONG = 4 * PIECE
+"""Bytes of a piece that has a very long line in it."""
 _LINES = 8192
 """Lines that are sorted at once."""
 _KEYED_LINES = 1024
@@ -38,6 +41,8 @@ class Runs:
         self._order, self._end, self._memory = order, end, memory
         self._delim = end.decode()
         self._held = self._gathered = 0
+        self.long = False
+        """Whether a very long line was among the input: all that is done with it is then done while others run."""
         self._small: list[Read] = []
         self._big: list[Read] = []
         self._files: list[IO[bytes]] = []
@@ -45,14 +50,19 @@ class Runs:
 
     async def add(self, data: bytes, budget: Budget) -> None:
         """Some input that ends at a line end."""
-        lines, simple = chunk(data, self._end, self._order)
-        order = self._order
+        order, long = self._order, len(data) > _LONG
+        self.long = self.long or long
+        split = partial(chunk, data, self._end, order)
+        lines, simple = await aside(budget, split) if long else split()
         quick = order.key is None or (simple and order.number is not None)
         few = _KEYED_LINES if order.many is None else 2 * _KEYED_LINES
         most = _LINES if quick else few if order.slow else _LINES // 2
         for at in range(0, len(lines), most):
             await budget.breathe()
             some = lines[at : at + most]
+            if long:
+                await aside(budget, partial(self._add_long, some, simple))
+                continue
             keys = order.keys(some, simple) if quick else await self._made_keys(some, simple, few, budget)
             self._add(some, keys)
         budget.spilled(self._gathered + (self._spill.tell() if self._spill is not None else 0))
@@ -66,9 +76,12 @@ class Runs:
             await budget.breathe()
         return keys
 
+    def _add_long(self, lines: list[Line], simple: bool) -> None:
+        self._add(lines, self._order.keys(lines, simple))
+
     def _add(self, lines: list[Line], keys: list[Any] | None) -> None:
         self._order.sort(lines, keys)
-        data = self._pack(lines)
+        data = packed(lines, self._delim)
         if self._held + len(data) <= self._memory:
             self._held += len(data)
             self._small.append(partial(_part, data))
@@ -78,9 +91,6 @@ class Runs:
         at = self._spill.tell()
         self._spill.write(data)
         self._small.append(partial(_file_part, self._spill.fileno(), at, at + len(data)))
-
-    def _pack(self, lines: list[Line]) -> bytes:
-        return (self._delim.join(lines) + self._delim).encode("latin-1")
 
     def _temporary(self) -> IO[bytes]:
         file = tempfile.TemporaryFile(buffering=0)
@@ -93,7 +103,7 @@ class Runs:
         size = 0
         for lines in merge([self._chunks(run) for run in self._small], self._order):
             if lines:
-                size += file.write(self._pack(lines))
+                size += file.write(packed(lines, self._delim))
             await budget.breathe()
         self._small, self._held = [], 0
         self._big.append(partial(_file_part, file.fileno(), 0, size))
@@ -114,7 +124,9 @@ class Runs:
 
     async def merged(self, budget: Budget) -> AsyncIterator[list[Line]]:
         """All lines in order."""
-        for lines in merge([self._chunks(run) for run in (*self._big, *self._small)], self._order):
+        merged = merge([self._chunks(run) for run in (*self._big, *self._small)], self._order)
+        step = partial(next, merged, None)
+        while (lines := await aside(budget, step) if self.long else step()) is not None:
             if lines:
                 yield lines
             await budget.breathe()
@@ -122,6 +134,11 @@ class Runs:
     def close(self) -> None:
         for file in self._files:
             file.close()
+
+
+def packed(lines: list[Line], delim: str) -> bytes:
+    """Lines as they are written, each with its delimiter."""
+    return delim.join([*lines, ""]).encode("latin-1")
 
 
 def _part(data: bytes, at: int, size: int) -> bytes:
