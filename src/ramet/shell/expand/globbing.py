@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Final
 
@@ -16,7 +16,6 @@ from ramet.core.stat import Kind, Stat
 from ramet.shell.expand.aside import aside, watched
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fields import ACTIVE, LONG, GlobWord
-from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.patterns import compile_pattern
 
 _PLAIN_ACTIVE: Final = re.compile(r"[*?]|\A[^\[]*+\[.+\]", re.DOTALL).search
@@ -74,11 +73,11 @@ def _beyond(pattern: str) -> bool:
 
 async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], walker: _Walker) -> list[str]:
     """The names that GLOBIGNORE leaves."""
-    extglob = "extglob" in shopts
+    extglob, nocase = "extglob" in shopts, "nocaseglob" in shopts
     if len(ignore) < LONG:
-        texts, patterns = _ignored(ignore, extglob)
+        texts, patterns = _ignored(ignore, extglob, nocase)
     else:
-        texts, patterns = await aside(walker, partial(_ignored.__wrapped__, ignore, extglob))
+        texts, patterns = await aside(walker, partial(_ignored.__wrapped__, ignore, extglob, nocase))
 
     def keep(some: list[str]) -> list[str]:
         return [
@@ -86,7 +85,7 @@ async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], w
             for name in some
             if name not in texts
             and name.rsplit("/", 1)[-1] not in (".", "..")
-            and not any(one.matches(name) for one in patterns)
+            and not any(means(name) for means in patterns)
         ]
 
     if len(patterns) > _SOME:
@@ -100,18 +99,32 @@ async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], w
 
 
 @lru_cache(maxsize=16)
-def _ignored(ignore: str, extglob: bool) -> tuple[Collection[str], Collection[Pattern]]:
-    """The texts and the patterns of GLOBIGNORE."""
+def _ignored(ignore: str, extglob: bool, nocase: bool) -> tuple[Collection[str], Collection[Callable[[str], bool]]]:
+    """The texts of GLOBIGNORE, and of each pattern whether it means a name."""
     texts: set[str] = set()
-    patterns: dict[str, Pattern] = {}
+    patterns: dict[str, Callable[[str], bool]] = {}
     for one in watched(between_colons(ignore)):
         if one and one not in texts and one not in patterns and len(one) < TEXT_MAX:
-            pattern = compile_pattern(one, extglob)
-            if pattern.literal is None:
-                patterns[one] = pattern
+            pattern = compile_pattern(one, extglob, nocase)
+            if pattern.literal is None or nocase:
+                patterns[one] = pattern.matches if extglob and "(" in one else _by_parts(one, nocase)
             else:
                 texts.add(pattern.literal)
     return texts, patterns.values()
+
+
+def _by_parts(source: str, nocase: bool) -> Callable[[str], bool]:
+    """Whether a pattern of GLOBIGNORE means a name: none but a star at its end goes beyond a slash."""
+    patterns = [compile_pattern(part, nocase=nocase) for part in source.split("/")]
+    deeper = source.endswith("*") and not source.endswith("\\*")
+
+    def means(name: str) -> bool:
+        parts = name.split("/")
+        if len(parts) < len(patterns) or (len(parts) > len(patterns) and not deeper):
+            return False
+        return all(pattern.matches(part) for pattern, part in zip(patterns, parts, strict=False))
+
+    return means
 
 
 def between_colons(text: str) -> Iterator[str]:
