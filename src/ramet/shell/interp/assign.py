@@ -69,14 +69,14 @@ class Values(Sequence[Item]):
 class AssignWord(str):
     """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts."""
 
-    __slots__ = ("append", "items", "key", "name", "value")
+    __slots__ = ("append", "items", "key", "name", "read", "value")
     name: str
     key: str | None
     append: bool
     value: str
-    spread: tuple[str, ...] = ()
-    """For an indexed array: the words that braces make of the element, subscripts and all."""
     items: Sequence[Item] | None
+    read: Sequence[Item] | None
+    """What a builtin has read in the value of an array that came as text."""
 
 
 class Assign(NamedTuple):
@@ -218,7 +218,7 @@ def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Corou
 def assign_word(name: str, key: str | None, append: bool, value: str, items: Sequence[Item] | None) -> AssignWord:
     subscript = "" if key is None else f"[{key}]"
     word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value}")
-    word.name, word.key, word.append, word.value, word.items = name, key, append, value, items
+    word.name, word.key, word.append, word.value, word.items, word.read = name, key, append, value, items, None
     return word
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -25,7 +26,7 @@ from ramet.shell.expand.values import (
     NameRef,
 )
 from ramet.shell.interp import function_table
-from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, put
+from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, compile_assign, put
 from ramet.shell.interp.builtins.listing import (
     declaration_line,
     every_name,
@@ -38,6 +39,9 @@ from ramet.shell.interp.local import led_to
 from ramet.shell.interp.patience import MANY, each, in_order, rows, then, turn, write_lines
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import Variables, is_subscript, split_subscript
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import ArrayLiteral, Simple
+from ramet.shell.syntax.parser import Parser
 
 _BITS: Final = {
     "i": INTEGER,
@@ -225,6 +229,8 @@ def readonly(sh: Session, argv: list[str]) -> Result:
 
 
 def _apply(sh: Session, request: _Request, local: bool) -> Result:
+    if any(_is_read(sh, request, word) for word in request.words if word.endswith(")")):
+        return drive(_apply_reading(sh, request, local))
     if len(request.words) > MANY:
         return drive(_apply_many(sh, request, local))
     if any(map(_has_many, request.words)):
@@ -370,11 +376,8 @@ def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> 
             if type(error) is not Discard:
                 raise
             raise _Element(error.message) from None
-    elif isinstance(sh.vars.get(name), Indexed | Assoc) and _looks_compound(assignment.value):
-        items = _compound_items(sh, assignment.value)
-        if type(sh.vars.get(name)) is Assoc and items and items[0].key is None:
-            items = [_as_word(item) for item in items]
-        assign_items(sh, name, items, assignment.append)
+    elif assignment.read is not None and isinstance(sh.vars.get(name), Indexed | Assoc):
+        assign_items(sh, name, assignment.read, assignment.append)
     else:
         flags = sh.store.attrs.get(name, 0)
         put(sh, name, assignment.value, assignment.append)
@@ -382,43 +385,48 @@ def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> 
             sh.store.flag(name, remove=EXPORT)
 
 
-def _as_word(item: Item) -> Item:
-    """An element among keys and values that alternate: it is one of them, however it looks."""
-    if item.key is None:
-        return item
-    return Item(None, False, f"[{item.key}]{'+=' if item.append else '='}{item.value}")
-
-
 def _looks_compound(value: str) -> bool:
     return value.startswith("(") and value.endswith(")")
 
 
-def _compound_items(sh: Session, value: str) -> list[Item]:
-    """`declare -a "x=(1 2)"`: the value is read as a compound assignment, without expansions."""
-    from ramet.shell.expand import texts, words
-    from ramet.shell.syntax.errors import SyntaxFailure
-    from ramet.shell.syntax.nodes import ArrayLiteral, Simple
-    from ramet.shell.syntax.parser import Parser
+def _is_read(sh: Session, request: _Request, word: str) -> bool:
+    """`declare -a "x=(1 2)"`: whether an argument holds text that is read as a compound assignment."""
+    assignment = _parsed(word)
+    if assignment is None or assignment.items is not None or assignment.key is not None:
+        return False
+    array = request.array in ("a", "A") or isinstance(sh.vars.get(sh.store.follow(assignment.name)[0]), Indexed | Assoc)
+    return array and _looks_compound(assignment.value)
 
+
+async def _apply_reading(sh: Session, request: _Request, local: bool) -> int:
+    status = 0
+    for word in request.words:
+        if word.endswith(")") and _is_read(sh, request, word):
+            read = _parsed(word)
+            assert read is not None
+            read.read = await _compound_items(sh, read.value, request.array == "A" or sh.store.is_assoc(read.name))
+            word = read
+        row = partial(_apply_all, sh, request, [word], local)
+        status = (await aside(sh, row) if _has_many(word) else row()) or status
+        await turn(sh)
+    return status
+
+
+async def _compound_items(sh: Session, value: str, keyed: bool) -> Sequence[Item]:
+    """What stands between the parentheses, expanded as it would be in a compound assignment of the script."""
     try:
-        script = Parser("x=" + value).next()
+        script = Parser("x=" + value, None, sh.syntax_options()).next()
     except SyntaxFailure:
         return [Item(None, False, value)]
     node = script.statements[0].node if script is not None else None
     if not isinstance(node, Simple) or not node.assigns or not isinstance(node.assigns[0].value, ArrayLiteral):
         return [Item(None, False, value)]
-    items: list[Item] = []
-    for element in node.assigns[0].value.elements:
-        if element.subscript is not None:
-            key, text = texts.text(element.subscript), texts.text(element.value)
-            if not key.wait and not text.wait:
-                items.append(Item(key.run(sh), element.append, text.run(sh), (), element))
-            continue
-        fields = words.words((element.value,))
-        if not fields.wait:
-            items += [Item(None, False, str(found), (), element) for found in fields.run(sh)]
-            sh.globbing = False
-    return items
+    found: AssignWord = await compile_assign(node.assigns[0], keyed).word(sh)
+    assert found.items is not None
+    if not keyed:
+        return found.items
+    elements = node.assigns[0].value.elements
+    return [item._replace(source=element) for item, element in zip(found.items, elements, strict=True)]
 
 
 def _empty_array(store: Variables, name: str, kind: str) -> None:
