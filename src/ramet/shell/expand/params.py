@@ -198,7 +198,7 @@ def _indirect(node: Param) -> Base:
         if plain:
             value = host.vars.get(node.name)
             if type(value) is NameRef:
-                if not value.target:
+                if value.target in ("", node.name):  # nowhere, or in a circle
                     raise Discard(f"{shown(node)}: invalid indirect expansion")
                 target, deeper = host.store.follow(node.name)
                 return str(target) if deeper is None else f"{target}[{deeper}]"

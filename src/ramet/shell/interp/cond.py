@@ -209,7 +209,8 @@ def is_set(sh: Session, word: str) -> bool:
     if not is_name(name):
         return False
     if subscript is None:
-        return sh.store.get(name) is not None
+        # A reference to an element is never set, whatever the element is.
+        return sh.store.follow(name)[1] is None and sh.store.get(name) is not None
     if not subscript:
         return False
     if subscript in ("@", "*"):

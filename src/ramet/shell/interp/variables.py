@@ -335,6 +335,10 @@ class Variables:
             if subscript is not None:
                 self.set_element(target, subscript, value, append)
                 return
+            hidden = self._hidden_since(name, target)
+            if hidden is not None:
+                self._set_hidden(hidden, target, value, append)
+                return
             name, old = target, self.values.get(target)
         if name in self.attrs:
             self.writable(name)
@@ -361,6 +365,28 @@ class Variables:
             old.set(self.host, value)
         if self.exporting:
             self.flag(name, EXPORT)
+
+    def _hidden_since(self, reference: str, target: str) -> int | None:
+        """The scope that hides what a reference of a function means, when one was opened after it: who assigns to the
+        reference means the variable that was there first, though who reads it sees the new one."""
+        depth = len(self.scopes) - 1
+        while depth >= 0 and reference not in self.scopes[depth]:
+            depth -= 1
+        if depth < 0:
+            return None
+        later = (at for at in range(depth + 1, len(self.scopes)) if target in self.scopes[at])
+        return next(later, None)
+
+    def _set_hidden(self, depth: int, name: str, value: str, append: bool) -> None:
+        """`set` of the variable that a scope has taken over."""
+        scope = self.scope_at(depth)
+        shown: Saved = (self.values.get(name, MISSING), self.attrs.get(name, 0))
+        self._restore(name, scope[name])
+        try:
+            self.set(name, value, append)
+        finally:
+            scope[name] = (self.values.get(name, MISSING), self.attrs.get(name, 0))
+            self._restore(name, shown)
 
     def _appended(self, name: str, old: str, value: str) -> str:
         if self.attrs.get(name, 0) & INTEGER:
@@ -594,8 +620,8 @@ class Variables:
         if name + "=" in scope.temps:
             return
         flags = self.attrs.get(name, 0)
-        if flags & READONLY:
-            raise Readonly(name)
+        if flags & READONLY and not any(name in outer for outer in self.scopes):
+            raise Readonly(name)  # a global one: those of other functions may be hidden
         scope[name] = (self.values.get(name, MISSING), flags)
         value = self.values.get(name)
         if inherit and isinstance(value, Indexed | Assoc):
