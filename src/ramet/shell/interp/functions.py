@@ -45,6 +45,8 @@ def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: b
     stack = sh.stack = sh.stack + 1
     if stack >= HOP:
         return _deep(sh, function, argv, scoped)
+    if "FUNCNEST" in sh.vars:
+        _bounded(sh, argv)
     if not stack & 7 and sh.budget.check():
         return _pause(sh, function, argv, scoped)
     return _call(sh, function, argv, scoped)
@@ -61,18 +63,25 @@ async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bo
     return result if type(result) is int else await result  # type: ignore[misc]
 
 
-async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+def _bounded(sh: Session, argv: list[str]) -> None:
+    """Refuses a call that nests deeper than FUNCNEST, or our own limit, allows."""
     limit = sh.budget.limits.recursion
+    refusal: ShellError | None = None
     nest = sh.store.get("FUNCNEST")
-    if nest is not None and is_number(nest) and 0 < int(nest) < limit:
-        limit = int(nest)
-    if sh.depth > limit:
+    most = int(nest) if nest is not None and is_number(nest) else 0
+    if 0 < most < min(limit, sh.depth) and sum(frame.function for frame in sh.frames) >= most:
+        refusal = Slip(f"{argv[0]}: maximum function nesting level exceeded ({most})")
+    if refusal is None and sh.depth > limit:
+        sh.budget.spend("recursion")
+        refusal = Overflow(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
+    if refusal is not None:
         sh.depth -= 1
         sh.stack -= 1
-        if limit != sh.budget.limits.recursion:
-            raise Slip(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
-        sh.budget.spend("recursion")
-        raise Overflow(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
+        raise refusal
+
+
+async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+    _bounded(sh, argv)
 
     async def below() -> int:
         sh.stack += 1
