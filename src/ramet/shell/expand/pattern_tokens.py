@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ramet.core.depth import DEEPEST
+from ramet.shell.expand.collating import COLLATING
 
 Piece = tuple[str, bool]
 
@@ -240,8 +241,10 @@ class TokenReader:
                             classes.append(name)
                         pos = after
                         continue
-                    if len(name) == 1:
-                        c, pos = name, after - 1
+                    if not name:
+                        pos = after
+                        continue
+                    c, pos = name, after - 1
             elif c == "[" and not quoted:
                 passed.append(pos + 1)
             pos += 1
@@ -251,7 +254,7 @@ class TokenReader:
                 after = pos + 2
                 if high == "[" and not chars[pos + 1][1] and pos + 2 < n and chars[pos + 2][0] in ".=":
                     named = self._named(pos + 2, chars[pos + 2][0])
-                    if named is not None and len(named[0]) == 1:
+                    if named is not None and named[0]:
                         high, after = named
                 if c <= high:
                     source.append(f"{_in_brackets(c)}-{_in_brackets(high)}")
@@ -262,12 +265,18 @@ class TokenReader:
         return None
 
     def _named(self, pos: int, kind: str) -> tuple[str, int] | None:
-        """``:name:]`` and its like; ``pos`` is on the first mark."""
+        """``:name:]`` and its like, where ``pos`` is on the first mark: the name of a class, or the character that is
+        named, which is empty where there is none."""
         chars, n = self.chars, len(self.chars)
         end, n = pos + 1, min(n, pos + _LONGEST_NAME)
         while end + 1 < n:
             if chars[end][0] == kind and chars[end + 1] == ("]", False) and end > pos + 1:
-                return "".join(c for c, _ in chars[pos + 1 : end]), end + 2
+                name = "".join(c for c, _ in chars[pos + 1 : end])
+                if kind == "=" and len(name) > 1:
+                    return None
+                if kind == "." and len(name) > 1:
+                    name = COLLATING.get(name, "")
+                return name, end + 2
             end += 1
         return None
 
