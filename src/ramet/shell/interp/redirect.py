@@ -322,10 +322,10 @@ async def _is_plain(sh: Session, path: str) -> bool:
 
 async def _refuse_overwrite(sh: Session, path: paths.Path, word: str) -> None:
     try:
-        stat = await sh.shell.fs.stat(path, follow=True)
+        there = (await sh.shell.fs.stat(path, follow=True)).is_file
     except OSError:
-        return
-    if stat.is_file:
+        there = await sh.shell.exists(path)  # a link that leads nowhere
+    if there:
         raise RedirectError(f"{word}: cannot overwrite existing file")
 
 

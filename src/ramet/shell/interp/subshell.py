@@ -29,7 +29,7 @@ from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import CommandSub, Literal, Node, ProcessSub, Script, Simple, Word
+from ramet.shell.syntax.nodes import CommandSub, Literal, ProcessSub, Script, Simple, Word
 from ramet.shell.syntax.printer import lines_text
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
@@ -193,20 +193,9 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         run = sh.shell.text_runner(node.source)
     elif (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
-    elif (
-        len(body.statements) == 1
-        and isinstance(simple := body.statements[0].node, Simple)
-        and not simple.words
-        and not simple.assigns
-        and len(simple.redirects) == 1
-        and simple.redirects[0].op == "<"
-        and not body.statements[0].background
-    ):
-        run, cat = _cat(simple), True
     else:
-        run = sh.shell.compiled(body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, body)
-        if _shows_file(body):
-            run = _then_cat(sh.shell.compiled(Script(body.statements[:-1])), body.statements[-1].node)
+        run = await _body_runner(sh, body, node.size)
+        cat = len(body.statements) == 1 and _shown_file(body) is not None
     child = sh.fork(borrow=True)
     shift_lines(sh, child, body)
     child.jobs.inherited = sh.jobs.seen()
@@ -237,25 +226,34 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     return decode(data)
 
 
-def _shows_file(body: Script) -> bool:
-    """Whether `< file` stands alone on the last line, which shows the file as it would alone in the substitution."""
-    if len(body.statements) < 2:
-        return False
-    before, last = body.statements[-2:]
-    node = last.node
-    return (
-        isinstance(node, Simple)
+async def _body_runner(sh: Session, body: Script, size: int) -> Run:
+    """What runs a substitution; `< file`, alone or on its last line, shows the file."""
+    last = _shown_file(body)
+    if last is not None and len(body.statements) == 1:
+        return _cat(last)
+    if last is not None:
+        return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), last)
+    return sh.shell.compiled(body) if size < LONG_SOURCE else await sh.shell.compiled_aside(sh, body)
+
+
+def _shown_file(body: Script) -> Simple | None:
+    """`< file` at the end of a substitution, where it stands on a line of its own."""
+    last = body.statements[-1] if body.statements else None
+    if (
+        last is not None
+        and isinstance(node := last.node, Simple)
         and not node.words
         and not node.assigns
         and len(node.redirects) == 1
         and node.redirects[0].op == "<"
         and not last.background
-        and last.line > before.line
-    )
+        and (len(body.statements) == 1 or last.line > body.statements[-2].line)
+    ):
+        return node
+    return None
 
 
-def _then_cat(run: Run, last: Node) -> Run:
-    assert isinstance(last, Simple)
+def _then_cat(run: Run, last: Simple) -> Run:
     show = _cat(last)
 
     async def both(sh: Session) -> int:
@@ -323,6 +321,8 @@ def _cat(simple: Simple) -> Run:
         try:
             while block := await reader.read():
                 writer.write(block)
+                if writer.full:
+                    await writer.drain()
         except OSError as error:
             return sh.error(reason(error))
         return 0
@@ -344,7 +344,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     if (text := _with_aliases(sh, node.body)) is not None:
         run = sh.shell.text_runner(text)
     else:
-        run = sh.shell.compiled(node.body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, node.body)
+        run = await _body_runner(sh, node.body, node.size)
     sh.make_room("process substitution")
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()

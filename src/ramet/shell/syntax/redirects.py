@@ -82,7 +82,7 @@ class RedirectReader(ConditionReader):
 
     def _descriptor(self, raw: str) -> bool:
         """Is this word, right before a redirection operator, a descriptor?"""
-        return (raw.isdigit() and raw.isascii()) or (raw[0] == "{" and _FD_VARIABLE(raw) is not None)
+        return _is_number(raw) or (raw[0] == "{" and _FD_VARIABLE(raw) is not None)
 
     def _prefix(self, raw: str) -> tuple[int | None, str | None]:
         self.skip()
@@ -99,7 +99,7 @@ class RedirectReader(ConditionReader):
         if self.kind not in (WORD, COMPLEX) or (
             self.kind == WORD
             and op not in DUPLICATIONS
-            and self.raw.isdigit()
+            and _is_number(self.raw)
             and self.text.startswith(("<", ">"), self.stop)
         ):
             self.unexpected()  # a number before another redirection is no name of a file
@@ -165,6 +165,14 @@ class RedirectReader(ConditionReader):
             return body
         # What follows a line continuation is no start of a line.
         return re.sub(r"(?m)^\t+" if one.quoted else r"(?m)^(?<!\\\n)\t+", "", body)
+
+
+def _is_number(raw: str) -> bool:
+    """Whether digits are those of a descriptor: what does not fit is a word."""
+    return raw.isdigit() and raw.isascii() and len(raw) <= _DIGITS and int(raw) <= _LARGEST
+
+
+_DIGITS, _LARGEST = 4096, 0x7FFFFFFF
 
 
 def continues(text: str, begin: int, end: int) -> bool:
