@@ -35,13 +35,23 @@ def _glob_ignore(sh: Session, value: str | None) -> None:
 
 
 def _compatibility(sh: Session, value: str | None) -> None:
-    level = value and value.replace(".", "", value[1:2] == ".")
-    if level and not (_LEVEL(level) and _OLDEST <= int(level) <= _NEWEST):
+    level = _level(value)
+    if value and level is None:
         sh.complain(f"BASH_COMPAT: {value}: compatibility value out of range")
-        level = None
     sh.shopts -= COMPATIBLE
     if f"compat{level}" in COMPATIBLE:
         sh.shopts.add(f"compat{level}")
+
+
+def _level(value: str | None) -> int | None:
+    """`5.1` or `51` as a number, unless there is no such version."""
+    level = value and value.replace(".", "", value[1:2] == ".")
+    return int(level) if level and _LEVEL(level) and _OLDEST <= int(level) <= _NEWEST else None
+
+
+def compatibility(sh: Session) -> int:
+    """The version of bash that scripts are promised, as BASH_COMPAT says: 52 where it says nothing."""
+    return _level(sh.store.get("BASH_COMPAT")) or _NEWEST
 
 
 COMPATIBLE: Final = frozenset(f"compat{level}" for level in (31, 32, 40, 41, 42, 43, 44))

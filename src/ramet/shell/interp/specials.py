@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core import paths
 from ramet.shell.expand.numerals import is_name, is_number, is_signed
 from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, Dynamic, Indexed, Value
+from ramet.shell.interp.noticed import NOTICED, compatibility
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 
 if TYPE_CHECKING:
@@ -29,13 +30,13 @@ class Dice:
     def seed(self, seed: int) -> None:
         self.state, self.last = seed & 0xFFFFFFFF, 0
 
-    def next(self) -> int:
-        """The next number, which is never the one before it."""
+    def next(self, folded: bool = True) -> int:
+        """The next number, which is never the one before it; `folded` since bash 5.1."""
         while True:
             high, low = divmod(self.state or 123459876, 127773)
             found = 16807 * low - 2836 * high
             self.state = found + 0x7FFFFFFF if found < 0 else found
-            number = (self.state >> 16 ^ self.state) & 0x7FFF
+            number = (self.state >> 16 ^ self.state if folded else self.state) & 0x7FFF
             if number != self.last:
                 self.last = number
                 return number
@@ -110,7 +111,7 @@ def _ignored(sh: Session, value: str) -> None:
 
 
 COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None] | None]]] = {
-    "RANDOM": (lambda sh: str(sh.dice().next()), _seed),
+    "RANDOM": (lambda sh: str(sh.dice().next(compatibility(sh) > 50)), _seed),
     "SRANDOM": (lambda sh: str(int.from_bytes(os.urandom(4))), _ignored),
     "SECONDS": (lambda sh: str(int(sh.shell.now() - sh.seconds_base)), _set_seconds),
     "EPOCHSECONDS": (lambda sh: str(int(sh.shell.now())), _ignored),
@@ -144,8 +145,19 @@ def _commands(sh: Session) -> dict[str, str]:
     return {name: path.lstrip("\0") for name, (path, _) in sh.hashed.items()}
 
 
+_NO_ALIAS: Final = " \t\n/$`=\"'\\|&;()<>"
+"""What no alias has in its name."""
+
+
+def is_alias_name(name: str) -> bool:
+    return not any(char in name for char in _NO_ALIAS)
+
+
 def _set_alias(sh: Session, name: str, value: str) -> None:
-    sh.aliases[name] = value
+    if is_alias_name(name):
+        sh.aliases[name] = value
+    else:
+        sh.complain(f"`{name}': invalid alias name")
 
 
 def _set_command(sh: Session, name: str, value: str) -> None:
@@ -213,10 +225,17 @@ def adopt_variables(sh: Session, given: Iterable[tuple[str, str]]) -> None:
     """Exported variables of an environment, or some of them."""
     for name, value in given:
         if paths.encode(name) and is_name(name) and not sh.store.attrs.get(name, 0) & READONLY:
-            if isinstance(sh.vars.get(name), Dynamic):
-                continue
-            sh.vars[name] = value
-            sh.store.attrs[name] = EXPORT
+            if name == "SECONDS":
+                _set_seconds(sh, value)
+            elif name not in _OUR_OWN:
+                if isinstance(sh.vars.get(name), Dynamic):
+                    continue
+                sh.vars[name] = value
+            sh.store.attrs[name] = sh.store.attrs.get(name, 0) | EXPORT
+
+
+_OUR_OWN: Final = frozenset(("IFS", "OPTIND", "OPTERR", "BASH_VERSION"))
+"""Variables whose values no environment may bring along."""
 
 
 def complete_environment(sh: Session, env: Mapping[str, str]) -> None:
@@ -224,6 +243,8 @@ def complete_environment(sh: Session, env: Mapping[str, str]) -> None:
     for option in env.get("SHELLOPTS", "").split(":"):
         if option in OPTIONS:
             sh.set_option(option, True)
+    if "BASH_COMPAT" in env:
+        NOTICED["BASH_COMPAT"](sh, env["BASH_COMPAT"])
     level = sh.store.get("SHLVL") or "0"
     number = int(level) + 1 if is_signed(level) else 1
     if number >= 1000:

@@ -13,6 +13,7 @@ from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
+from ramet.shell.interp.noticed import compatibility
 from ramet.shell.interp.patience import each, then, write_lines
 from ramet.shell.interp.remaining import shifted
 from ramet.shell.interp.session import Builtin, Frame, Session
@@ -24,7 +25,10 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     if words and words[0] == "--help":
         return drive(explained(sh, name))
-    if not sh.loops:
+    loops = sh.loops
+    if not loops and sh.frames and compatibility(sh) < 44:
+        loops = sh.frames[-1].loops  # those around the call of a function
+    if not loops:
         if not sh.posix:
             sh.complain(f"{name}: only meaningful in a `for', `while', or `until' loop")
         return 0
@@ -39,10 +43,10 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
             raise TooMany(f"{name}: too many arguments")
         if found <= 0:
             sh.complain(f"{name}: {words[0]}: loop count out of range")
-            sh.flow_n, sh.flow_status = sh.loops, 1
+            sh.flow_n, sh.flow_status = loops, 1
             return BREAK
         count = found
-    sh.flow_n = min(count, sh.loops)
+    sh.flow_n = min(count, loops)
     sh.flow_status = sh.status = 0
     return flow
 
@@ -156,22 +160,18 @@ def getopts(sh: Session, argv: list[str]) -> Result:
             return sh.error(error.message, 1 if status else 2)
         return status
 
-    if not place:
-        if index > len(arguments) or len(arguments[index - 1]) < 2 or arguments[index - 1][0] != "-":
+    word = arguments[index - 1] if 0 < index <= len(arguments) else ""
+    if not place or place >= len(word):  # also where the arguments are not those that the place was found in
+        place = 0
+        if len(word) < 2 or word[0] != "-":
             index = min(index, len(arguments) + 1)
             sh.store.unset("OPTARG")
             return leave(1, "?")
-        if arguments[index - 1] == "--":
+        if word == "--":
             index += 1
             sh.store.unset("OPTARG")
             return leave(1, "?")
         place = 1
-    word = arguments[index - 1] if 0 < index <= len(arguments) else ""
-    if place >= len(word):
-        # The arguments are not those that the place was found in.
-        index, place = index + 1, 0
-        sh.store.unset("OPTARG")
-        return leave(1, "?")
     letter = word[place]
     place += 1
     at = spec.find(letter) if letter != ":" else -1

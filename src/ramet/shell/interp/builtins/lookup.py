@@ -16,6 +16,7 @@ from ramet.shell.interp.external import search, search_path
 from ramet.shell.interp.patience import each, in_buckets, in_order, then, turn, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.specials import is_alias_name
 from ramet.shell.syntax.printer import function_text
 
 _BUCKETS: Final = 256
@@ -393,7 +394,7 @@ def alias(sh: Session, argv: list[str]) -> Result:
         if at > 0:
             if len(name) > LARGE:
                 return drive(_define_long(sh, name, word[at + 1 :]))
-            if not _is_alias_name(name):
+            if not is_alias_name(name):
                 return sh.error(f"alias: `{name}': invalid alias name")
             sh.aliases[name] = word[at + 1 :]
         elif name in sh.aliases:
@@ -412,16 +413,8 @@ def alias(sh: Session, argv: list[str]) -> Result:
     return then(listed, lambda status: status or rest()) if words else listed
 
 
-_NO_ALIAS: Final = " \t\n/$`=\"'\\|&;()<>"
-"""What no alias has in its name."""
-
-
-def _is_alias_name(name: str) -> bool:
-    return not any(char in name for char in _NO_ALIAS)
-
-
 async def _define_long(sh: Session, name: str, value: str) -> int:
-    if not await aside(sh, lambda: _is_alias_name(name)):
+    if not await aside(sh, lambda: is_alias_name(name)):
         return sh.error(f"alias: `{name}': invalid alias name")
     sh.aliases[name] = value
     return 0

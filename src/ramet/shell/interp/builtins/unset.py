@@ -6,11 +6,11 @@ from typing import Final
 
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.numerals import is_name
-from ramet.shell.expand.values import READONLY, Assoc, Indexed, NameRef
+from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.noticed import NOTICED
+from ramet.shell.interp.noticed import NOTICED, compatibility
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import split_subscript
 
@@ -97,12 +97,17 @@ def _unset_element(sh: Session, name: str, subscript: str) -> int:
         return 0
     if name not in store.values:
         return 0
+    if isinstance(value, Dynamic) and value.assoc:
+        return 0  # what is computed stays
     if not isinstance(value, Indexed | Assoc):
         store.writable(name)
         if (value is None or isinstance(value, str)) and subscript not in ("@", "*") and not sh.evaluate_key(subscript):
             store.unset(name)
             return 0
         return sh.error(f"unset: {name}: not an array variable")
+    if subscript in ("@", "*") and compatibility(sh) < 52:
+        store.unset(name)
+        return 0
     if subscript in ("@", "*") and not (isinstance(value, Assoc) and subscript in value.items):
         store.writable(name)
         if isinstance(value, Indexed):
