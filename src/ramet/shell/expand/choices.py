@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.errors import Discard, Fatal, Readonly
 from ramet.shell.expand.params import (
     Found,
     parameter,
@@ -13,7 +13,10 @@ from ramet.shell.expand.params import (
     target_of,
 )
 from ramet.shell.expand.pieces import Text
-from ramet.shell.syntax.nodes import Param, Word
+from ramet.shell.syntax.cache import parse
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import Param, Simple, Word
+from ramet.shell.syntax.printer import word_text
 
 
 def label_of(node: Param) -> str:
@@ -48,17 +51,38 @@ def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
     if not name or not (name[0].isalpha() or name[0] == "_"):
         raise Discard(f"${name}: cannot assign in this way")
     base, bracket, rest = name.partition("[")
-    if bracket:
-        host.store.set_element(base, rest[:-1], value)
-    else:
-        host.store.set(name, value)
+    try:
+        if bracket:
+            host.store.set_element(base, rest[:-1], value)
+        else:
+            host.store.set(name, value)
+    except Readonly as error:
+        error.status = 2
+        raise
     return parameter(host, name)
 
 
 def _refuse(node: Param, message: str) -> None:
-    if not message:
+    if not node.args or not node.args[0].parts:
         message = "parameter null or not set" if node.op == ":?" else "parameter not set"
     raise Fatal(f"{label_of(node).lstrip('$')}: {message}")
+
+
+def message_word(word: Word) -> Word:
+    """The message of `"${x?...}"`, which is read again as if no quotes stood around it."""
+    written = word_text(word)
+    if "'" not in written and "\\" not in written:
+        return word
+    try:
+        script = parse(f"${{x?{written}}}")
+    except SyntaxFailure:
+        return word
+    node = script.statements[0].node if len(script.statements) == 1 else None
+    if isinstance(node, Simple) and len(node.words) == 1 and isinstance(again := node.words[0], Word):
+        part = again.parts[0]
+        if len(again.parts) == 1 and isinstance(part, Param) and part.op == "?" and part.args:
+            return part.args[0]
+    return word
 
 
 class Choice(NamedTuple):

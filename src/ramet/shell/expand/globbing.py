@@ -14,6 +14,7 @@ from ramet.core.limits import Budget
 from ramet.core.paths import PATH_MAX, TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
 from ramet.shell.expand.aside import aside, watched
+from ramet.shell.expand.bytewise import as_bytes
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fields import ACTIVE, LONG, GlobWord
 from ramet.shell.expand.patterns import compile_pattern
@@ -29,8 +30,9 @@ async def expand(
     shopts: Collection[str],
     ignore: str | None,
     budget: Budget,
+    bytewise: bool = False,
 ) -> list[str]:
-    """The fields of a command with every `GlobWord` replaced by the names it matches."""
+    """The fields of a command with every `GlobWord` replaced by the names it matches; `bytewise` in the C locale."""
     out: list[str] = []
     for field in fields:
         if not isinstance(field, GlobWord):
@@ -46,6 +48,7 @@ async def expand(
             continue
         await budget.breathe()
         walker = _Walker(fs, cwd, shopts, bool(ignore), budget)
+        walker.bytewise = bytewise
         found = await _matches(walker, field.pattern)
         if ignore:
             found = await _not_ignored(found, ignore, shopts, walker)
@@ -213,6 +216,7 @@ class _Walker:
         self.dotglob = "dotglob" in shopts or dots
         self.globstar = "globstar" in shopts
         self.skipdots = "globskipdots" in shopts
+        self.bytewise = False
 
     async def step(self, prefixes: list[str], part: str, last: bool, globbed: bool) -> list[str]:
         """Each prefix, which may be `globbed` itself, extended by what one component matches."""
@@ -226,7 +230,7 @@ class _Walker:
         if not ACTIVE(part):
             name = _ESCAPE.sub(r"\1", part)
             return await self._named(prefixes, name, last)
-        make = partial(compile_pattern, part, self.extglob, self.nocase)
+        make = partial(compile_pattern, as_bytes(part) if self.bytewise else part, self.extglob, self.nocase)
         pattern = make() if len(part) < LONG else await aside(self, make)
         out = []
         for prefix in prefixes:
@@ -234,7 +238,8 @@ class _Walker:
             for place, (name, stat) in enumerate(await self._scan(prefix), 1):
                 if not place % _SOME:
                     await self.budget.breathe()
-                if pattern.component(name, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
+                looked_at = as_bytes(name) if self.bytewise else name
+                if pattern.component(looked_at, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
                     out.append(_join(prefix, name))
             if not self.skipdots and part.startswith("."):
                 out += [_join(prefix, dot) for dot in (".", "..") if pattern.matches(dot)]

@@ -15,7 +15,7 @@ from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
-from ramet.shell.expand.choices import Choice, chosen, label_of
+from ramet.shell.expand.choices import Choice, chosen, label_of, message_word
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fetching import (
     HEAVY,
@@ -544,11 +544,12 @@ def choice_of(node: Param, quoted: bool) -> Choice:
             found = each(host)
             return "".join(found) if found and isinstance(found, list) and host.store.get("IFS") == "" else found
 
-    return Choice(node, wait, get, node.args[0] if node.args else Word(()), key)
+    word = node.args[0] if node.args else Word(())
+    return Choice(node, wait, get, message_word(word) if node.op[-1] == "?" else word, key)
 
 
 def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = False) -> Text:
-    if choice.node.op[-1] in "=?" and not quoted:
+    if choice.node.op[-1] == "?" or (choice.node.op[-1] == "=" and not quoted):
         return text(choice.word, quote=None)
     if not quoted:
         return _spaced_without_ifs(choice.word, quote, assign)

@@ -28,6 +28,7 @@ from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import aside
+from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip, TooMany
 from ramet.shell.freeing import let_go, look
 from ramet.shell.interp import invocation, recording, subshell
@@ -302,6 +303,8 @@ class Shell:
                     sh.complain_once(error)
                     raise
                 sh.status = result = subshell.report(sh, error)
+                if result == 2 and not (top and sh.origin != "environment"):
+                    sh.status = result = 1  # what is only evaluated tells no more of an assignment that fails
                 self.unwind(sh, *base)
                 if sh.parent is None:
                     sh.budget.recover()
@@ -390,7 +393,7 @@ class Shell:
         sh.globbing = False
         fs = wrapped(self.fs, sh.fds, fields)
         shopts, ignored = (sh.shopts - {"dotglob"}, None) if plainly else (sh.shopts, sh.store.get("GLOBIGNORE"))
-        return await globbing.expand(fs, sh.cwd, fields, shopts, ignored, sh.budget)
+        return await globbing.expand(fs, sh.cwd, fields, shopts, ignored, sh.budget, bytewise(sh))
 
     async def return_trap(self, sh: Session) -> None:
         if sh.returning or not active(sh, "RETURN", sh.functrace):
