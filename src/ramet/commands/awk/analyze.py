@@ -184,8 +184,9 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
                         array(arg.name)
             return  # what is unknown is fatal only where it is called
         if len(node.args) > len(program.functions[node.name].params):
+            line = program.lines.get(id(node), 1)
             facts.warnings.append(
-                f"cmd. line:1: warning: function `{node.name}' called with more arguments than declared"
+                f"cmd. line:{line}: warning: function `{node.name}' called with more arguments than declared"
             )
         calls.append((scope, node))
     elif isinstance(node, Getline):

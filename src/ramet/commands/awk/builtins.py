@@ -120,7 +120,7 @@ async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Valu
 
 
 def undefined(name: str) -> Value:
-    raise AwkError(f"cmd. line:1: fatal: function `{name}' not defined")
+    raise AwkError(f"fatal: function `{name}' not defined")
 
 
 def set_number(runtime: Runtime, name: str, value: Value) -> Value:
@@ -262,9 +262,9 @@ def bits(name: str, *values: float) -> float:
     if name == "compl":
         return _kept(~numbers[0] & ((1 << 64) - 1))
     if name == "lshift":
-        return _kept((numbers[0] << min(numbers[1], 64)) & ((1 << 64) - 1))
+        return _kept((numbers[0] << (numbers[1] & 63)) & ((1 << 64) - 1))  # as the machine counts
     if name == "rshift":
-        return float(numbers[0] >> numbers[1])
+        return float(numbers[0] >> (numbers[1] & 63))
     result = numbers[0]
     for number in numbers[1:]:
         result = {"and": result & number, "or": result | number, "xor": result ^ number}[name]
@@ -324,7 +324,7 @@ def _pattern(e: Emitter, args: Args, index: int) -> str:
 
 def _need(args: Args, low: int, high: int, name: str) -> None:
     if not low <= len(args) <= high:
-        raise AwkError(f"cmd. line:1: error: {len(args)} is invalid as number of arguments for {name}", 1)
+        raise AwkError(f"error: {len(args)} is invalid as number of arguments for {name}", 1)
 
 
 def _emit_length(e: Emitter, args: Args) -> str:
@@ -405,8 +405,8 @@ def _emit_asort(indices: bool) -> Callable[[Emitter, Args], str]:
         source, into = _array_argument(e, args, 0), _array_argument(e, args, 1)
         if len(args) == 2 and args[0] == args[1]:
             e.facts.warnings.append(
-                "cmd. line:1: warning: asort/asorti: using the same array as source and destination without a third "
-                "argument is silly."
+                f"cmd. line:{e.line}: warning: asort/asorti: using the same array as source and destination without "
+                "a third argument is silly."
             )
         return f"asort(R, {source}, {into}, {_optional(e, args, 2)}, {indices})"
 
@@ -502,12 +502,18 @@ EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
 }
 
 
+WARNING = frozenset(("exp", "log", "sqrt", "gensub", "intdiv"))
+"""Functions that may have something to say, with the record where they are."""
+
+
 def exponential(runtime: Runtime, value: float) -> float:
     try:
-        return math.exp(value)
+        result = math.exp(value)
     except OverflowError:
+        result = math.inf
+    if (result == 0 or result == math.inf) and math.isfinite(value):
         runtime.warn(f"exp: argument {value:g} is out of range")
-        return math.inf
+    return result
 
 
 def logarithm(runtime: Runtime, value: float) -> float:

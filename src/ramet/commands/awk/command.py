@@ -22,16 +22,17 @@ from ramet.commands.awk.parser import parse
 from ramet.commands.awk.printing import messages
 from ramet.commands.awk.regex import compiled as compile_pattern
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
+from ramet.commands.awk.sources import Sources, read_program
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
-from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.inputs import is_utf8
 from ramet.commands.regexes import patiently
 from ramet.core.abandoned import aside, through
 from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
-from ramet.core.paths import decode, encode
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import live
 from ramet.patterns import LONG, MatchTimeout
@@ -95,9 +96,9 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
     if o.asked or o.rights:
         await proc.emit(encode(help_text(COMMANDS[0]) if o.asked else version_text(COMMANDS[0])))
         return 0
-    name = o.files[0] if len(o.files) == 1 and not o.sources and not o.includes else None
+    sources = Sources()
     try:
-        text = await _program_text(proc, o, operands)
+        text = await _program_text(proc, o, operands, sources)
         if text is None:
             raise UsageError("usage: awk [OPTION]... -f PROGFILE | 'PROGRAM' [FILE]...", 1, hint=False)
         utf8 = is_utf8(proc) and not o.bytes_only
@@ -116,13 +117,14 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             program = parse(text, dialect, placed=True)
             assert program.places is not None
             for warning in program.places.misuses:
-                proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
-            await proc.emit(encode(messages(program, name or "")))
+                proc.complain(sources.located(warning))
+            name = o.files[0] if len(o.files) == 1 and not o.sources and not o.includes else ""
+            await proc.emit(encode(messages(program, name)))
             return 0
         counted = o.pretty is not None or o.profile is not None
         compiled = await patiently(proc, (text,), partial(compiled_program, text, dialect, counted))
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
-            proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
+            proc.complain(sources.located(warning))
         if o.lint == "fatal" and compiled.facts.warnings:
             raise AwkError(compiled.facts.warnings[0].replace("warning: ", "fatal: ", 1))
         for library in compiled.program.libraries:
@@ -134,7 +136,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         runtime = await through(proc.budget, len(proc.argv), lambda: Runtime(proc, utf8))
         runtime.sandbox, runtime.given = o.sandbox, frozenset(operands)
         runtime.extensions = dialect.extensions
-        runtime.source = name or runtime.source
+        runtime.origin = sources
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
         with live(proc.stdin, runtime.flush):
@@ -142,74 +144,25 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             return await (await through(proc.budget, len(operands), run)).all()
     except (AwkError, MatchTimeout) as error:
         for message in (*getattr(error, "warnings", ()), str(error)):
-            if name is not None:
-                message = message.replace("cmd. line:", f"{name}:")
-            proc.complain(message.replace(IN_NAMESPACE, "::"))
+            proc.complain(sources.in_reading(message).replace(IN_NAMESPACE, "::"))
         return error.status if isinstance(error, AwkError) else 2
     except RecursionError:
         proc.complain("fatal: function calls are nested too deeply")
         return 2
 
 
-async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str | None:
-    parts: list[str] = []
+async def _program_text(proc: Proc, o: AwkOptions, operands: list[str], sources: Sources) -> str | None:
     for setting in o.variables:
         if "=" not in setting:
             raise UsageError(f"`{setting}' argument to `-v' not in `var=value' form", 1, hint=False)
     for library in o.libraries:
         check(library, "fatal", 2)
-    main = False
-    for name, stored in o.order:
-        if name in ("files", "executed"):
-            parts.append(await _source(proc, str(stored), "fatal"))
-            main = True
-        elif name == "sources":
-            parts.append(str(stored))
-            main = True
-        elif name == "includes" and stored != "inplace":
-            parts.append(await _source(proc, str(stored), "fatal", library=True))
-    if not main:
-        if not operands:
-            return None
-        parts.append(operands.pop(0))
-    parts += [f'@load "{library}"' for library in o.libraries]
-    text = "\n".join(parts)
-    return await _included(proc, text, set()) if "@include" in text else text
-
-
-async def _source(proc: Proc, name: str, severity: str, library: bool = False) -> str:
-    """The text of a part of the program; a part that is included may leave `.awk` away."""
-    try:
-        data = await slurp(proc, name)
-    except OSError as error:
-        if library and not name.endswith(".awk"):
-            try:
-                return decode(await slurp(proc, name + ".awk"))
-            except OSError:
-                pass  # the name that was given is the one to complain of
-        raise AwkError(
-            f"{severity}: cannot open source file `{name}' for reading: {reason(error)}",
-            2 if severity == "fatal" else 1,
-        ) from None
-    return decode(data)
-
-
-_INCLUDE = re.compile(r'(?m)^([ \t]*)@include[ \t]+"([^"\n]*)"')
-
-
-async def _included(proc: Proc, text: str, seen: set[str]) -> str:
-    """The source with the files that it includes, each of them once."""
-    out: list[str] = []
-    end = 0
-    for found in _INCLUDE.finditer(text):
-        out.append(text[end : found.start()])
-        end = found.end()
-        name = found[2]
-        if name not in seen:
-            seen.add(name)
-            line = text.count("\n", 0, found.start()) + 1
-            out.append(await _included(proc, await _source(proc, name, f"cmd. line:{line}: error", library=True), seen))
-    return "".join([*out, text[end:]])
+    if not await read_program(proc, sources, o.order, operands):
+        return None
+    for library in o.libraries:
+        sources.begin_part()
+        sources.add(f'@load "{library}"')
+    return sources.text
 
 
 class _Run:
@@ -239,6 +192,7 @@ class _Run:
         result = self.space[place]()
         if place in self.compiled.waiting:
             await result
+        self.runtime.resting = self.compiled.last_lines[place]
 
     def assign(self, name: str, stored: Value) -> None:
         """A variable set from the command line."""
@@ -297,7 +251,8 @@ class _Run:
                 await print_profile(runtime, self.compiled, self.o.profile)
         except AwkError as error:
             runtime.flush()
-            self.proc.complain(_located(str(error), runtime).replace(IN_NAMESPACE, "::"))
+            message = _located(str(error), runtime, runtime.line_of(error))
+            self.proc.complain(message.replace(IN_NAMESPACE, "::"))
             self.status = error.status
         except (asyncio.CancelledError, Cancelled, TimeUp):
             await runtime.abandon()
@@ -382,14 +337,16 @@ class _Run:
         runtime.next_now()
 
 
-def _located(message: str, runtime: Runtime) -> str:
+def _located(message: str, runtime: Runtime, line: int) -> str:
     """gawk says where in the input a fatal error happened; that a file cannot be opened lies in no line at all."""
     if message.startswith("fatal: cannot open file `"):
         return message
     if message.startswith("fatal: ") and runtime.NR:
         name = runtime.special["FILENAME"] or "-"
-        return f"cmd. line:1: (FILENAME={name} FNR={int(runtime.FNR)}) {message}"
-    return f"cmd. line:1: {message}" if message.startswith("fatal: ") else message
+        message = f"(FILENAME={name} FNR={int(runtime.FNR)}) {message}"
+    elif not message.startswith(("fatal: ", "error: ")):
+        return message
+    return f"{runtime.origin.place(line)}: {message}"
 
 
 def _after_exec(words: list[str]) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
 from ramet.commands.awk import analyze
 from ramet.commands.awk.analyze import Facts, has_loop, walk
-from ramet.commands.awk.builtins import RUNTIME_NAMES
+from ramet.commands.awk.builtins import RUNTIME_NAMES, WARNING
 from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.emit import Emitter
 from ramet.commands.awk.fast import FastEmitter
@@ -24,6 +26,7 @@ from ramet.commands.awk.statements import Slots, Writer
 from ramet.commands.awk.tree import (
     Assign,
     AwkError,
+    Builtin,
     Call,
     For,
     ForIn,
@@ -38,6 +41,8 @@ from ramet.commands.awk.tree import (
 )
 from ramet.commands.awk.values import Array, Numbers, compare, num, number_text, to_number, truth
 from ramet.commands.awk.values import Field as FieldValue
+
+_NAME = "<awk>"
 
 
 @dataclass
@@ -54,6 +59,10 @@ class Compiled:
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
     slots: Slots | None = None
     """Where the runs of each part are counted, if they are."""
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    """The line of the program for each line of code, by the name of the code."""
+    last_lines: dict[str, int] = field(default_factory=dict)
+    """The line of the program in which each of its entry points ends."""
 
     @functools.cached_property
     def functions(self) -> dict[str, tuple[bool, tuple[bool, ...]]]:
@@ -118,6 +127,8 @@ class Compiled:
         if self.slots is not None:
             space["C"] = [0] * len(self.slots)
         runtime.namespace = space
+        runtime.lines = self.lines
+        runtime.rules_end = self.last_lines.get("rules", 0)
         runtime.functions = self.functions
         if "FUNCTAB" in self.facts.uses:
             known = (*(name.replace(IN_NAMESPACE, "::") for name in self.functions), *BUILTINS)
@@ -141,8 +152,10 @@ class Compiled:
             return None
         key = (runtime.fs, plain)
         if key not in self.fast:
-            source = _fast_source(self.program, self.facts, self.constants, runtime.fs, plain)
-            self.fast[key] = _code(source)
+            lines, where = _fast_source(self.program, self.facts, self.constants, runtime.fs, plain)
+            name = f"<awk: {runtime.fs!r} {plain}>"
+            self.fast[key] = _code(lines, name)
+            self.lines[name] = where
         made = runtime.namespace.get("fast_rules")
         if made is None or made[0] != key:
             code = self.fast[key]
@@ -180,7 +193,8 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         raise AwkError("fatal: PREC and ROUNDMODE are not supported: numbers that are not whole are doubles")
     for node in walk((program.rules, *(function.body for function in program.functions.values()))):
         if isinstance(node, Call) and node.name not in program.functions and node.name in facts.names | RESERVED:
-            raise AwkError(f"cmd. line:1: error: attempt to use non-function `{node.name}' in function call", 1)
+            line = program.lines.get(id(node), 1)
+            raise AwkError(f"cmd. line:{line}: error: attempt to use non-function `{node.name}' in function call", 1)
     emitter_of: type[Emitter] = Emitter
     if dialect.lint:
         from ramet.commands.awk import lint
@@ -189,6 +203,7 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         facts.warnings += lint.static(program, facts, dialect.lint)
     constants: dict[str, Any] = {}
     lines: list[str] = []
+    where: list[int] = []
     for name in sorted(facts.names):
         if ("", name) in facts.arrays:
             lines.append(f"a_{name} = Array()")
@@ -200,18 +215,21 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
     scalars += [f"r_{index}" for index in range(ranges)]
     shared = f"    global {', '.join(scalars)}" if scalars else "    pass"
     waiting: set[str] = set()
+    last_lines: dict[str, int] = {}
     for function in program.functions.values():
         emitter = emitter_of(program, facts, constants, function.name)
         writer = Writer(emitter, "function", function.name in facts.waiting, slots)
-        writer.note(function)
-        for statement in function.body:
-            writer.statement(statement)
+        with _located(emitter):
+            emitter.enter(function)
+            writer.note(function)
+            for statement in function.body:
+                writer.statement(statement)
         own = [f"v_{n}" for n in sorted(facts.names) if ("", n) not in facts.arrays]
         head = "async def" if function.name in facts.waiting else "def"
         params = ", ".join(f"p_{name}" for name in function.params)
         lines.append(f"{head} f_{function.name}({params}):")
         lines.append(f"    global {', '.join(own)}" if own else "    pass")
-        lines += _counter(writer) + writer.lines
+        _append(writer, lines, where)
     groups: dict[str, list[Rule]] = {"begin": [], "rules": [], "end": [], "begin_file": [], "end_file": []}
     for rule in program.rules:
         place = {"BEGIN": "begin", "END": "end", "BEGINFILE": "begin_file", "ENDFILE": "end_file"}.get(
@@ -226,18 +244,39 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         if can_wait:
             waiting.add(place)
         writer = Writer(emitter_of(program, facts, constants), place, can_wait, slots)
-        _rules(writer, rules)
+        with _located(writer.e):
+            _rules(writer, rules)
+        last_lines[place] = writer.where[-2] if len(writer.where) > 1 else writer.e.line
         lines.append(f"{'async ' if can_wait else ''}def {place}():")
         lines.append(shared)
-        lines += _counter(writer) + writer.lines
-    code = _code("\n".join(lines) + "\n")
-    return Compiled(program, facts, code, constants, dialect, waiting, slots=slots)
+        _append(writer, lines, where)
+    code = _code(lines, _NAME)
+    return Compiled(
+        program, facts, code, constants, dialect, waiting, slots=slots, lines={_NAME: where}, last_lines=last_lines
+    )
 
 
-def _code(source: str) -> CodeType:
+@contextmanager
+def _located(emitter: Emitter) -> Iterator[None]:
+    """What cannot be written is complained of with the line in which it stands."""
+    try:
+        yield
+    except AwkError as error:
+        raise AwkError(f"cmd. line:{emitter.line}: {error}", error.status) from None
+
+
+def _append(writer: Writer, lines: list[str], where: list[int]) -> None:
+    """The code of a function behind its head, and where it all comes from."""
+    lines += _counter(writer)
+    where += [writer.e.line] * (len(lines) - len(where))
+    lines += writer.lines
+    where += writer.where
+
+
+def _code(lines: list[str], name: str) -> CodeType:
     """The code of a program, whose nesting may be more than the Python below takes."""
     try:
-        return compile(source, "<awk>", "exec")
+        return compile("\n".join(lines) + "\n", name, "exec")
     except (SyntaxError, MemoryError, RecursionError):
         raise AwkError("fatal: the program is nested too deeply") from None
 
@@ -262,7 +301,9 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
             writer.put(f"if not {flag} and {e.condition(rule.pattern)}:")
             writer.put(f"    {chosen} = {flag} = True")
             writer.put(f"if {chosen}:")
+            e.enter(rule.until)
             writer.put(f"    if {e.condition(rule.until)}: {flag} = False")
+            e.enter(rule)
             writer.body(body, rule)
         elif rule.pattern is not None:
             writer.put(f"if {e.condition(rule.pattern)}:")
@@ -339,7 +380,9 @@ def _in_rules(program: Program) -> set[str]:
     return found
 
 
-def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: str, plain: bool) -> str:
+def _fast_source(
+    program: Program, facts: Facts, constants: dict[str, Any], fs: str, plain: bool
+) -> tuple[list[str], list[int]]:
     rules = [rule for rule in program.rules if not rule.kind]
     emitter = FastEmitter(program, facts, constants, fs, plain, rules)
     writer = Writer(emitter, "fast", False)
@@ -362,9 +405,15 @@ def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: 
     ]
     if emitter.uses_fields:
         lines.append(f"            F = {emitter.split if emitter.presplit else None}")
-    counting = bool({"NR", "FNR"} & facts.uses)
+    warns = any(
+        isinstance(node, Builtin) and node.name in WARNING for node in walk((*rules, *program.functions.values()))
+    )
+    counting = warns or bool({"NR", "FNR"} & facts.uses)
     if counting:
         lines.append("            nr += 1.0; fnr += 1.0")
+    if warns:
+        lines.append("            R.NR, R.FNR = nr, fnr")
+    where = [writer.e.line] * len(lines) + writer.where
     lines += writer.lines
     lines.append("    finally:")
     lines += [f"        v_{name} = l_{name}" for name in sorted(emitter.locals)]
@@ -374,4 +423,4 @@ def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: 
         # Whoever fails in the middle says where.
         lines.append("        nr = len(batch) - left.__length_hint__(); R.NR += nr; R.FNR += nr")
     lines.append("        R.set_record(rec)")
-    return "\n".join(lines) + "\n"
+    return lines, where + [writer.e.line] * (len(lines) - len(where))

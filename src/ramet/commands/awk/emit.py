@@ -70,9 +70,12 @@ class Emitter:
         self.program, self.facts, self.constants, self.scope = program, facts, constants, scope
         self.params = program.functions[scope].params if scope else ()
         self.temps = 0
+        self.line = 1
+        """Of the source, in which what is written now stands."""
 
     def enter(self, node: object) -> None:
         """Code for a statement or a rule begins."""
+        self.line = self.program.lines.get(id(node), self.line)
 
     def looked_at(self, target: Expr) -> str:
         """Code to put before that which changes a value, where somebody wants to know that it is looked at."""
@@ -346,7 +349,7 @@ class Emitter:
             return self.comparison(node)
         if op in "/%" and isinstance(node.right, Num) and node.right.value == 0.0:
             where = "" if op == "/" else " in `%'"
-            raise AwkError(f"cmd. line:1: error: division by zero attempted{where}", 1)
+            raise AwkError(f"error: division by zero attempted{where}", 1)
         if op in "+-":
             first, row = _row(node, ("+", "-"))
             if len(row) > _LONG_ROW and type(self).arithmetic is Emitter.arithmetic:
@@ -509,7 +512,7 @@ class Emitter:
                     args.append(self.nested(self.array(arg.name), (*arg.outer, arg.subscripts), arg.name))
                     continue
                 if not isinstance(arg, Var):
-                    raise AwkError(f"cmd. line:1: fatal: attempt to use scalar parameter `{param}' as an array")
+                    raise AwkError(f"fatal: attempt to use scalar parameter `{param}' as an array")
                 args.append(self.array(arg.name))
             else:
                 args.append(self.passed_on(arg))
@@ -540,7 +543,7 @@ class Emitter:
             elif place in found.arrays and isinstance(arg, Var):
                 args.append(self.array(arg.name))
             elif place in found.arrays:
-                raise AwkError(f"cmd. line:1: fatal: {node.name}: argument {place + 1} is not an array")
+                raise AwkError(f"fatal: {node.name}: argument {place + 1} is not an array")
             else:
                 args.append(self.value(arg))
         code = f"e_{node.name}({', '.join(args[: found.most + 1])})"

@@ -70,6 +70,8 @@ class Expressions:
         self.tight = False
         """Whether an operand is being read that no assignment can be."""
         self.errors: list[str] = []
+        self.lines: dict[int, int] = {}
+        """In which line something begins that is no statement."""
         self.ended = 0
         """Where the token ends that was taken last."""
         self.messages: list[tuple[int, str, str]] = []
@@ -335,7 +337,9 @@ class Expressions:
             return self.builtin()
         if kind == "call":
             self.advance()
-            return Call(token.text, self.arguments())
+            made = Call(token.text, self.arguments())
+            self.lines[id(made)] = token.line
+            return made
         if kind == "name":
             self.advance()
             self.variables.add(token.text)

@@ -101,22 +101,28 @@ def sprintf(
             text = number_text(value, convfmt) if value.__class__ is float else value or ""
             out.append(_pad(text if precision is None else text[:precision], width, flags))
         else:
-            out.append(_convert(kind, flags, width, precision, number(value), convfmt))
+            out.append(_convert(kind, flags, width, precision, number(value)))
     return "".join(out)
 
 
-def _convert(kind: str, flags: str, width: int, precision: int | None, number: float, convfmt: str) -> str:
+def _convert(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:
     if kind in "diouxX":
         if number != number or number in (math.inf, -math.inf):
-            return _pad(number_text(number, convfmt), width, flags.replace("0", ""))
+            return _not_a_number(kind, number)
         return _integer(kind, flags, width, precision, int(number), type(number) is not float)
     return _real(kind, flags, width, precision, number)
+
+
+def _not_a_number(kind: str, number: float) -> str:
+    """As gawk writes those: at their own width, whatever is asked for."""
+    text = number_text(number, "%.6g")
+    return text.upper() if kind.isupper() else text
 
 
 def _character(value: Value, utf8: bool) -> str:
     numeric = value if value.__class__ is float else looks_numeric(value) if value.__class__ is Field else None
     if numeric is not None:
-        code = int(numeric)
+        code = int(numeric) if math.isfinite(numeric) else 0
         if 0 <= code < (0x110000 if utf8 else 0x80) and not 0xD800 <= code <= 0xDFFF:
             return chr(code)
         return bytes((code & 0xFF,)).decode("utf-8", "surrogateescape")
@@ -155,8 +161,7 @@ def _integer(kind: str, flags: str, width: int, precision: int | None, number: i
 
 def _real(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:
     if number != number or number in (math.inf, -math.inf):
-        text = number_text(number, "%.6g")
-        return _pad(text, width, flags.replace("0", ""))
+        return _not_a_number(kind, number)
     sign = "-" if math.copysign(1.0, number) < 0 else "+" if "+" in flags else " " if " " in flags else ""
     number = abs(number)
     if kind in "aA":

@@ -100,7 +100,8 @@ class Lexer:
         end = self.text.find("\n", at)
         shown = self.text[start : len(self.text) if end < 0 else end]
         place = f"cmd. line:{self.line if line is None else line}: "
-        blanks = "".join("\t" if char == "\t" else " " for char in self.text[start:at])
+        before = self.text[start:at].encode("utf-8", "surrogateescape")
+        blanks = "".join("\t" if byte == 9 else " " for byte in before)
         return AwkError(f"{place}{shown}\nawk: {place}{blanks}^ {message}", 1)
 
     def next(self) -> Token:

@@ -329,7 +329,7 @@ def check(library: str, severity: str, status: int) -> None:
 
 
 def too_few(name: str, given: int, least: int) -> Value:
-    raise AwkError(f"cmd. line:1: fatal: {name}: called with {given} arguments, expecting at least {least}")
+    raise AwkError(f"fatal: {name}: called with {given} arguments, expecting at least {least}")
 
 
 async def call(runtime: Runtime, name: str, found: Extension, args: tuple[Value, ...]) -> Value:

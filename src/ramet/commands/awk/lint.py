@@ -233,14 +233,8 @@ class LintEmitter(Emitter):
 
     def __init__(self, program: Program, facts: Facts, constants: dict[str, Any], scope: str = "") -> None:
         super().__init__(program, facts, constants, scope)
-        self.line = 1
         self.passed: set[int] = set()
         """Variables that are handed on without being looked at."""
-
-    def enter(self, node: object) -> None:
-        places = self.program.places
-        if places is not None and id(node) in places.of:
-            self.line = places.text.count("\n", 0, places.of[id(node)].start) + 1
 
     def _var(self, node: Var) -> str:
         code = super()._var(node)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+
 from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS
 from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.expressions import ENDS_OF_PRINT, Expressions
@@ -86,15 +89,21 @@ class _Parser(Expressions):
         places = None
         if placed:
             places = Places(self.lexer.text, self.of, self.lexer.comments, self.messages, self.misuses)
-        return Program(tuple(rules), self.functions, tuple(self.lexer.warnings), tuple(self.libraries), places)
+        warnings, libraries = tuple(self.lexer.warnings), tuple(self.libraries)
+        return Program(tuple(rules), self.functions, warnings, libraries, places, self.all_lines())
+
+    def all_lines(self) -> dict[int, int]:
+        ends = [found.start() for found in re.finditer("\n", self.lexer.text)]
+        return {node: bisect_left(ends, place.start) + 1 for node, place in self.of.items()} | self.lines
 
     def placed(self, node: Rule | Function | Stmt, start: int, brace: int = -1) -> None:
         self.of[id(node)] = Place(start, self.ended, brace, self.lexer.namespace)
 
     def regex(self, start: int) -> str:
+        line = self.token.line
         source = super().regex(start)
         for char in odd_escapes(source, self.lexer.dialect.extensions):
-            warning = f"cmd. line:{self.lexer.line}: {odd_escape_words(char)}"
+            warning = f"cmd. line:{line}: {odd_escape_words(char)}"
             if char not in self.odd:
                 self.odd.add(char)
                 self.lexer.warnings.append(warning)
@@ -141,7 +150,9 @@ class _Parser(Expressions):
             pattern = self.expression()
             if self.accept(","):
                 self.newlines()
+                line = self.token.line
                 until = self.expression()
+                self.lines[id(until)] = line
         brace = self.token.start + 1 if self.at("{") else -1
         body = self.block() if self.at("{") else None
         if body is None and not self.at(";", "newline", "end"):
@@ -278,7 +289,10 @@ class _Parser(Expressions):
         body = self.looped()
         self.separators()
         self.expect("while")
-        made = DoWhile(body, self.parenthesized())
+        line = self.token.line
+        test = self.parenthesized()
+        self.lines[id(test)] = line
+        made = DoWhile(body, test)
         self.placed(made, start)
         if self.at(";", "newline"):  # the parenthesis ends it well enough
             self.end_simple()

@@ -29,7 +29,7 @@ class Rx:
             )
             tree = self.matcher.tree or parse(source, AWK).tree
         except PatternError as error:
-            raise AwkError(f"cmd. line:1: error: {error}: /{source}/", 1) from None
+            raise AwkError(f"error: {error}: /{source}/", 1) from None
         self._utf8 = utf8
         self.nullable = nullable(tree)
         self.plain = None if icase else literal(tree)

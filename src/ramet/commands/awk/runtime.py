@@ -84,13 +84,13 @@ class Runtime(State):
         where = ""
         if self.NR:
             where = f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) "
-        self.proc.complain(f"{self.source}:1: {where}warning: {message}")
+        self.proc.complain(f"{self.place()}: {where}warning: {message}")
 
     def complain_input(self, error: OSError) -> None:
         what = reason(error)
         if error.errno == errno.EISDIR:
             self.flush()
-            where = f"{self.source}:1: " if self.watches_files else ""
+            where = f"{place}: " if (place := self.reached()) else ""
             self.proc.complain(f"{where}warning: command line argument `{self.main_name}' is a directory: skipped")
         else:
             raise AwkError(f"fatal: error reading input file `{self.main_name}': {what}")
@@ -144,8 +144,7 @@ class Runtime(State):
                 if await self._skipped(word, error):
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
-                begun = self.watches_files or "begin" in self.namespace or self.NR > 0
-                raise AwkError(f"cmd. line:1: {message}" if begun else message) from None
+                raise AwkError(f"{place}: {message}" if (place := self.reached()) else message) from None
             if await self._opened(Records(reader, self.utf8), word):
                 return True
         if not self.used_file:
@@ -435,7 +434,7 @@ class Runtime(State):
     def fflush(self, name: str = "") -> float:
         self.flush()
         if name and not any(known == name for _, known in self.sinks):
-            self.proc.complain(f"cmd. line:1: warning: fflush: `{name}' is not an open file, pipe or co-process")
+            self.proc.complain(f"{self.place()}: warning: fflush: `{name}' is not an open file, pipe or co-process")
             return -1.0
         for sink in self.sinks.values():
             sink.flush()

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from ramet.commands.awk import regex
 from ramet.commands.awk.inplace import Inplace
 from ramet.commands.awk.lexer import as_bytes
 from ramet.commands.awk.records import Records
+from ramet.commands.awk.sources import Sources
 from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.symbols import Symbols
 from ramet.commands.awk.tree import AwkError
@@ -99,8 +102,13 @@ class State:
         """The operands, which are all the files that a program in a sandbox may read."""
         self.lint = ""
         """What is warned of."""
-        self.source = "cmd. line"
-        """What the program was read from."""
+        self.origin = Sources()
+        self.lines: Mapping[str, Sequence[int]] = {}
+        """The line of the program for each line of the code that was made of it, by the name of the code."""
+        self.resting = 0
+        """The line in which the entry point that ran last ends."""
+        self.rules_end = 0
+        """The line in which the rules end, if there are any."""
         self.begun = False
         """Whether the program runs already."""
         self.looked: set[str] = set()
@@ -225,9 +233,36 @@ class State:
         rx = self.rx(pattern)
         return lambda text: [text[start:stop] for start, stop in contents(rx, text)]
 
-    def lint_warn(self, message: str, line: int = 1, located: bool = True) -> None:
+    @property
+    def idle(self) -> int:
+        """The line after which the program waits for input; 0 before it has done anything."""
+        return self.rules_end if self.NR and self.rules_end else self.resting
+
+    def place(self) -> str:
+        """Where in its source the program is."""
+        return self.reached() or self.origin.place(1)
+
+    def reached(self) -> str:
+        """The same, and nothing before the program has done anything."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if (lines := self.lines.get(frame.f_code.co_filename)) is not None:
+                return self.origin.place(lines[frame.f_lineno - 1])
+            frame = frame.f_back
+        return self.origin.place(self.idle) if self.idle else ""
+
+    def line_of(self, error: BaseException) -> int:
+        """The line in which an error happened."""
+        line, trace = self.idle or 1, error.__traceback__
+        while trace is not None:
+            if (lines := self.lines.get(trace.tb_frame.f_code.co_filename)) is not None:
+                line = lines[trace.tb_lineno - 1]
+            trace = trace.tb_next
+        return line
+
+    def lint_warn(self, message: str, line: int | None = None, located: bool = True) -> None:
         """Something that --lint is asked to find; it may be all the program is asked to do."""
-        where = f"{self.source}:{line}: " if located else ""
+        where = f"{self.place() if line is None else self.origin.place(line)}: " if located else ""
         if self.NR:
             where += f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) "
         if self.lint == "fatal":
@@ -279,7 +314,7 @@ class State:
         for char in regex.odd_escapes(source):
             if char not in self.odd_escapes:
                 self.odd_escapes.add(char)
-                where = "cmd. line:1: " if "R" in self.namespace and self.begun else ""
+                where = f"{self.place()}: " if "R" in self.namespace and self.begun else ""
                 self.proc.complain(where + regex.odd_escape_words(char))
 
     def rx(self, source: str) -> regex.Rx:
@@ -297,7 +332,7 @@ class State:
         try:
             return regex.compiled(source, self.icase, self.utf8, self.seconds)
         except AwkError as error:
-            raise AwkError("fatal: invalid regexp: " + str(error).removeprefix("cmd. line:1: error: ")) from None
+            raise AwkError("fatal: invalid regexp: " + str(error).removeprefix("error: ")) from None
 
     # ------------------------------------------------------------------ record and fields
 

@@ -43,12 +43,15 @@ class Writer:
     def __init__(self, emitter: Emitter, place: str, waiting: bool, slots: Slots | None = None) -> None:
         self.e, self.place, self.waiting, self.slots = emitter, place, waiting, slots
         self.lines: list[str] = []
+        self.where: list[int] = []
+        """The line of the awk program that each line of the code comes from."""
         self.depth = 1
         self.loops: list[tuple[str, Any]] = []
         self.counted = False
 
     def put(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
+        self.where.append(self.e.line)
 
     def note(self, node: object, what: str = "run") -> None:
         """Where runs are counted: one more."""
@@ -66,10 +69,12 @@ class Writer:
         self.depth -= 1
 
     def statement(self, node: Stmt) -> None:
+        around = self.e.line
         self.e.enter(node)
         if self.slots is not None and not isinstance(node, Block):
             self.note(node)
         getattr(self, f"_{type(node).__name__.lower()}")(node)
+        self.e.line = around
 
     def _block(self, node: Block) -> None:
         for statement in node.body:
@@ -271,7 +276,10 @@ class Writer:
         self.body(node.body, node)
         self.depth += 1
         self.tick()
+        around = self.e.line
+        self.e.enter(node.test)
         self.put(f"if not {self.e.condition(node.test)}: break")
+        self.e.line = around
         self.depth -= 1
         self.loops.pop()
 

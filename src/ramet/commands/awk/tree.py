@@ -308,3 +308,5 @@ class Program:
     libraries: tuple[str, ...] = ()
     """What `@load` names."""
     places: Places | None = None
+    lines: dict[int, int] = field(default_factory=dict, compare=False)
+    """In which line of the source a rule, function or statement begins; nodes are known by their identity."""
