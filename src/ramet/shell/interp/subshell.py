@@ -26,7 +26,7 @@ from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.process import Process
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
+from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap, send
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import CommandSub, Literal, ProcessSub, Script, Simple, Word
@@ -213,6 +213,8 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         await _last_writers(sh, output)
     if sh.traps:
         child_died(sh)
+    if child.killed == _INTERRUPT:
+        send(sh, _INTERRUPT)  # who interrupts a substitution means the script
     if cat and sh.status and sh.errexit:
         # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
         sh.flow_status = sh.status
@@ -224,6 +226,9 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         sh.complain("warning: command substitution: ignored null byte in input")
         data = data.replace(b"\0", b"")
     return decode(data)
+
+
+_INTERRUPT: Final = signals.NUMBERS["INT"]
 
 
 async def _body_runner(sh: Session, body: Script, size: int) -> Run:

@@ -244,6 +244,9 @@ def trap(sh: Session, argv: list[str]) -> Result:
             return sh.error(f"trap: {text}: invalid signal specification")
         sh.traps_shown.clear()
         if name in sh.sealed:
+            if name == "INT" and action is None and name in sh.traps:
+                # It is heard again, though it still counts as one that was ignored from the start.
+                sh.traps_shown[name] = sh.traps.pop(name)
             return 0
         sh.deaf -= {name}
         if action is None:
