@@ -116,7 +116,7 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
 def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool, most: int) -> str:
     """`${x/pattern/replacement}`, of at most so many characters; quoted ones that would mean something are marked with
     a NUL before them."""
-    if not ampersand or "&" not in replacement:
+    if not ampersand or ("&" not in replacement and "\\" not in replacement):
         plain = replacement.replace("\0", "")
         return pattern.replace(value, op, plain, most)
     parts: list[str | None] = []
@@ -135,6 +135,8 @@ def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: 
             literal.append(char)
         i += 1
     parts.append("".join(literal))
+    if len(parts) == 1:
+        return pattern.replace(value, op, parts[0] or "", most)
     fill = "".join
     return pattern.replace(value, op, lambda found: fill([found if part is None else part for part in parts]), most)
 
