@@ -77,7 +77,8 @@ class ConditionReader(WordReader):
         try:
             word = read()
         except SyntaxFailure as failure:
-            failure.more.append((self.last_line(), complaint))
+            if not failure.inner:
+                failure.more.append((self.last_line(), complaint))
             raise
         self.peek()
         return word
@@ -123,7 +124,7 @@ class ConditionReader(WordReader):
             try:
                 expr = self._cond_or()
             except SyntaxFailure as failure:
-                if not isinstance(failure, TooDeep):
+                if not isinstance(failure, TooDeep) and not failure.inner:
                     failure.more.append((opened, "expected `)'"))
                 raise
             self.depth -= 1

@@ -138,9 +138,10 @@ class RedirectReader(ConditionReader):
             if bare == delimiter:
                 self.pos = end if stop < 0 else stop + 1
                 return self._stripped(text[begin:pos], one)
-            if self._closing and bare.startswith(delimiter + self._closing):
-                # `$(cat <<E ... E)`: the parenthesis may follow the delimiter.
+            if self._closing and bare.startswith(delimiter) and self._closing in bare[len(delimiter) :]:
+                # `$(cat <<E ... E)`: the parenthesis may follow the delimiter, somewhere in its line.
                 self.pos = pos + len(line) - len(bare) + len(delimiter)
+                self._unfinished(one, self.line_at(pos))
                 return self._stripped(text[begin:pos], one)
             if not one.quoted and stop >= 0 and continues(text, pos, stop):
                 # A continued line is looked at as a whole.
@@ -156,9 +157,12 @@ class RedirectReader(ConditionReader):
                 break
             pos = stop + 1
         self.pos = end
-        wanted = f"warning: here-document at line {one.line} delimited by end-of-file (wanted `{delimiter}')"
-        self.warnings.append((self.last_line() - 1, wanted))
+        self._unfinished(one, self.last_line() - 1)
         return self._stripped(text[begin:end], one)
+
+    def _unfinished(self, one: _Pending, line: int) -> None:
+        wanted = f"warning: here-document at line {one.line} delimited by end-of-file (wanted `{one.delimiter}')"
+        self.warnings.append((line, wanted))
 
     def _stripped(self, body: str, one: _Pending) -> str:
         if not one.strip:
