@@ -132,9 +132,10 @@ class _Parser:
             assert blank is not None
             if blank.end() < len(self.text):
                 self.start = blank.end()
-                operand = self.kind in (_END, _OPERATOR) and self.value != ")"
                 raise self.fail(
-                    "syntax error: operand expected" if operand else "syntax error: invalid arithmetic operator"
+                    "syntax error: operand expected"
+                    if self.kind in (_END, _OPERATOR)
+                    else "syntax error: invalid arithmetic operator"
                 )
             self.kind, self.value = _END, ""
             return

@@ -47,6 +47,7 @@ _TESTS: Final[dict[str, Callable[[str], bool]]] = {
     "print": str.isprintable,
     "graph": lambda c: c.isprintable() and not c.isspace(),
     "word": lambda c: c.isalnum() or c == "_",
+    "cntrl": lambda c: "\x80" <= c <= "\x9f" or c in "\u2028\u2029",
 }
 
 
@@ -112,7 +113,7 @@ def _wide(name: str) -> str:
                 elif not inside and first >= 0:
                     ranges.append(f"\\u{first:04x}-\\u{code - 1:04x}")
                     first = -1
-            if name not in ("space", "blank"):
+            if name not in ("space", "blank", "cntrl"):
                 ranges.append("\\U00010000-\\U0010ffff" if name in ("print", "graph") else "")
         found = _wide_cache[name] = "".join(ranges)
     return found

@@ -14,7 +14,7 @@ from ramet.shell.expand.growing import grown
 
 # It names the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
 _BACKSLASH: Final = re.compile(r"[\x00-\x22$&-*,;<>?\[-^`{-}\x7f]")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\x80-\x9f]").search
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\x80-\x9f\u2028\u2029\ufffe\uffff]").search
 _DOUBLE: Final = re.compile(r'[\\"$`]')
 _TABLES: Final = {
     where: {code: f"\\{chr(code)}" for code in range(0x80) if where.match(chr(code))} for where in (_BACKSLASH, _DOUBLE)
@@ -71,9 +71,10 @@ def ansi(text: str) -> str:
     return grown(chain(("$'",), (part.translate(_ANSI) for part in windows(text)), ("'",)))
 
 
+_WIDE_CONTROLS: Final = (*range(0x80, 0xA0), 0x2028, 0x2029, 0xFFFE, 0xFFFF)
 _ANSI: Final = (
     {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)}
-    | {code: "".join([f"\\{byte:03o}" for byte in chr(code).encode()]) for code in range(0x80, 0xA0)}
+    | {code: "".join([f"\\{byte:03o}" for byte in chr(code).encode()]) for code in _WIDE_CONTROLS}
     | {0xDC00 + byte: f"\\{byte:03o}" for byte in range(0x80, 0x100)}
     | {ord(char): named for char, named in _NAMED.items()}
 )

@@ -78,7 +78,7 @@ def setting_line(sh: Session, name: str) -> str | None:
     if type(value) is Dynamic and name in _UNLISTED:
         return None
     array = sh.store.array(name)
-    if array is not None and name == "FUNCNAME" and not len(array):
+    if array is not None and not len(array) and (name == "FUNCNAME" or (value is array and array.blank)):
         return None
     if array is not None:
         return f"{name}={transform.array_text(array)}"
