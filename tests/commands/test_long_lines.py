@@ -46,6 +46,21 @@ EXPECTED: dict[tuple[str, ...], bytes] = {
     ("paste", "-sd", "12"): b"first line121some words L end\r2last but one1last but one2L\n",
     ("paste",): b"first line\n\n\nsome words L end\r\nlast but one\nlast but one\nL\n",
     ("paste", "-", "-"): b"first line\t\n\tsome words L end\r\nlast but one\tlast but one\nL\t\n",
+    ("sed", "s/words/W/;s/e/E/g"): b"first linE\n\n\nsomE W M End\r\nlast but onE\nlast but onE\nM",
+    ("sed", "-n", "$p;/words/{h;G;s/^/> /p}"): b"> some words L end\r\nsome words L end\r\nL",
+    ("sed", "y/xyz/123/;N;P;D"): b"first line\n\n\nsome words L end\r\nlast but one\nlast but one\nL".replace(
+        b"L", b"N"
+    ),
+    ("sed", "-E", "s/([a-z]+) but/\\1:/;s/end/&&/"): b"first line\n\n\nsome words L endend\r\nlast: one\nlast: one\nL",
+    ("awk", "1"): b"first line\n\n\nsome words L end\r\nlast but one\nlast but one\nL\n",
+    ("awk", "/words/ { $1 = $1; print $1, $NF } /but/ { n++ } END { print n, NR }"): b"some end\r\n2 7\n",
+    (
+        "awk",
+        "-v",
+        "RS=",
+        '{ print NR ": " $0 }',
+    ): b"1: first line\n2: some words L end\r\nlast but one\nlast but one\nL\n",
+    ("awk", '{ n = gsub(/q/, "Q") } n { print substr($0, 1, 5) }'): b"some \n<abcd\n",
 }
 
 
@@ -59,6 +74,10 @@ def test_a_long_line_is_a_line(argv: tuple[str, ...], size: int) -> None:
         return await call(await make({}), list(argv), BytesReader(*blocks))
 
     status, out, errors = asyncio.run(act())
-    wanted = EXPECTED[argv].replace(b"L", long(LONG) if size > 5 else LONG)
+    shown = long(LONG) if size > 5 else LONG
+    wanted = EXPECTED[argv].replace(b"L", shown)
+    wanted = wanted.replace(b"M", shown.replace(b"e", b"E")).replace(
+        b"N", shown.translate(bytes.maketrans(b"xyz", b"123"))
+    )
     assert (status, errors) == (0, b"")
     assert out == wanted

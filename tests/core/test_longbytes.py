@@ -38,3 +38,15 @@ def test_cut_is_a_slice(data: bytes, one: int, other: int) -> None:
 @given(DATA)
 def test_changed_is_the_change(data: bytes) -> None:
     assert longbytes.changed(data, bytes.upper) == data.upper()
+
+
+@given(DATA, st.sampled_from([b"a", b"ab", b"abab", b"b\n", b"\n\n"]), st.sampled_from([b"", b"x", b"long text"]))
+def test_replaced_is_replace(data: bytes, old: bytes, new: bytes) -> None:
+    assert longbytes.replaced(data, old, new) == data.replace(old, new)
+
+
+@given(st.text(alphabet="ab ,", max_size=60))
+def test_texts_are_treated_alike(text: str) -> None:
+    assert longbytes.split(text, ",") == text.split(",")
+    assert longbytes.joined(text.split(","), ";") == text.replace(",", ";")
+    assert longbytes.replaced(text, "ab", "ba") == text.replace("ab", "ba")

@@ -342,7 +342,7 @@ async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes]
                 out[2 * index :: len(row)] = source.lines[turn : count * source.turns : source.turns]
         for source in live:
             del source.lines[: count * source.turns]
-        make = partial(longbytes.joined, out)
+        make = partial(longbytes.joined, out, b"")
         await proc.emit(await aside(proc.budget, make) if any(source.long for source in live) else make())
         await proc.budget.breathe()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ramet.core.longbytes import PIECE, changed
+
 
 class Changed(dict[int, str]):
     """What becomes of characters, by their codes; for `str.translate`. What is kept in mind is bounded."""
@@ -28,8 +30,12 @@ _LOWER: Final = Changed(lambda char: char.lower()[0])
 
 
 def upper(text: str) -> str:
+    if len(text) > PIECE:
+        return changed(text, upper)
     return text.upper() if text.isascii() else text.translate(_UPPER)
 
 
 def lower(text: str) -> str:
+    if len(text) > PIECE:
+        return changed(text, lower)
     return text.lower() if text.isascii() else text.translate(_LOWER)

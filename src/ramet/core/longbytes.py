@@ -1,4 +1,4 @@
-"""Byte strings of many megabytes, worked on a piece at a time: nobody else runs while Python copies one in one go.
+"""Bytes and texts of many megabytes, worked on a piece at a time: nobody else runs while Python copies one in one go.
 
 All of this is for a thread (see `core.abandoned`). What is put together is put together by `bytes.join`, which lets
 others run while it copies, where a slice or a sum of the same length does not.
@@ -7,7 +7,7 @@ others run while it copies, where a slice or a sum of the same length does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import AnyStr, Final
 
 from ramet.core.abandoned import checkpoint
 
@@ -17,16 +17,16 @@ _MANY: Final = 8192
 """Parts that are put together at a time: to look at each of them takes a while too."""
 
 
-def cut(data: bytes, start: int, stop: int) -> bytes:
+def cut(data: AnyStr, start: int, stop: int) -> AnyStr:
     """`data[start:stop]`, for a start and a stop that lie in it."""
     if stop - start <= PIECE:
         return data[start:stop]
     if stop - start == len(data):
         return data
-    return b"".join(list(pieces(data, start, stop)))
+    return data[:0].join(list(pieces(data, start, stop)))
 
 
-def pieces(data: bytes, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+def pieces(data: AnyStr, start: int = 0, stop: int | None = None) -> Iterator[AnyStr]:
     """The same in pieces."""
     end = len(data) if stop is None else stop
     for at in range(start, end, PIECE):
@@ -34,27 +34,44 @@ def pieces(data: bytes, start: int = 0, stop: int | None = None) -> Iterator[byt
         yield data[at : min(at + PIECE, end)]
 
 
-def changed(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+def changed(data: AnyStr, change: Callable[[AnyStr], AnyStr]) -> AnyStr:
     """What `change` makes of a text, for which it does not matter where this is cut."""
-    return change(data) if len(data) <= PIECE else b"".join([change(piece) for piece in pieces(data)])
+    return change(data) if len(data) <= PIECE else data[:0].join([change(piece) for piece in pieces(data)])
 
 
-def joined(parts: Sequence[bytes], between: bytes = b"") -> bytes:
+def replaced(data: AnyStr, old: AnyStr, new: AnyStr) -> AnyStr:
+    """`data.replace(old, new)` for an `old` that is not empty."""
+    if len(data) <= PIECE:
+        return data.replace(old, new)
+    made: list[AnyStr] = []
+    at, size = 0, len(data)
+    while at < size:
+        checkpoint()
+        stop = min(at + PIECE + len(old), size)
+        *whole, rest = data[at:stop].split(old)
+        # What may be the beginning of a match that ends behind this piece is looked at again.
+        again = 0 if stop == size else min(len(rest), len(old) - 1)
+        made.append(new.join([*whole, rest[: len(rest) - again]]))
+        at = stop - again
+    return data[:0].join(made)
+
+
+def joined(parts: Sequence[AnyStr], between: AnyStr) -> AnyStr:
     """`between.join(parts)`."""
     if len(parts) <= _MANY:
         return between.join(parts)
-    made: list[bytes] = []
+    made: list[AnyStr] = []
     for at in range(0, len(parts), _MANY):
         checkpoint()
         made.append(between.join(parts[at : at + _MANY]))
     return between.join(made)
 
 
-def split(data: bytes, delim: bytes) -> list[bytes]:
-    """`data.split(delim)` for a single byte."""
+def split(data: AnyStr, delim: AnyStr) -> list[AnyStr]:
+    """`data.split(delim)` for a single character."""
     if len(data) <= PIECE:
         return data.split(delim)
-    found: list[bytes] = []
+    found: list[AnyStr] = []
     at, size = 0, len(data)
     while size - at > PIECE:
         checkpoint()

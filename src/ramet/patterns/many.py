@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import AnyStr, Final
 
+from ramet.core.abandoned import checkpoint
 from ramet.patterns.emit import Lines
 from ramet.patterns.engines import NO_SPAN, MatchEngine, Re2Engine, Span
 from ramet.patterns.errors import MatchTimeout
@@ -76,6 +77,7 @@ class TextsEngine:
             pos += 1
             tries += 1
             if not tries & 4095:
+                checkpoint()
                 now = time.monotonic()
                 deadline = deadline or now + self._seconds
                 if now > deadline:
@@ -128,6 +130,7 @@ class UnionEngine:
             ahead = [(-1, None)] * len(self._engines)
             self._known = (data, ahead)
         best: Span | None = None
+        checkpoint()
         for index, engine in enumerate(self._engines):
             origin, found = ahead[index]
             if not 0 <= origin <= pos or (found is not None and found[0] < pos):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from ramet.commands.awk import libraries, regex
@@ -18,6 +19,7 @@ from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num,
 from ramet.commands.awk.values import Array, TypedRegex, Value, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
 from ramet.core import letters
+from ramet.core.abandoned import checkpoint
 
 if TYPE_CHECKING:
     from ramet.commands.awk.emit import Emitter
@@ -147,7 +149,7 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
     array.clear()
     if seps is not None:
         seps.clear()
-    pairs: list[tuple[str, str]]
+    pairs: Sequence[tuple[str, str]] | zip[tuple[str, str]]
     if by is None:
         fs: Value = runtime.special["FS"] if runtime.split_by == "FS" else " "
     else:
@@ -157,7 +159,7 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
     else:
         fs = runtime.text(fs)
         if seps is None:
-            pairs = [(piece, "") for piece in runtime.splitter_for(fs)(text)]
+            pairs = zip(text if fs == "" else runtime.splitter_for(fs)(text), repeat(""))
         elif fs == " ":
             stripped = text.lstrip(" \t\n")
             lead = text[: len(text) - len(stripped)]
@@ -166,17 +168,20 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
             pairs = cut(regex.compiled("[ \t\n]+"), stripped.rstrip(" \t\n"))
             tail = stripped[len(stripped.rstrip(" \t\n")) :]
             if tail and pairs:
-                pairs[-1] = (pairs[-1][0], tail)
+                pairs = [*pairs[:-1], (pairs[-1][0], tail)]
         elif fs == "":
-            pairs = [(char, "") for char in text]
+            pairs = zip(text, repeat(""))
         else:
             rx = runtime.rx(fs if len(fs) > 1 else ("\\" + fs if fs in ".[]|()*+?{}^$\\" else fs))
             pairs = cut(rx, text)
+    index = 0
     for index, (piece, separator) in enumerate(pairs, 1):
+        if not index & 1023:
+            checkpoint()
         array[str(index)] = FieldValue(piece)
         if seps is not None and separator:
             seps[str(index)] = separator
-    return float(len(pairs))
+    return float(index)
 
 
 def patsplit(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | None) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
+import time
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +30,7 @@ from ramet.commands.awk.values import Field, Value
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
 from ramet.commands.inputs import is_utf8
 from ramet.commands.regexes import patiently
-from ramet.core.abandoned import aside, through
+from ramet.core.abandoned import aside, checkpoint, through
 from ramet.core.depth import Room
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
@@ -38,6 +40,8 @@ from ramet.core.streams import live
 from ramet.patterns import LONG, MatchTimeout
 
 _ROOM = Room(20_000)
+_MOMENT = 0.01
+"""Seconds of work in a thread before its results are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,10 @@ class _Run:
     def __init__(self, proc: Proc, o: AwkOptions, compiled: Compiled, runtime: Runtime, operands: list[str]) -> None:
         self.proc, self.o, self.compiled, self.runtime = proc, o, compiled, runtime
         self.status = 0
+        self.heavy = bool(compiled.facts.long_patterns)
+        """Whether there is a regular expression so long that every use of it takes a while."""
+        self.laden = False
+        """Whether there was so long a record that something may be long that was made of it."""
         self.space = compiled.load(runtime)
         runtime.argv.update({"0": "awk"} | {str(i): Field(word) for i, word in enumerate(operands, 1)})
         runtime.special["ARGC"] = float(len(operands) + 1)
@@ -189,9 +197,12 @@ class _Run:
         return call
 
     async def enter(self, place: str) -> None:
-        result = self.space[place]()
         if place in self.compiled.waiting:
-            await result
+            await self.space[place]()
+        elif self.laden:
+            await aside(self.proc.budget, self.space[place])
+        else:
+            self.space[place]()
         self.runtime.resting = self.compiled.last_lines[place]
 
     def assign(self, name: str, stored: Value) -> None:
@@ -213,6 +224,7 @@ class _Run:
     async def expect(self, name: str, text: str) -> None:
         """A long text that will be used as a regular expression becomes one now, while others run."""
         if len(text) > LONG and name in self.compiled.facts.patterns:
+            self.heavy = True
             await self.prepare(text, self.runtime.icase)
 
     async def prepare(self, text: str, icase: bool) -> None:
@@ -307,15 +319,25 @@ class _Run:
                 if rules is None:
                     self.skip(len(main.batch) - main.at)
                     continue
-                fast = compiled.fast_rules(runtime, main.plain)
+                if laden := main.long or self.heavy:
+                    self.laden = True
+                fast = None if main.long else compiled.fast_rules(runtime, main.plain)
                 if fast is not None:
                     batch = main.batch[main.at :] if main.at else main.batch
                     main.at = len(main.batch)
-                    fast(batch)
+                    if laden:
+                        await aside(runtime.proc.budget, partial(fast, batch))
+                    else:
+                        fast(batch)
                     break
-                runtime.next_now()
                 try:
+                    if laden and not waiting:
+                        await aside(runtime.proc.budget, partial(self.several, rules))
+                        continue
+                    runtime.next_now()
                     if waiting:
+                        if laden:
+                            await aside(runtime.proc.budget, runtime.get_fields)
                         await rules()
                     else:
                         rules()
@@ -325,6 +347,16 @@ class _Run:
                     await runtime.next_file()
             if not await runtime.fill():
                 return
+
+    def several(self, rules: Callable[[], None]) -> None:
+        """The rules on as many records of the batch as are done in a moment."""
+        runtime, until = self.runtime, time.monotonic() + _MOMENT
+        while time.monotonic() < until and runtime.next_now():
+            checkpoint()
+            try:
+                rules()
+            except NextRecord:
+                pass
 
     def skip(self, count: int) -> None:
         """Records that no rule looks at; only the last one is seen, by END."""

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+from functools import partial
 
 from ramet.commands.awk.regex import Rx, compiled
+from ramet.commands.inputs import LONG
+from ramet.core.abandoned import aside
+from ramet.core.limits import Budget
 from ramet.core.streams import PATIENCE, Reader
+from ramet.core.streams import joined as together
+from ramet.patterns import LONG as HEAVY
 
 
 class Records:
     """The records of one stream. `batch` holds those that are split already; `at` is the next of them."""
 
-    def __init__(self, reader: Reader, utf8: bool = True) -> None:
-        self.reader = reader
+    def __init__(self, reader: Reader, budget: Budget, utf8: bool = True) -> None:
+        self.reader, self.budget = reader, budget
         self.batch: list[str] = []
         self.terms: list[str] | None = None
         """The separator after each record of the batch, where it is not always `term`."""
@@ -22,7 +28,12 @@ class Records:
         self.done = False
         self.plain = True
         """Whether the batch is ASCII with no white space but space, tab and newline: `split()` is exact then."""
+        self.long = False
+        """Whether there is a very long record in the batch: what is done with it is done while others run."""
         self._rest = ""
+        self._more: list[str] = []
+        self._waiting = 0
+        """What comes behind `_rest`, where that is so long that it is not looked through for every block."""
         self._raw: list[bytes] = []
         self._rs: object = None
         self._coding = "utf-8" if utf8 else "ascii"
@@ -56,11 +67,11 @@ class Records:
         if self._rest:
             self._raw.insert(0, self._rest.encode("utf-8", "surrogateescape"))
             self._rest = ""
-            joined = b"".join(self._raw)
+            joined = await together(self._raw)
             cut = joined.rfind(delim)
             if cut >= 0:
                 self._raw = [joined[cut + 1 :]] if cut + 1 < len(joined) else []
-                self._split(joined[:cut], rs)
+                await self._split(joined[:cut], rs)
                 return True
             self._raw = [joined]
         held = sum(map(len, self._raw))
@@ -78,22 +89,28 @@ class Records:
                     await asyncio.sleep(0)
                 continue
             self._raw.append(block[:cut])
-            data = b"".join(self._raw) if len(self._raw) > 1 else self._raw[0]
+            data = await together(self._raw) if len(self._raw) > 1 else self._raw[0]
             self._raw = [block[cut + 1 :]] if cut + 1 < len(block) else []
-            self._split(data, rs)
+            await self._split(data, rs)
             return True
-        data = b"".join(self._raw)
+        data = await together(self._raw)
         self._raw = []
         self.batch = []
         if not data:
             return False
-        self._split(data, rs)
+        await self._split(data, rs)
         self.terms = [rs] * (len(self.batch) - 1) + [""]
         return True
 
-    def _split(self, data: bytes, rs: str) -> None:
-        self.plain = data.isascii() and not any(odd in data for odd in _ODD)
-        self.batch = data.decode(self._coding, "surrogateescape").split(rs)
+    async def _split(self, data: bytes, rs: str) -> None:
+        self.long = len(data) > LONG
+        work = partial(self._records, data, rs)
+        self.plain, self.batch = await aside(self.budget, work) if self.long else work()
+
+    def _records(self, data: bytes, rs: str) -> tuple[bool, list[str]]:
+        plain = data.isascii() and not any(odd in data for odd in _ODD)
+        text = data.decode(self._coding, "surrogateescape")
+        return plain, text.split(rs) if not self.long or rs in text else [text]
 
     async def _read_text(self) -> bool:
         if self.done:
@@ -101,10 +118,15 @@ class Records:
         block = await self.reader.read()
         if not block:
             self.done = True
-            self._rest += self._decoder.decode(b"", True)
+            self._rest = "".join([self._rest, *self._more, self._decoder.decode(b"", True)])
+            self._more, self._waiting = [], 0
             return False
-        self._rest += self._decoder.decode(block)
-        self.reader.hold(len(self._rest) - len(block))
+        self._more.append(self._decoder.decode(block))
+        self._waiting += len(self._more[-1])
+        self.reader.hold(len(self._rest) + self._waiting - len(block))
+        if len(self._rest) <= LONG or self._waiting >= len(self._rest):
+            self._rest = "".join([self._rest, *self._more])
+            self._more, self._waiting = [], 0
         return True
 
     async def _fill_by_regex(self, rs: str, icase: bool) -> bool:
@@ -119,11 +141,13 @@ class Records:
         while True:
             if paragraphs and self._rest.startswith("\n"):
                 self._rest = self._rest.lstrip("\n")
-            if self._cut(rx):
+            if not self._more and await self._cut_on(rx, rs):
                 return True
             if not await self._read_text():
                 break
-        if self._cut(rx):
+            if self._more:
+                await self.budget.breathe()
+        if await self._cut_on(rx, rs):
             return True
         if self._rest:
             record, self._rest = self._rest, ""
@@ -137,6 +161,10 @@ class Records:
             self.terms.append(term)
             return True
         return False
+
+    async def _cut_on(self, rx: Rx, rs: str) -> bool:
+        self.long = len(self._rest) > LONG
+        return await aside(self.budget, partial(self._cut, rx)) if self.long or len(rs) > HEAVY else self._cut(rx)
 
     def _cut(self, rx: Rx) -> bool:
         """Split what is surely complete: a separator that touches the end of the text might go on."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ramet import patterns
 from ramet.commands.awk.tree import AwkError
+from ramet.core.abandoned import checkpoint
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, parse
@@ -228,6 +229,8 @@ def _replace(
             pos = start + 1
             continue
         seen += 1
+        if not seen & 255:
+            checkpoint()
         if every or seen == which:
             count += 1
             out.append(text[copied:start])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
+from functools import partial
 from typing import TypeVar
 
 from ramet.commands.awk.lexer import IN_NAMESPACE, unescape
@@ -16,8 +17,14 @@ from ramet.commands.awk.records import Records
 from ramet.commands.awk.state import Reversed, Sink, Source, State, Unbuffered
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, num
+from ramet.commands.inputs import LONG
+from ramet.core.abandoned import aside, checkpoint, here
 from ramet.core.errors import reason
 from ramet.core.streams import BytesReader, Reader, Writer, pipe
+
+
+def _encoded(parts: list[str]) -> bytes:
+    return "".join(parts).encode("utf-8", "surrogateescape")
 
 
 class NextRecord(Exception):
@@ -145,12 +152,12 @@ class Runtime(State):
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
                 raise AwkError(f"{place}: {message}" if (place := self.reached()) else message) from None
-            if await self._opened(Records(reader, self.utf8), word):
+            if await self._opened(Records(reader, self.proc.budget, self.utf8), word):
                 return True
         if not self.used_file:
             self.used_file = True
             self.main_name = "-"
-            return await self._opened(Records(self.proc.stdin, self.utf8), None)
+            return await self._opened(Records(self.proc.stdin, self.proc.budget, self.utf8), None)
         return False
 
     async def _skipped(self, word: str, error: OSError) -> bool:
@@ -167,7 +174,7 @@ class Runtime(State):
         return False
 
     async def _directory(self, word: str) -> Records:
-        return Records(BytesReader(await listing(self, word)), self.utf8)
+        return Records(BytesReader(await listing(self, word)), self.proc.budget, self.utf8)
 
     async def _opened(self, records: Records, name: str | None) -> bool:
         self.main = records
@@ -213,7 +220,7 @@ class Runtime(State):
             except OSError as error:
                 self.special["ERRNO"] = reason(error)
                 return -1.0
-            self.sources[key] = self._numbered(Source(Records(reader, self.utf8)))
+            self.sources[key] = self._numbered(Source(Records(reader, self.proc.budget, self.utf8)))
         return await self._getline(self.sources[key], keep)
 
     async def getline_command(self, command: str, keep: bool) -> float:
@@ -234,7 +241,9 @@ class Runtime(State):
                 finally:
                     writer.close_now()
 
-            self.sources[key] = self._numbered(Source(Records(reader, self.utf8), asyncio.ensure_future(run())))
+            self.sources[key] = self._numbered(
+                Source(Records(reader, self.proc.budget, self.utf8), asyncio.ensure_future(run()))
+            )
         return await self._getline(self.sources[key], keep)
 
     async def getline_coprocess(self, command: str, keep: bool) -> float:
@@ -267,7 +276,7 @@ class Runtime(State):
                 write_end.close_now()
 
         self.sinks[key] = Sink(to)
-        self.sources[key] = Source(Records(back, self.utf8), asyncio.ensure_future(run()))
+        self.sources[key] = Source(Records(back, self.proc.budget, self.utf8), asyncio.ensure_future(run()))
 
     def _redirects(self) -> None:
         if self.sandbox:
@@ -308,20 +317,30 @@ class Runtime(State):
     # ------------------------------------------------------------------ output
 
     def flush(self) -> None:
-        if self.out:
-            self.stdout.write("".join(self.out).encode("utf-8", "surrogateescape"))
+        if self.out and here.stop is None:  # what works in a thread leaves this to whoever waits for it
+            self.stdout.write(_encoded(self.out))
             self.out.clear()
+
+    async def send(self) -> None:
+        """The same for texts that may be very long."""
+        if sum(map(len, self.out)) > LONG:
+            data = await aside(self.proc.budget, partial(_encoded, self.out))
+            self.out.clear()
+            self.stdout.write(data)
+        else:
+            self.flush()
 
     def tidy(self) -> None:
         """Called every so often by loops: bounds the time and what is held back."""
         self.proc.budget.check()
+        checkpoint()
         if len(self.out) > 4096:
             self.flush()
 
     async def breathe(self) -> None:
         """The same where waiting is possible: lets readers of our output run."""
         if len(self.out) > 4096 or (self.out and len(self.out[0]) > _FLUSH):
-            self.flush()
+            await self.send()
         if self.stdout.full:
             self.flush()
             await self.stdout.drain()

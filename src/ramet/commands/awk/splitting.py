@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from ramet.commands.awk import regex
 from ramet.commands.awk.tree import AwkError
+from ramet.core.abandoned import checkpoint
+from ramet.core.longbytes import PIECE
 
 _WIDTH = re.compile(r"[0-9]+|\*")
 _SPACES = re.compile(r"[^ \t\n]+")
@@ -15,8 +17,28 @@ _SPACES = re.compile(r"[^ \t\n]+")
 def split_blanks(text: str) -> list[str]:
     """By runs of spaces, tabs and newlines; `str.split` knows more kinds of white space, so it may only help."""
     if text.isascii() and not any(odd in text for odd in "\r\x0b\x0c\x1c\x1d\x1e\x1f"):
-        return text.split()
+        return text.split() if len(text) <= PIECE else _split_long(text)
     return _SPACES.findall(text)
+
+
+_BLANK = re.compile(r"[ \t\n]")
+
+
+def _split_long(text: str) -> list[str]:
+    """The same in pieces, so that others run in between."""
+    fields: list[str] = []
+    at = 0
+    while at < len(text):
+        checkpoint()
+        stop = at + PIECE
+        while stop < len(text) and (found := _BLANK.search(text, stop, stop + PIECE)) is None:
+            checkpoint()
+            stop += PIECE
+        if stop < len(text) and found is not None:
+            stop = found.start()
+        fields += text[at:stop].split()
+        at = stop
+    return fields
 
 
 def cut(rx: regex.Rx, text: str) -> list[tuple[str, str]]:
@@ -36,6 +58,8 @@ def cut(rx: regex.Rx, text: str) -> list[tuple[str, str]]:
             continue
         pieces.append((text[start : found[0]], text[found[0] : found[1]]))
         start = pos = found[1]
+        if not len(pieces) & 1023:
+            checkpoint()
     pieces.append((text[start:], ""))
     return pieces
 

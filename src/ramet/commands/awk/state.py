@@ -21,6 +21,7 @@ from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.symbols import Symbols
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Array, Field, Value, compare, looks_numeric, num, number_text
+from ramet.core import longbytes
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
@@ -223,7 +224,7 @@ class State:
             # In paragraph mode a newline always separates fields too.
             fs = "[" + ("\\" if fs in "\\]^-" else "") + fs + "\n]"
         if len(fs) == 1:
-            return lambda text: text.split(fs) if text else []
+            return lambda text: longbytes.split(text, fs) if text else []
         if record and self.rs == "":
             fs = f"({fs})|\n"
         rx = self.rx(fs)
@@ -355,7 +356,7 @@ class State:
             assert self.fields is not None
             if len(self.ofs) * len(self.fields) > self.longest:
                 raise self.proc.budget.exceeded("string_bytes")
-            self.record = self.grown(self.ofs.join(self.fields))
+            self.record = self.grown(longbytes.joined(self.fields, self.ofs))
             self.stale = False
         return self.record
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.program import LONG, Instruction, Kind, Piece, Substitution
+from ramet.commands.sed.program import LONG, Instruction, Kind, Substitution
+from ramet.core import longbytes
 from ramet.patterns import Lines, Matcher
 from ramet.patterns.engines import ReEngine
 from ramet.patterns.selecting import select
@@ -20,11 +21,7 @@ BlockChange = Callable[[bytes], bytes]
 """From some lines to what becomes of them; only the last line of the input may lack its newline."""
 
 
-Check = Callable[[], object]
-"""Raises when the time is up; called now and then in a long block, which is worked on beside the event loop."""
-
-
-def block_change(program: list[Instruction], quiet: bool, several: bool, check: Check, most: int) -> BlockChange | None:
+def block_change(program: list[Instruction], quiet: bool, several: bool, most: int) -> BlockChange | None:
     """One function for whole blocks; None when the script needs a cycle for each line. More than `most` bytes are an
     error."""
     if not program:
@@ -36,7 +33,7 @@ def block_change(program: list[Instruction], quiet: bool, several: bool, check: 
         return _selection(program[0], "p") if len(program) == 1 else None
     changes: list[BlockChange] = []
     for item in program:
-        change = _substitution(item, check, most) if item.name == "s" else _selection(item, "d")
+        change = _substitution(item, most) if item.name == "s" else _selection(item, "d")
         if change is None:
             return None
         changes.append(change)
@@ -68,9 +65,9 @@ def _selection(item: Instruction, name: str) -> BlockChange | None:
 
     def change(block: bytes) -> bytes:
         cut = block.rfind(b"\n") + 1
-        kept = select(source, block[:cut], invert)[0] if cut else b""
-        last = block[cut:]
-        return kept + last if last and matcher.test(last) != invert else kept
+        kept = select(source, longbytes.cut(block, 0, cut), invert)[0] if cut else b""
+        last = longbytes.cut(block, cut, len(block))
+        return b"".join((kept, last)) if last and matcher.test(last) != invert else kept
 
     return change
 
@@ -82,33 +79,37 @@ _LONG_PIECE: Final = 1024
 """Bytes of a replacement that is put into one line at a time."""
 
 
-def _substitution(item: Instruction, check: Check, most: int) -> BlockChange | None:
+def _substitution(item: Instruction, most: int) -> BlockChange | None:
     substitution = item.substitution
     if item.first is not None or item.negated or substitution is None:
         return None
     matcher = substitution.matcher
     if matcher is None or any(b"\n" in piece.text or len(piece.text) > _LONG_PIECE for piece in substitution.pieces):
         return None
-    quick = _quick(substitution, matcher, check)
+    quick = _quick(substitution, matcher)
     if quick is None:
         return None
     plain = bool(matcher.literal) or _edge(substitution, matcher) is not None
     slow = substitute.make(substitution, matcher, most)
-    return lambda block: quick(block) if plain or block.isascii() else _by_line(slow, block)
+
+    def change(block: bytes) -> bytes:
+        return quick(block) if len(block) < LONG and (plain or block.isascii()) else _by_line(slow, block)
+
+    return change
 
 
 def _by_line(change: substitute.Change, block: bytes) -> bytes:
-    """A block with characters beyond ASCII, which take another engine."""
-    lines = block.split(b"\n")
+    """A block with characters beyond ASCII, which take another engine, or with a very long line."""
+    lines = longbytes.split(block, b"\n")
     last = len(lines) - (0 if lines[-1] else 1)
     for index in range(last):
         changed = change(lines[index])
         if changed is not None:
             lines[index] = changed
-    return b"\n".join(lines)
+    return longbytes.joined(lines, b"\n")
 
 
-def _quick(substitution: Substitution, matcher: Matcher, check: Check) -> BlockChange | None:
+def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
     if substitution.number != 1 or substitution.show or substitution.file is not None or substitution.run:
         return None
     constant = substitute.constant_of(substitution.pieces)
@@ -126,30 +127,12 @@ def _quick(substitution: Substitution, matcher: Matcher, check: Check) -> BlockC
         return _at_start(substitution, engine)
     template = substitute.template_of(substitution.pieces)
     if substitution.every:
-        fill = _filler(substitution.pieces, check)
-        return lambda block: engine.pattern.sub(template if len(block) < LONG else fill, block)
+        return lambda block: engine.pattern.sub(template, block)
     # One more group around all, one behind for the rest of the line: the first match of a line then takes the line.
     pattern = re.compile(b"(" + engine.pattern.pattern + b")(.*)", engine.pattern.flags)
     moved = tuple(piece._replace(group=piece.group + 1) if piece.group >= 0 else piece for piece in substitution.pieces)
     template = substitute.template_of(moved) + b"\\g<%d>" % pattern.groups
     return lambda block: pattern.sub(template, block)
-
-
-def _filler(pieces: tuple[Piece, ...], check: Check) -> Callable[[re.Match[bytes]], bytes]:
-    """What puts the replacement together in Python, so that other threads get their turn in between."""
-    parts = [(piece.text, piece.group) for piece in pieces]
-    constant, count = substitute.constant_of(pieces), 0
-
-    def fill(found: re.Match[bytes]) -> bytes:
-        nonlocal count
-        count += 1
-        if not count & 255:
-            check()
-        if constant is not None:
-            return constant
-        return b"".join([text if group < 0 else found[group] or b"" for text, group in parts])
-
-    return fill
 
 
 _START, _END = b"(?m:^)", b"(?m:$)"

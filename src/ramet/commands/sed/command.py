@@ -13,20 +13,21 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
+from ramet.commands.inputs import HELD, LARGE, PART, beside, is_unbuffered, is_utf8, leave, only_opens, slurp
 from ramet.commands.regexes import patiently
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.program import LONG, Flavour, Instruction, Kind, ScriptError, Source
 from ramet.commands.sed.script import parse, place_behind
+from ramet.core import longbytes
 from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs
 from ramet.core.stat import Kind as FileKind
-from ramet.core.streams import BLOCK, Capture, Reader, line_blocks, live
+from ramet.core.streams import BLOCK, Capture, Reader, joined, line_blocks, live
 from ramet.patterns import MatchTimeout
 
 _MOST_LINKS = 40
@@ -168,10 +169,8 @@ class _Run:
             raise ScriptError("no input files", 4)
         change = None
         if not (self.in_place or self.o.null_data or self.o.debug):
-            budget = self.proc.budget
-            change = block_change(
-                self.program, self.quiet, len(self.words) > 1, budget.check, budget.limits.string_bytes
-            )
+            most = self.proc.budget.limits.string_bytes
+            change = block_change(self.program, self.quiet, len(self.words) > 1, most)
         try:
             with live(self.proc.stdin, self.out.flush):
                 await (self.by_line() if change is None else self.by_block(change))
@@ -274,7 +273,8 @@ class _Run:
         reader, self.reader = self.reader, None
         await self.proc.close(reader)
         if self.in_place:
-            await self.replace_file(b"".join(self.out.parts))
+            parts = self.out.parts
+            await self.replace_file(await beside(self.proc, sum(map(len, parts)), partial(b"".join, parts)))
             self.out.parts.clear()
             self.out.missing = False
 
@@ -372,30 +372,30 @@ class _Run:
         )
         horizon = None if self.o.debug else _horizon(self.program)
         steps = machine.run()
-        try:
-            while True:
-                need = next(steps)
-                if need is Need.LINES:
-                    if horizon is not None and machine.number >= horizon and self.may_stop(machine):
-                        await self.pass_rest()
-                        return
-                    await self.fill(machine)
-                elif need is Need.FILE:
-                    await self.next_input(machine)
-                elif need is Need.TURN:
-                    await self.breathe()
-                elif need is Need.ASIDE:
-                    await aside(self.proc.budget, machine.work)
-                elif need is Need.RUN:
-                    await self.run_command(machine)
-                elif need is Need.HEAD:
-                    await self.write_heads()
-                else:
-                    await self.write_queue(machine)
-        except StopIteration as stop:
-            self.status = self.status or stop.value
-            if machine.at < len(machine.lines) or self.rest:
-                await self.after_quit(machine)
+        step, budget = partial(next, steps, None), self.proc.budget
+        while True:
+            laden = (self.heavy or machine.laden) and machine.trace is None
+            need = await aside(budget, step) if laden else step()
+            if need is Need.LINES:
+                if horizon is not None and machine.number >= horizon and self.may_stop(machine):
+                    await self.pass_rest()
+                    return
+                await self.fill(machine)
+            elif need is Need.FILE:
+                await self.next_input(machine)
+            elif need is Need.TURN:
+                await self.breathe()
+            elif need is Need.RUN:
+                await self.run_command(machine)
+            elif need is Need.HEAD:
+                await self.write_heads()
+            elif need is Need.QUEUE:
+                await self.write_queue(machine)
+            else:
+                break
+        self.status = self.status or machine.status
+        if machine.at < len(machine.lines) or self.rest:
+            await self.after_quit(machine)
 
     def may_stop(self, machine: Machine) -> bool:
         """Nothing that is still to come can be changed: it is passed on unread, or not wanted at all."""
@@ -456,8 +456,9 @@ class _Run:
                 block = b""
             if not block:
                 machine.file_done = True
-                data = b"".join(parts)
+                data = await joined(parts)
                 machine.lines, machine.at = ([data] if data else []), 0
+                machine.long_lines = held > LONG
                 machine.unfinished = bool(data)
                 return
             cut = block.rfind(self.delim)
@@ -469,7 +470,9 @@ class _Run:
             await self.proc.budget.breathe()
         parts.append(block[:cut])
         self.rest = block[cut + 1 :]
-        machine.lines, machine.at = b"".join(parts).split(self.delim), 0
+        lines = partial(longbytes.split, await joined(parts), self.delim)
+        machine.lines, machine.at = await beside(self.proc, held, lines), 0
+        machine.long_lines = held > LONG
         machine.unfinished = False
 
     async def next_input(self, machine: Machine) -> None:

@@ -1,6 +1,6 @@
 """Runs a sed program over lines; the machine never waits, it is a generator that asks its driver for what must wait.
 
-It yields a `Need`; the driver fills in `lines`, or empties `queue`, and resumes it.
+It yields a `Need`; the driver fills in `lines`, or empties `queue`, and resumes it: in a thread where it is `laden`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from enum import Enum
-from functools import partial
 
 from ramet.commands.sed import substitute
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.pieces import Pieces
 from ramet.commands.sed.program import AFTER_RUN, LONG, Address, Instruction, Kind, ScriptError, Substitution
+from ramet.core import longbytes
+from ramet.core.abandoned import checkpoint
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
 
@@ -31,8 +32,6 @@ class Need(Enum):
     """The files that are to be read before the first line, written out."""
     RUN = "run"
     """The output of the command line in `command`, put into `answer`."""
-    ASIDE = "aside"
-    """That `work` is done, which takes long."""
 
 
 class Output:
@@ -71,7 +70,8 @@ class Output:
         if self.ahead is not None:
             self.ahead.flush()
         if self.parts and self.writer is not None:
-            self.writer.write(b"".join(self.parts))
+            for part in [b"".join(self.parts)] if sum(map(len, self.parts)) < LONG else self.parts:
+                self.writer.write(part)
             self.parts.clear()
 
 
@@ -105,6 +105,8 @@ class Machine:
         self.coming = self.name
         """The file that the next line is from, which may have been opened to see whether there is one."""
         self.lines: list[bytes] = []
+        self.long_lines = False
+        """Whether there is a very long one among them."""
         self.at = 0
         self.unfinished = False
         """Whether the last of `lines` has no delimiter."""
@@ -113,7 +115,6 @@ class Machine:
         self.queue: list[tuple[str, bytes]] = []
         self.last_regex: Matcher | None = None
         self.replaced = False
-        self.work: Callable[[], None] = lambda: None
         self.jumps = 0
         self.active = [instruction.first is not None and instruction.first.kind is Kind.ZERO for instruction in program]
         self.limit = [0] * len(program)
@@ -141,6 +142,11 @@ class Machine:
     @hold.setter
     def hold(self, text: bytes) -> None:
         self._hold = Pieces(self.delim, text)
+
+    @property
+    def laden(self) -> bool:
+        """Whether a step may take long: a text is very long."""
+        return self.long_lines or len(self.space) >= LONG or self._hold.size >= LONG
 
     def _gathers(self, index: int) -> bool:
         """Whether this is the `N` of `:a;N;$!ba` or of `:a;$!{N;ba}`, which come back to it until the last line."""
@@ -369,11 +375,10 @@ class Machine:
             if name == "s":
                 if item.substitution is not None and item.substitution.run:
                     yield from self._substitute_and_run(pc - 1, item)
-                elif len(self.space) < LONG:
-                    self._substitute(pc - 1, item)
                 else:
-                    self.work = partial(self._substitute, pc - 1, item)
-                    yield Need.ASIDE
+                    if len(self.space) >= LONG:
+                        yield Need.TURN
+                    self._substitute(pc - 1, item)
             elif name == "p":
                 out.line(self.space, self.end)
             elif name == "d":
@@ -417,7 +422,7 @@ class Machine:
                 substitute.bounded(len(kept) + len(self.space), self.most)
                 if len(kept) >= LONG:
                     yield Need.TURN
-                self.space = kept + self.delim + self.space
+                self.space = b"".join((kept, self.delim, self.space))
             elif name == "D":
                 _, newline, rest = self.space.partition(self.delim)
                 if not newline:
@@ -528,7 +533,7 @@ class Machine:
             self.space, self.end = self.hold, self.hold_end
         elif name == "G":
             substitute.bounded(len(self.space) + self._hold.size, self.most)
-            self.space += self.delim + self.hold
+            self.space = b"".join((self.space, self.delim, self.hold))
             self.end = self.hold_end
         elif name == "x":
             self.space, self.hold = self.hold, self.space
@@ -558,11 +563,12 @@ class Machine:
             self.out.text(shown if self.delim == b"\n" else shown.replace(b"\n", self.delim))
 
     def _transliterate(self, item: Instruction) -> None:
-        if item.table is not None:
-            self.space = self.space.translate(item.table)
+        table = item.table
+        if table is not None:
+            self.space = longbytes.changed(self.space, lambda piece: piece.translate(table))
             return
-        table = str.maketrans(dict(item.mapping))
-        text = self.space.decode("utf-8", "surrogateescape").translate(table)
+        letters = str.maketrans(dict(item.mapping))
+        text = self.space.decode("utf-8", "surrogateescape").translate(letters)
         self.space = text.encode("utf-8", "surrogateescape")
 
 
@@ -572,19 +578,21 @@ def _but_last(item: Instruction) -> bool:
 
 
 _LISTED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 92: "\\\\"}
+_UNITS = [_LISTED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in range(256)]
+_LISTED_AT_ONCE = 4096
 
 
 def listed(line: bytes, width: int) -> bytes:
     """A line in the unambiguous form of the `l` command, folded at `width` (0 means never)."""
-    units = [_LISTED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in line]
-    if width <= 0:
-        return ("".join(units) + "$\n").encode()
     out: list[str] = []
     column = 0
-    for unit in units:
-        if column + len(unit) > width - 1:
-            out.append("\\\n")
-            column = 0
-        out.append(unit)
-        column += len(unit)
-    return ("".join(out) + "$\n").encode()
+    for start in range(0, len(line), _LISTED_AT_ONCE):
+        checkpoint()
+        for unit in map(_UNITS.__getitem__, line[start : start + _LISTED_AT_ONCE]):
+            if 0 < width <= column + len(unit):
+                out.append("\\\n")
+                column = 0
+            out.append(unit)
+            column += len(unit)
+    out.append("$\n")
+    return "".join(out).encode()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Final
 
-from ramet.commands.sed.program import Piece, Substitution
+from ramet.commands.sed.program import LONG, Piece, Substitution
+from ramet.core import longbytes
+from ramet.core.abandoned import checkpoint
 from ramet.core.errors import LimitExceeded
 from ramet.core.letters import lower, upper
 from ramet.patterns import Matcher, after_char
@@ -35,11 +39,43 @@ def make(substitution: Substitution, matcher: Matcher, most: int) -> Change:
     def change(line: bytes) -> bytes | None:
         engine = matcher.engine(line)
         if isinstance(engine, ReEngine) and not engine.nullable and len(line) < safe:
-            changed, count = engine.pattern.subn(template, line, 0 if every else 1)
-            return changed if count else None
+            if len(line) < LONG:
+                changed, count = engine.pattern.subn(template, line, 0 if every else 1)
+                return changed if count else None
+            if every and is_dense(engine, line):
+                return engine.pattern.sub(callback(pieces), line)
         return general(line)
 
     return change
+
+
+_SAMPLE: Final = 64 * 1024
+_OFTEN: Final = 64
+
+
+def is_dense(engine: ReEngine, line: bytes) -> bool:
+    """Whether a very long line matches so often that a search for each match costs too much.
+
+    Where it matches seldom, nobody else would run while `re` looks for the next match.
+    """
+    return len(engine.pattern.findall(line, 0, _SAMPLE)) >= _OFTEN
+
+
+def callback(pieces: tuple[Piece, ...]) -> Callable[[re.Match[bytes]], bytes]:
+    """What puts the replacement together in Python, so that other threads get their turn in between."""
+    parts = [(piece.text, piece.group) for piece in pieces]
+    constant, count = constant_of(pieces), 0
+
+    def fill(found: re.Match[bytes]) -> bytes:
+        nonlocal count
+        count += 1
+        if not count & 255:
+            checkpoint()
+        if constant is not None:
+            return constant
+        return b"".join([text if group < 0 else found[group] or b"" for text, group in parts])
+
+    return fill
 
 
 def _literal(old: bytes, new: bytes, every: bool, most: int) -> Change:
@@ -51,7 +87,12 @@ def _literal(old: bytes, new: bytes, every: bool, most: int) -> Change:
             return None
         if len(line) > safe:
             bounded(len(line) + (line.count(old) if every else 1) * (len(new) - len(old)), most)
-        return line.replace(old, new, count)
+        if len(line) < LONG:
+            return line.replace(old, new, count)
+        if every:
+            return longbytes.replaced(line, old, new)
+        at = line.find(old)
+        return b"".join((longbytes.cut(line, 0, at), new, longbytes.cut(line, at + len(old), len(line))))
 
     return change
 
@@ -76,7 +117,7 @@ def _general(
     most: int,
 ) -> Change:
     def change(line: bytes) -> bytes | None:
-        engine = matcher.engine(line)
+        engine = matcher.engine(line) if len(line) < LONG else matcher.bulk(line)
         pos, last, copied, seen, end = 0, -1, 0, 0, len(line)
         size = end
         out: list[bytes] = []
@@ -97,8 +138,10 @@ def _general(
                 pos = step(line, start)
                 continue
             seen += 1
+            if not seen & 255:
+                checkpoint()
             if seen >= number:
-                out.append(line[copied:start])
+                out.append(longbytes.cut(line, copied, start))
                 out.append(fill(line, spans))
                 size += len(out[-1]) - (stop - start)
                 bounded(size, most)
@@ -109,8 +152,8 @@ def _general(
             pos = stop if stop > start else step(line, start)
         if seen < number:
             return None
-        out.append(line[copied:])
-        return b"".join(out)
+        out.append(longbytes.cut(line, copied, end))
+        return longbytes.joined(out, b"")
 
     return change
 
@@ -152,7 +195,7 @@ def filler(pieces: tuple[Piece, ...]) -> Fill:
             else:
                 start, stop = spans[group]
                 if start >= 0:
-                    out.append(line[start:stop])
+                    out.append(longbytes.cut(line, start, stop))
         return b"".join(out)
 
     return fill
