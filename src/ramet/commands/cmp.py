@@ -13,6 +13,8 @@ from ramet.commands.inputs import size_suffix
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.stat import Kind
+from ramet.core.streams import FileStream, Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
             if not o.silent or error.errno == errno.EISDIR:
                 proc.complain(f"{shown(word)}: {reason(error)}")
             return 2
-    digits = len(str(await _smaller(proc, (a, b), skips, limit))) if o.verbose else 0
+    digits = len(str(await _smaller(proc, (a, b), readers, skips, limit))) if o.verbose else 0
     at_byte, line, status = 1, 1, 0
     ended_line = True
     while limit is None or limit > 0:
@@ -122,17 +124,25 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
     return status
 
 
-async def _smaller(proc: Proc, words: tuple[str, str], skips: list[int], limit: int | None) -> int:
+async def _smaller(
+    proc: Proc, words: tuple[str, str], readers: list[Reader], skips: list[int], limit: int | None
+) -> int:
     """How many bytes can be compared at most: byte numbers are as wide as the last one can be."""
     sizes = [] if limit is None else [limit]
-    for word, skip in zip(words, skips, strict=True):
-        if word != "-" and proc.descriptor(word) is None:
-            size = (await proc.fs.stat(proc.path(word), follow=True)).size
-            if size is not None:
-                sizes.append(max(size - skip, 0))
-    return min(sizes, default=0)
+    for word, reader, skip in zip(words, readers, skips, strict=True):
+        if isinstance(reader, FileStream):
+            found = await reader.stat()
+        elif word != "-" and proc.descriptor(word) is None:
+            found = await proc.fs.stat(proc.path(word), follow=True)
+        else:
+            continue
+        if found.kind is Kind.FILE and found.size is not None:
+            sizes.append(max(found.size - skip, 0))
+    return min(sizes, default=_UNKNOWN)
 
 
+_UNKNOWN = 2**63 - 1
+"""The size of what has none."""
 _PIECE = 4096
 """Bytes that are shown between two looks at the clock."""
 

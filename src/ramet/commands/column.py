@@ -256,14 +256,31 @@ def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
     if separator is None:
         if not limit:
             return lambda line: [cell for cell in line.replace("\t", " ").split(" ") if cell] or [""]
-        blanks = re.compile(r"[ \t]+")
-        return lambda line: blanks.split(line.strip(" \t"), maxsplit=limit - 1)
+        return lambda line: _limited(line.lstrip(" \t"), limit)
     if not separator:
         return lambda line: [line]
     if len(separator) == 1:
         return lambda line: line.split(separator, limit - 1 if limit else -1)
     any_of = re.compile(f"[{re.escape(separator)}]")
     return lambda line: any_of.split(line, maxsplit=limit - 1 if limit else 0)
+
+
+def _limited(line: str, limit: int) -> list[str]:
+    """So many cells and the rest of the line, which begins one character behind the cells, whatever stood between them.
+
+    That is what the original does: where blanks were many, the rest keeps some, or is cut off by the end of a cell.
+    """
+    cells: list[str] = []
+    ends: list[int] = []
+    for found in re.finditer(r"[^ \t]+", line):
+        if len(cells) == limit - 1:
+            break
+        cells.append(found[0])
+        ends.append(found.end())
+    start = sum(len(cell) + 1 for cell in cells)
+    if len(cells) == limit - 1 and start < len(line):
+        cells.append(line[start : next((end for end in ends if end >= start), len(line))])
+    return cells or [""]
 
 
 def _as_tree(rows: list[Row], shown: int, own: int, above: int) -> list[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64 as codec
 import binascii
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, value
@@ -79,6 +80,8 @@ class _Codec:
     text: int
     """Characters such a group becomes."""
     alphabet: bytes
+    refused: bytes = b""
+    """What makes the rest of the input worthless, too, as the original has it."""
 
 
 def _base32(alphabet: bytes, encode: Callable[[bytes], bytes], decode: Callable[[bytes], bytes]) -> _Codec:
@@ -110,14 +113,16 @@ def _base2(order: bytes) -> _Codec:
     return _Codec(lambda data: groups.encode(data.translate(order)), to_bytes, 1, 8, b"01")
 
 
+_FROM_URL = bytes.maketrans(b"-_+/", b"+/--")
 CODECS = {
     "base64": _Codec(binascii.b2a_base64, lambda d: binascii.a2b_base64(d, strict_mode=True), 3, 4, _B64 + b"+/="),
     "base64url": _Codec(
         codec.urlsafe_b64encode,
-        lambda d: binascii.a2b_base64(d.replace(b"-", b"+").replace(b"_", b"/"), strict_mode=True),
+        lambda d: binascii.a2b_base64(d.translate(_FROM_URL), strict_mode=True),
         3,
         4,
         _B64 + b"-_=",
+        refused=b"+/",
     ),
     "base32": _base32(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", codec.b32encode, codec.b32decode),
     "base32hex": _base32(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", codec.b32hexencode, codec.b32hexdecode),
@@ -196,46 +201,47 @@ async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
         data = rest + block.translate(None, drop)
         cut = len(data) - len(data) % how.text
         data, rest = data[:cut], data[cut:]
-        try:
-            if data:
-                await proc.emit(how.decode(data))
-        except (ValueError, binascii.Error):
-            good, whole = _good_part(data, how)
-            await proc.emit(good)
-            if not whole:
-                proc.complain("invalid input")
-                return 1
-        await proc.budget.breathe()
-    if rest:
-        try:
-            padded = rest
-            known = rest.rstrip(b"=")
-            if how.text == 4 and how.group == 3 and len(known) > 1:
-                # What is there is written, but an unpadded end is still an error.
-                await proc.emit(how.decode(known + b"=" * (-len(known) % 4)))
-                raise ValueError
-            await proc.emit(how.decode(padded))
-        except (ValueError, binascii.Error):
+        good, whole = _good_part(data, how)
+        await proc.emit(good)
+        if not whole:
             proc.complain("invalid input")
             return 1
+        await proc.budget.breathe()
+    good, whole = _good_part(rest, how)
+    await proc.emit(good)
+    if not whole:
+        proc.complain("invalid input")
+        return 1
     return 0
 
 
 def _good_part(data: bytes, how: _Codec) -> tuple[bytes, bool]:
-    """What can be decoded of some text, group by group, and whether that is all of it."""
+    """What can be decoded of some text, and whether that is all of it."""
+    if any(char in data for char in how.refused):
+        return b"", False
+    with suppress(ValueError):
+        if b"====" not in data:
+            return how.decode(data), True
     out: list[bytes] = []
     for i in range(0, len(data), how.text):
+        group = data[i : i + how.text]
         try:
-            out.append(how.decode(data[i : i + how.text]))
-        except (ValueError, binascii.Error):
-            # Padding inside is legal: what follows is another encoding.
-            group = data[i : i + how.text]
-            good = group[: next((k for k, c in enumerate(group) if c not in how.alphabet), len(group))]
-            good = good.rstrip(b"=")
-            if how.text == 4 and len(good) >= 2 and b"=" not in good:
-                out.append(how.decode(good + b"=" * (4 - len(good))))
+            if group == b"====":
+                raise ValueError
+            out.append(how.decode(group))
+        except ValueError:
+            if how.text == 4 and how.group == 3:
+                out.append(_broken_group(group, how))
             return b"".join(out), False
+        # Padding inside is legal: what follows is another encoding.
     return b"".join(out), True
+
+
+def _broken_group(group: bytes, how: _Codec) -> bytes:
+    """The bytes that the good characters at the beginning of a group of base64 make."""
+    letters = how.alphabet.removesuffix(b"=")
+    good = group[: next((k for k, c in enumerate(group) if c not in letters), len(group))]
+    return how.decode(good + b"=" * (4 - len(good))) if len(good) in (2, 3) else b""
 
 
 _USAGE = "[OPTION]... [FILE]"

@@ -17,9 +17,10 @@ async def save_rejects(job: Job, item: FilePatch, target: str, result: Applied, 
     name = o.reject or f"{target}.rej"
     job.status = 1
     words = "ignored" if ignored else "FAILED"
-    saving = "" if o.dry_run else f" -- saving rejects to file {shown(name)}"
+    kept = not o.dry_run and name != "-"
+    saving = f" -- saving rejects to file {shown(name)}" if kept else ""
     await proc.emit(encode(f"{bad} out of {total} hunk{'' if total == 1 else 's'} {words}{saving}\n"))
-    if o.dry_run:
+    if not kept:
         return
     old, new = item.old_name or target, item.new_name or target
     if item.headers is not None:
@@ -28,10 +29,7 @@ async def save_rejects(job: Job, item: FilePatch, target: str, result: Applied, 
         text = f"*** {old}\n--- {new}\n".encode() + b"".join(_context_text(h) for h in result.rejects)
     else:
         text = f"--- {old}\n+++ {new}\n".encode() + b"".join(_unified_text(h) for h in result.rejects)
-    if name == "-":
-        await proc.emit(text)
-    else:
-        await proc.fs.write(job.path(name), text)
+    await proc.fs.write(job.path(name), text)
 
 
 def _header(header: str, strip: str | None) -> str:

@@ -303,7 +303,10 @@ class _Run:
         if self.o.in_place:
             suffix = self.o.in_place
             name = suffix.replace("*", path.name) if "*" in suffix else path.name + suffix
-            await fs.rename(path, self.proc.path(name if "/" in name else f"{path.parent}/{name}"))
+            try:
+                await fs.rename(path, self.proc.path(f"{path.parent}/{name}"))
+            except OSError as error:
+                raise ScriptError(f"cannot rename {self.word}: {reason(error)}", 4) from None
         if self.temporary is not None:
             if self.mode is not None:
                 await fs.setattr(self.temporary, Attrs(mode=self.mode))
