@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import UsageError
-from ramet.commands.jq import values
+from ramet.commands.jq.reader import JsonReader, ParseError
 from ramet.commands.jq.values import Json
 
 
@@ -154,10 +154,10 @@ def _unknown() -> UsageError:
 
 
 def _json_argument(option: str, text: str) -> Json:
+    reader = JsonReader()
+    reader.feed(text.encode("utf-8", "surrogateescape"), True)
     try:
-        value, end = values.decoder.raw_decode(text.strip())
-        if end != len(text.strip()):
-            raise ValueError
-    except ValueError:
+        (value,) = reader.take(True)
+    except (ParseError, ValueError):
         raise UsageError(f"error: Invalid JSON text passed to --{option}", 2, hint=False) from None
     return value

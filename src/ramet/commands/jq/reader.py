@@ -34,6 +34,41 @@ def _respelled(found: re.Match[str]) -> str:
     return ("-" if sign == "-" else "") + (whole or "0") + (f".{fraction}" if fraction else "") + (power or "")
 
 
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89abAB])|(u[dD][c-fC-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""Escapes in strings: the first group is half a character without the other one, the second the other one alone."""
+
+
+def _wrong(string: str) -> str | None:
+    """What is wrong with the inside of a string."""
+    at = 0
+    while at < len(string):
+        char = string[at]
+        at += 1
+        if char < " ":
+            return "Invalid string: control characters from U+0000 through U+001F must be escaped"
+        if char != "\\":
+            continue
+        if string[at] not in 'bfnrtu"\\/':
+            return "Invalid escape"
+        if string[at] == "u":
+            if len(string) < at + 5:
+                return "Invalid \\uXXXX escape"
+            if not _HEX.fullmatch(string, at + 1, at + 5):
+                return "Invalid characters in \\uXXXX escape"
+            found = _ESCAPES.match(string, at - 1)
+            if found is not None and found[1]:
+                return "Invalid \\uXXXX\\uXXXX surrogate pair escape"
+            at += 4
+        at += 1
+    return None
+
+
+_HEX = re.compile("[0-9a-fA-F]{4}")
+
+
 class ParseError(Exception):
     """The input is not JSON."""
 
@@ -46,12 +81,15 @@ class JsonReader:
         self.at = 0
         self.line = 0
         self.wait = 0
+        self.halves = False
+        """Whether there may be characters that are spelled as two halves."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data: bytes, last: bool = False) -> None:
         more = self._decoder.decode(data, last)
         self.text = self.text[self.at :] + more if self.at < len(self.text) else more
         self.at = 0
+        self.halves = "\\ud" in self.text or "\\uD" in self.text
 
     def take(self, last: bool) -> Iterator[Json]:
         """The values that are complete; with `last` what is left over is an error."""
@@ -76,6 +114,8 @@ class JsonReader:
                 continue
             except RecursionError:
                 raise ParseError("Exceeds depth limit for parsing") from None
+            if self.halves and self._repair(start, end):
+                continue
             if not last and end == len(self.text) and self.text[end - 1] not in '"]}':
                 # A number or word at the very end may go on in the next block.
                 self._count(start)
@@ -98,6 +138,18 @@ class JsonReader:
             return False
         self._count(start)
         self.text, self.at = fixed, 0
+        return True
+
+    def _repair(self, start: int, end: int) -> bool:
+        """Second halves of characters that stand alone are replaced; first ones are wrong. Whether there were any."""
+        text = self.text[start:end]
+        if any(found[1] for found in _ESCAPES.finditer(text)):
+            raise ParseError(self._complaint(start))
+        fixed = _ESCAPES.sub(lambda found: "\\ufffd" if found[2] else found[0], text)
+        if fixed == text:
+            return False
+        self._count(start)
+        self.text, self.at = fixed + self.text[end:], 0
         return True
 
     def _complaint(self, start: int) -> str:
@@ -214,7 +266,9 @@ class _Scan:
 
     def __init__(self, line: int, column: int) -> None:
         self.line, self.column = line, column
-        self.in_string = self.escaped = self.bad_escape = self.control = False
+        self.in_string = self.escaped = False
+        self.within: list[str] = []
+        """The characters of the string that is being read."""
         self.token = ""
         self.open: list[tuple[str, int]] = []
         self.value = ""
@@ -239,18 +293,13 @@ class _Scan:
         return None
 
     def string(self, char: str) -> str | None:
-        if self.escaped:
-            self.escaped = False
-            self.bad_escape = self.bad_escape or char not in 'bfnrtu"\\/'
-        elif char == "\\":
-            self.escaped = True
-        elif char == '"':
+        if char == '"' and not self.escaped:
             self.in_string = False
-            if self.control:
-                return "Invalid string: control characters from U+0000 through U+001F must be escaped"
-            return "Invalid escape" if self.bad_escape else self.whole("string")
-        elif char < " ":
-            self.control = True
+            inside = "".join(self.within)
+            self.within.clear()
+            return _wrong(inside) or self.whole("string")
+        self.escaped = char == "\\" and not self.escaped
+        self.within.append(char)
         return None
 
     def whole(self, kind: str) -> str | None:
