@@ -10,6 +10,9 @@ from ramet.shell.syntax.redirects import RedirectReader
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[|\+?=)", re.ASCII).match
+_CUT_ASSIGNMENT = re.compile(
+    r"[A-Za-z_](?:[A-Za-z0-9_]{1,4096}+|\\\n){0,200}+(?:\[|\+?(?:\\\n){0,200}+=)", re.ASCII
+).match
 _assignments: dict[str, Assignment] = {}
 _ASSIGNMENTS_KEPT = 4096
 _WORD_ENDS = frozenset(" \t\n;&|<>()")
@@ -47,9 +50,11 @@ class AssignmentReader(RedirectReader):
             self.pos = stop
             return known
         m = ASSIGNMENT(self.text, start, self.n)
+        if m is None and not raw:
+            m = _CUT_ASSIGNMENT(self.text, start, self.n)
         if m is None:
             return None
-        head = m[0]
+        head = m[0].replace("\\\n", "")
         self.pos = m.end()
         subscript = None
         if head[-1] == "[":

@@ -42,7 +42,11 @@ TOKEN = re.compile(
     re.ASCII,
 ).match
 """A plain word, a newline, an operator, any word whose extent is known."""
-_CUT_WORD = re.compile(r"[A-Za-z0-9_]{1,4096}+(?:\\\n[A-Za-z0-9_]{0,4096}+){1,200}+(?=[ \t\n|&;()]|\Z)", re.ASCII).match
+_CUT_WORD = re.compile(
+    r"(?:[A-Za-z0-9_-][A-Za-z0-9_]{0,4096}+(?:\\\n[A-Za-z0-9_]{0,4096}+){1,200}+"
+    r"|[][{}!=~]{1,2}+(?:\\\n[][{}!=~]{0,2}+){1,200}+)(?=[ \t\n|&;()]|\Z)",
+    re.ASCII,
+).match
 _EXTGLOB = frozenset("?*+@!")
 
 
