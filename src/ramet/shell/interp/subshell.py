@@ -25,6 +25,7 @@ from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.process import Process
+from ramet.shell.interp.relined import relined
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap, send
 from ramet.shell.syntax.cache import parse
@@ -194,10 +195,11 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     elif (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
     else:
+        body = relined(sh, body, node.size)
         run = await _body_runner(sh, body, node.size)
         cat = len(body.statements) == 1 and _shown_file(body) is not None
     child = sh.fork(borrow=True)
-    shift_lines(sh, child, body)
+    shift_lines(sh, child, node.body, body)
     child.jobs.inherited = sh.jobs.seen()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
     old = child.fds.get(1)
@@ -283,10 +285,10 @@ async def _last_writers(sh: Session, output: Description) -> None:
         await asyncio.wait(holders, return_when=asyncio.FIRST_COMPLETED)
 
 
-def shift_lines(sh: Session, child: Session, body: Script | None) -> None:
+def shift_lines(sh: Session, child: Session, written: Script | None, body: Script | None) -> None:
     """The lines of a substitution count from where the command ends that it stands in, not from where it stands."""
     if body is not None and body.statements:
-        further = sh.line_now() - body.statements[0].line
+        further = sh.line_now() - (body.statements[0].line if body is written else 1)
         child.shift = (further, len(child.frames)) if further else None
 
 
@@ -346,14 +348,16 @@ class Substitution:
 
 async def process_path(sh: Session, node: ProcessSub) -> str:
     """Start a process substitution; the path by which the command reaches it."""
-    if (text := _with_aliases(sh, node.body)) is not None:
+    body = node.body
+    if (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
     else:
-        run = await _body_runner(sh, node.body, node.size)
+        body = relined(sh, body, node.size)
+        run = await _body_runner(sh, body, node.size)
     sh.make_room("process substitution")
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()
-    shift_lines(sh, child, node.body)
+    shift_lines(sh, child, node.body, body)
     ours, theirs, number = (reader, writer, 1) if node.direction == "<" else (writer, reader, 0)
     old = child.fds.get(number)
     if old is not None:

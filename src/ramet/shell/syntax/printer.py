@@ -112,6 +112,12 @@ def word_text(word: Word, bash: bool = False) -> str:
         return _Printer(bash).word(word)
 
 
+def substitution_text(script: Script) -> str:
+    """What bash makes of the commands between the parentheses of a substitution."""
+    with room:
+        return _Printer(True)._nested(script)
+
+
 def assignment_text(assignment: Assignment, bash: bool = False) -> str:
     """An assignment as written."""
     with room:
