@@ -82,7 +82,11 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "expression_chars": (
         {"expression_chars": 20},
-        ["a[1+1+1+1+1+1+1+1+1+1+1+1]=1", "x=abc; echo ${x:0+0+0+0+0+0+0+0+0+0+0+0}"],
+        [
+            "a[1+1+1+1+1+1+1+1+1+1+1+1]=1",
+            "x=abc; echo ${x:0+0+0+0+0+0+0+0+0+0+0+0}",
+            "a=b+b b=c+c c=d+d d=e+e e=f+f; echo $((a))",
+        ],
     ),
     "recursion": (
         {"recursion": 20},

@@ -43,7 +43,8 @@ class Limits:
     """Words that one command may expand to."""
     expression_chars: int = 8192
     """Characters of an arithmetic expression where nothing else can run meanwhile: in a subscript, a slice, an operand
-    of a test. The expressions of commands and assignments may be longer."""
+    of a test. The expressions of commands and assignments may be longer. All values that one expression finds to be
+    expressions again may have two dozen times as many."""
     recursion: int = 20_000
     """Nested function calls, sources, evals, subshells and shells."""
     loop_steps: int | None = None
@@ -73,14 +74,14 @@ _WHOLE = ("processes", "recursion", "loop_steps")
 class Budget:
     """The remaining time of one execution, and the way to stop it from outside."""
 
-    __slots__ = ("_clock", "cancelled", "deadline", "deepest", "hit", "limits", "slice_end", "turns")
+    __slots__ = ("cancelled", "clock", "deadline", "deepest", "hit", "limits", "slice_end", "turns")
 
     SLICE = 0.0015
     """Seconds of uninterrupted work before the event loop gets a turn."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits
-        self._clock = clock
+        self.clock = clock
         now = clock()
         self.deadline = now + limits.wall_time if limits.wall_time is not None else float("inf")
         self.slice_end = now + self.SLICE
@@ -93,7 +94,7 @@ class Budget:
 
     def check(self) -> bool:
         """Raise when the time is up or the work was cancelled; True when the event loop wants a turn."""
-        now = self._clock()
+        now = self.clock()
         if now < self.slice_end and not self.cancelled:
             return False
         if self.cancelled:
@@ -106,17 +107,17 @@ class Budget:
         """Let the event loop run when this execution has had its slice."""
         if self.check():
             await asyncio.sleep(0)
-            self.slice_end = self._clock() + self.SLICE
+            self.slice_end = self.clock() + self.SLICE
 
     async def rest(self) -> None:
         """The same for what is to be finished in any case: late or cancelled, it goes on."""
-        if self._clock() >= self.slice_end:
+        if self.clock() >= self.slice_end:
             await asyncio.sleep(0)
-            self.slice_end = self._clock() + self.SLICE
+            self.slice_end = self.clock() + self.SLICE
 
     def left(self) -> float | None:
         """Seconds until the deadline; None when there is none."""
-        return None if self.deadline == float("inf") else max(0.0, self.deadline - self._clock())
+        return None if self.deadline == float("inf") else max(0.0, self.deadline - self.clock())
 
     def turn(self) -> None:
         """Say that a loop has made a turn; an error where that is one too many."""

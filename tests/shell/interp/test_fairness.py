@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from itertools import pairwise
 
 import pytest
 from tests.holding import Lateness, longest_hold, too_long
@@ -14,6 +15,7 @@ from ramet.core.limits import Limits
 
 BIG = "x=$(head -c 4000000 /dev/zero | tr '\\0' a)"
 MANY = "a=({1..400000})"
+DOUBLING = " ".join(f"{name}={after}+{after}" for name, after in pairwise("abcdefghijklmnopqrstuvwxyz"))
 HOSTILE = {
     "a pattern that matches nowhere": f"{BIG}; : ${{x//a*b/c}}",
     "a pattern that matches everywhere": f"{BIG}; y=${{x//[a-c]/bb}}; echo ${{#y}}",
@@ -77,6 +79,11 @@ HOSTILE = {
     "functions with a large array": f"{MANY}; f() {{ local -I a; a[1]=3; }}; f; a=x f; f \"${{a[@]}}\"",
     "a large array listed": "a=({1..30000}); { declare -p a; declare; set; echo \"${a[@]@A}\"; } > /dev/null",
     "an array filled from its end": "for ((i=30000; i; i--)); do a[i]=; done; : \"${a[@]}\" \"${a[@]:5:3}\"",
+    "many steps of a millisecond": "a=({1..900}); for i in {1..20}; do " + ": \"${a[@]@A}${a[@]@K}\"\n" * 9 + "done",
+    "a function of such steps": "a=({1..900}); f() {\n" + "x=\"${a[*]@A}\"\n" * 60 + "}; f",
+    "a chain of such steps": "a=({1..900}); " + " && ".join(["x=\"${a[*]@A}\""] * 60),
+    "turns of such steps": "a=({1..900}); i=0; until ((i++ == 60)); do x=\"${a[*]@A}\"; done",
+    "values that double": f"{DOUBLING}; echo $((a)); ((a)); [[ a -eq 1 ]]; let a; x[a]=1",
     "a large associative array": "declare -A m; for i in {1..20000}; do m[k$i]=; done; : \"${m[@]}\" ${m[*]/x/y}",
     "many assignments": " ".join(["a=1"] * 30_000),
     "many assignments before a command": " ".join(f"a{i % 500}=1" for i in range(20_000)) + " :",

@@ -16,7 +16,7 @@ from ramet.core.depth import room
 from ramet.shell.expand.arith_code import EVERY, EXPANDED, NUMBERS_KEPT, generated
 from ramet.shell.expand.arith_operators import binary, signs_of
 from ramet.shell.expand.arith_parse import HOLE, MAX_LEVEL, ArithFailure, Node, deep, parse_arith, wrap
-from ramet.shell.expand.aside import apart
+from ramet.shell.expand.aside import apart, checkpoint
 
 
 class Vars(Protocol):
@@ -101,9 +101,10 @@ def nested(vars: Any, text: str) -> int:
     try:
         if _level >= MAX_LEVEL - 1:
             raise ArithFailure(text, "expression recursion level exceeded", text)
-        longest = getattr(vars, "longest", _LONG_EXPRESSION)
-        if len(text) > longest and not apart():
-            raise ArithFailure(f"{text[:40]}...", f"limit reached: expression_chars ({longest})", text[:40])
+        if apart():
+            checkpoint()
+        else:
+            _count(vars, text)
         if _level != _ROOMY:
             return evaluate(text, vars)
         with room:
@@ -112,6 +113,34 @@ def nested(vars: Any, text: str) -> int:
         raise ArithFailure(text, "expression recursion level exceeded", text) from None
     finally:
         _level -= 1
+
+
+class _Held:
+    """What has been computed of values that are expressions since the event loop had its last turn."""
+
+    slice_end, work = 0.0, 0
+
+
+_held = _Held()
+_EACH = 32
+"""What an expression costs beside its characters."""
+_MOST = 24
+"""How many times as long as an expression all those may be that its variables stand for in turn."""
+
+
+def _count(vars: Any, text: str) -> None:
+    """Refuse what would hold up others: a long expression, and values that double with each variable they name."""
+    longest = getattr(vars, "longest", _LONG_EXPRESSION)
+    host = getattr(vars, "host", None)
+    if host is not None and host.budget.slice_end != _held.slice_end:
+        _held.slice_end, _held.work = host.budget.slice_end, 0
+    _held.work += len(text) + _EACH
+    if len(text) > longest or _held.work > longest * _MOST:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise ArithFailure(shown, f"limit reached: expression_chars ({longest})", text[:_SHOWN])
+
+
+_SHOWN = 40
 
 
 def element(vars: Any, name: str, key: int | str) -> int:

@@ -25,7 +25,7 @@ def nothing(found: Found, node: Param) -> bool:
 
 HEAVY: Final = frozenset("#%/^,~")
 HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A", "@P"))
-_MANY_VALUES: Final = 4096
+_MANY_VALUES: Final = 1024
 """Values of an array from which on it does not matter how long they are."""
 
 
@@ -77,6 +77,7 @@ def applied(
         if nothing(found, node):
             return apply(host, found, NO_ARGUMENTS)
         values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
+        await host.budget.breathe()  # one command may have many of these
         if not _is_large(found) and not (values and len(values[0]) > LONG_SOURCE):
             return apply(host, found, values)
         if node.op == "@P" and isinstance(found, list):

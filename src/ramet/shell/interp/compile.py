@@ -47,30 +47,12 @@ def compile_script(script: nodes.Script) -> Run:
         return _nothing
     if len(statements) == 1:
         return _statement(statements[0])
-    runs = [_plain_statement(statement) for statement in statements]
-    for place in range(len(runs) // _ROW * _ROW, 0, -_ROW):
-        if place < len(runs):
-            runs.insert(place, (_pause, None))
-    return _sequence(runs)
-
-
-_ROW = 64
-"""Statements in a row after which others may want to run."""
-_ROW_MASK = _ROW - 1
-
-
-def _pause(sh: Session) -> Result:
-    return drive(_breathe(sh)) if sh.budget.check() else 0
+    return _sequence([_plain_statement(statement) for statement in statements])
 
 
 async def _rested(sh: Session, result: int) -> int:
     await sh.budget.breathe()
     return result
-
-
-async def _breathe(sh: Session) -> int:
-    await sh.budget.breathe()
-    return 0
 
 
 def _nothing(sh: Session) -> Result:
@@ -85,6 +67,7 @@ def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
 
     async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
+        budget = sh.budget
         while True:
             if result:
                 node = runs[number][1]
@@ -98,6 +81,8 @@ def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
             number += 1
             if number == len(runs):
                 return int(result)
+            if budget.clock() >= budget.slice_end:
+                await budget.breathe()
             result = runs[number][0](sh)
             if type(result) is not int:
                 result = await result
@@ -105,6 +90,8 @@ def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
     def all_of(sh: Session) -> Result:
         result: Result = 0
         number = 0
+        budget = sh.budget
+        clock = budget.clock
         for run, node in runs:
             result = run(sh)
             if type(result) is not int:
@@ -114,6 +101,8 @@ def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
                     return result
                 if node is not None and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
                     return rest(sh, number, _ready(result))
+            if clock() >= budget.slice_end:
+                return rest(sh, number, _rested(sh, result))
             number += 1  # noqa: SIM113 - enumerate costs a tuple per statement
         return result
 
@@ -238,7 +227,7 @@ def _and_or(node: nodes.AndOr) -> Run:
             result = run(sh)
             if type(result) is not int:
                 result = await result
-            elif number & _ROW_MASK == _ROW_MASK:
+            else:
                 await sh.budget.breathe()
             if number < last:
                 sh.ignore -= 1
@@ -262,6 +251,7 @@ def _and_or(node: nodes.AndOr) -> Run:
     def chain(sh: Session) -> Result:
         result: Any = 0
         number = 0
+        budget = sh.budget
         for alternative, run in runs:
             if number and (result != 0) is not alternative:
                 number += 1
@@ -271,7 +261,7 @@ def _and_or(node: nodes.AndOr) -> Run:
                 result = run(sh)
                 if type(result) is not int:
                     return rest(sh, number, result)
-                if number & _ROW_MASK == _ROW_MASK and sh.budget.check():
+                if budget.clock() >= budget.slice_end:
                     return rest(sh, number, _rested(sh, result))
                 sh.ignore -= 1
                 if result > 255:

@@ -16,14 +16,6 @@ from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
-_TURNS: Final = 15
-"""Turns between two looks at the clock, as a mask."""
-
-
-def unwatched(sh: Session) -> int:
-    """The turns that a loop takes between two looks, as a mask: where turns are counted, it looks at each."""
-    return _TURNS if sh.budget.limits.loop_steps is None else 0
-
 
 async def breathe(sh: Session) -> None:
     """Count a turn where they are counted, and let others run."""
@@ -35,8 +27,9 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
     until = node.until
 
     async def loop(sh: Session) -> int:
-        status = turns = 0
-        mask = unwatched(sh)
+        status = 0
+        budget = sh.budget
+        clock, counted = budget.clock, budget.limits.loop_steps is not None
         sh.loops += 1
         while True:
             sh.ignore += 1
@@ -65,8 +58,7 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
                 status = sh.flow_status
                 if result == BREAK:
                     break
-            turns += 1
-            if not turns & mask and (not mask or sh.budget.check()):
+            if counted or clock() >= budget.slice_end:
                 await breathe(sh)
         sh.loops -= 1
         if sh.pipes is None and sh.status != status:
@@ -95,8 +87,9 @@ def compile_for(node: For, body: Run) -> Run:
         if not is_name(name):
             sh.status = sh.error(f"`{name}': not a valid identifier")
             return 1
-        status = turns = 0
-        mask = unwatched(sh)
+        status = 0
+        budget = sh.budget
+        clock, counted = budget.clock, budget.limits.loop_steps is not None
         sh.loops += 1
         store = sh.store
         try:
@@ -142,8 +135,7 @@ def compile_for(node: For, body: Run) -> Run:
                     status = sh.flow_status
                     if result == BREAK:
                         break
-                turns += 1
-                if not turns & mask and (not mask or sh.budget.check()):
+                if counted or clock() >= budget.slice_end:
                     await breathe(sh)
         except BaseException:
             if len(sh.substitutions) > mark:
@@ -217,8 +209,9 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
     shown = [ArithCommand(word if word.parts else _ONE, (), line) for word in (node.init, node.condition, node.step)]
 
     async def loop(sh: Session) -> int:
-        status = turns = 0
-        mask = unwatched(sh)
+        status = 0
+        budget = sh.budget
+        clock, counted = budget.clock, budget.limits.loop_steps is not None
         inside = False  # what fails in the body is no failure of the loop's own expressions
         sh.line = line
         sh.loops += 1
@@ -274,8 +267,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     found = step[1](sh) if text is None else _evaluated(sh, step, text)
                     if step[0]:
                         await found
-                turns += 1
-                if not turns & mask and (not mask or sh.budget.check()):
+                if counted or clock() >= budget.slice_end:
                     await breathe(sh)
         except (ArithFailure, ShellError) as error:
             if inside or not isinstance(error, ArithFailure | Readonly) or getattr(error, "subscript", False):
