@@ -106,7 +106,7 @@ async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
             return status
         if o.verbose:
             proc.complain(f"executing {command[0]}")
-        return await proc.run(command)
+        return await proc.run(command) & 255
     finally:
         owner.locked = None
         if isinstance(owner, FileStream):

@@ -357,7 +357,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     send = proc.services.get("signal")
     if callable(send) and send(number):
         if await _ended(task, grace):
-            return task.result() if o.preserve else 124
+            return task.result() & 255 if o.preserve else 124
         number = 9
     task.cancel()
     await _ended(task, None)
@@ -418,7 +418,7 @@ class TimeOptions:
 async def time(proc: Proc, o: TimeOptions, operands: list[str]) -> int:
     loop = asyncio.get_running_loop()
     start = loop.time()
-    status = await proc.run(operands) if operands else 0
+    status = await proc.run(operands) & 255 if operands else 0
     real = loop.time() - start
     if o.posix:
         text = f"real {real:.2f}\nuser {real:.2f}\nsys 0.00\n"

@@ -12,6 +12,7 @@ from ramet.commands.inputs import PART
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
+from ramet.core.signals import BySignal
 from ramet.core.streams import Null, Reader
 
 LIMIT = 128 * 1024
@@ -461,8 +462,8 @@ class _Runner:
         elif status in (126, 127) and not await self._exists(words[0]):
             self.status = status
             self.stop = _Stop(status)
-        elif status > 128 and status != 141:
-            self.proc.complain(f"{words[0]}: terminated by signal {status - 128}")
+        elif isinstance(status, BySignal):
+            self.proc.complain(f"{words[0]}: terminated by signal {status.number}")
             self.stop = _Stop(125)
             self.status = 125
         elif status:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
 
 NAMES: Final = [
     "EXIT",
@@ -38,6 +38,20 @@ NAMES: Final = [
     "PWR",
     "SYS",
 ]
+
+
+class BySignal(int):
+    """The status of a command that a signal has ended, as the shell counts: 128 and the number of the signal.
+
+    A command that gives it back as its own status has become the other one, and dies of the signal as well.
+    """
+
+    def __new__(cls, number: int) -> Self:
+        return super().__new__(cls, 128 + number)
+
+    @property
+    def number(self) -> int:
+        return self - 128
 
 
 class Died(Exception):

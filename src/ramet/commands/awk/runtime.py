@@ -20,6 +20,7 @@ from ramet.commands.awk.values import Field, num
 from ramet.commands.inputs import LONG
 from ramet.core.abandoned import aside, checkpoint, here
 from ramet.core.errors import reason
+from ramet.core.signals import BySignal
 from ramet.core.streams import BytesReader, Reader, Writer, pipe
 
 
@@ -405,7 +406,7 @@ class Runtime(State):
             status = await self.proc.run(
                 ["sh", "-c", sink.command], stdin=BytesReader(data), env=self.environment(), cwd=self.moved
             )
-            return float(status)
+            return self.ended(status)
         sink.flush()
         if sink.writer is not None:
             await self.proc.close(sink.writer)
@@ -414,8 +415,14 @@ class Runtime(State):
     async def _close_source(self, source: Source) -> float:
         await self.proc.close(source.records.reader)
         if source.task is not None:
-            return float(await source.task)
+            return self.ended(await source.task)
         return 0.0
+
+    def ended(self, status: int) -> float:
+        """The status of a command as the program sees it: 256 and the number of the signal that ended it."""
+        if isinstance(status, BySignal):
+            return float(status.number + (256 if self.extensions else 0))
+        return float(status)
 
     async def abandon(self) -> None:
         """Whoever runs the program is cancelled: no command of it runs any more."""
@@ -447,8 +454,7 @@ class Runtime(State):
         self.flush()
         for sink in self.sinks.values():
             sink.flush()
-        status = await self.proc.run(["sh", "-c", command], env=self.environment(), cwd=self.moved)
-        return float(status)
+        return self.ended(await self.proc.run(["sh", "-c", command], env=self.environment(), cwd=self.moved))
 
     def fflush(self, name: str = "") -> float:
         self.flush()

@@ -12,6 +12,7 @@ from ramet.commands.find.words import Words
 from ramet.core.errors import fail, reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
+from ramet.core.signals import BySignal
 from ramet.core.stat import Kind
 from ramet.core.streams import Null, Writer
 
@@ -47,6 +48,7 @@ class Batch:
         words, self.words, self.size = self.words, [], 0
         await self.actions.flush()
         status = await self.actions.proc.run([*self.argv, *words], stdin=Null(), cwd=self.cwd)
+        self.actions.told(self.argv[0], status)
         if status:
             self.actions.settings.status = 1
 
@@ -219,9 +221,16 @@ class Actions(Words):
                 if (await proc.stdin.readline())[:1] not in (b"y", b"Y"):
                     return False
             cwd = found.path.parent if in_dir else None
-            return await proc.run(words, stdin=Null() if ask else None, cwd=cwd) == 0
+            status = await proc.run(words, stdin=Null() if ask else None, cwd=cwd)
+            self.told(words[0], status)
+            return status == 0
 
         return Node(None, later, acts=True)
+
+    def told(self, command: str, status: int) -> None:
+        """That a command was ended by a signal is worth a word."""
+        if isinstance(status, BySignal):
+            self.proc.complain(typographic(self.proc, f"{quote(command)} terminated by signal {status.number}"))
 
     def p_exec(self) -> Node:
         return self.execute("-exec", False, False)

@@ -12,7 +12,7 @@ from ramet.core.errors import LimitExceeded, RametError, fail, out_of_range, rea
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
-from ramet.core.signals import Died
+from ramet.core.signals import BySignal, Died
 from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, aside
@@ -301,6 +301,8 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         stdout = proc.stdout
         if stdout.full and not (isinstance(stdout, PipeWriter) and stdout.broken):
             await stdout.drain()
+        if isinstance(status, BySignal):
+            raise Died(status.number)
         return status & 255
     except BrokenPipeError:
         return 141
@@ -428,7 +430,9 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
     async def body(sh: Session) -> int:
         return await run_external(sh, argv)
 
-    return await run_shell(child, body)
+    status = await run_shell(child, body)
+    number = child.killed or (child.died[0] if child.died else 0)
+    return BySignal(number) if number else status
 
 
 async def _refusal(sh: Session, name: str) -> int:
