@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ramet.commands.jq import large, values
 from ramet.commands.jq.reader import JsonReader, copied_lines, whole_lines
+from ramet.core.limits import Budget
 
 NUMBERS = st.one_of(
     st.from_regex(r"-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][-+]?[0-9]{1,3})?", fullmatch=True),
@@ -52,19 +53,15 @@ def test_quick_and_careful_agree(text: str) -> None:
         assert copied.decode().split("\n")[:-1] == expected
 
 
-async def breath() -> None:
-    pass
-
-
 @given(ITEMS)
 @example('{"a": [1.50, {"b": [[], {}, "\\ud800"]}, [1, 2, 3, 4, 5, 6, 7, 8]], "c": {"d": 1e-05, "e": "\x7f"}}')
 def test_large_texts_are_read_and_written_as_small_ones(text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
-    with patch.multiple(large, LARGE=16, _GROUP=8, HEAVY=3):
+    with patch.multiple(large, LARGE=16, LONG_TEXT=24, _PIECE=5, _GROUP=8, HEAVY=3):
         texts = large.cut(data)
         if texts is None:
             return
-        (value,) = [asyncio.run(large.read(part, breath)) for part in texts]
+        (value,) = [asyncio.run(large.read(part, Budget())) for part in texts]
         assert [values.dumps(value)] == careful(text)
         for sort in (False, True):
             for ascii_only in (False, True):

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ramet.commands.declare import UsageError
+from ramet.commands.inputs import LONG
 from ramet.commands.jq import values
 from ramet.commands.jq.values import Json
+from ramet.core import longbytes
+from ramet.core.abandoned import checkpoint
 
 _NOTHING = object()
 """The value of what was not read from anywhere."""
@@ -55,7 +58,8 @@ def loader(library: Any) -> Any:
         first: [(tag, pattern) for tag, pattern in pairs if tag.rpartition(":")[2] in ("merge", "null", "int")]
         for first, pairs in library.SafeLoader.yaml_implicit_resolvers.items()
     }
-    made: Any = type("Loader", (library.SafeLoader,), {"yaml_implicit_resolvers": kept})
+    base: Any = library.SafeLoader
+    made: Any = type("Loader", (base,), {"yaml_implicit_resolvers": kept})
     boolean = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
     real = re.compile(r"^(?:[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$")
     made.add_implicit_resolver("tag:yaml.org,2002:bool", boolean, list("tTfF"))
@@ -64,10 +68,34 @@ def loader(library: Any) -> Any:
     return made
 
 
+@functools.cache
+def patient_loader(library: Any) -> Any:
+    """The same for long texts: it can be abandoned, and lets others run."""
+    base = loader(library)
+
+    def fetch_more_tokens(self: Any) -> None:
+        checkpoint()
+        base.fetch_more_tokens(self)
+
+    def peek(self: Any, index: int = 0) -> Any:
+        if index & 4095 == 4095:
+            checkpoint()
+        return base.peek(self, index)
+
+    def check_printable(self: Any, data: str) -> None:
+        try:
+            for piece in longbytes.pieces(data):
+                base.check_printable(self, piece)
+        except library.reader.ReaderError:
+            base.check_printable(self, data)  # which says where it is
+
+    return type("PatientLoader", (base,), {f.__name__: f for f in (fetch_more_tokens, peek, check_printable)})
+
+
 def read(library: Any, text: str) -> list[Document]:
     """The documents of a text."""
-    reader = loader(library)(text)
-    lines = text.split("\n")
+    reader = (loader if len(text) < LONG else patient_loader)(library)(text)
+    lines = longbytes.split(text, "\n")
     found: list[Document] = []
     try:
         while reader.check_node():

@@ -6,11 +6,12 @@ import csv
 import io
 import json
 import re
+from functools import partial
 from typing import Any
 
 from ramet.commands import yaml_text
 from ramet.commands.declare import Command, UsageError
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import beside, slurp
 from ramet.commands.jq import values
 from ramet.commands.jq.builtins import Halt
 from ramet.commands.jq.options import Options
@@ -18,6 +19,7 @@ from ramet.commands.jq.scopes import Run
 from ramet.commands.jq.session import Session
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.commands.yaml_text import Document, Writer
+from ramet.core.abandoned import checkpoint
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -31,6 +33,8 @@ def _library() -> Any:
     return yaml
 
 
+_LONG = 32 * 1024
+"""Bytes of YAML that are not read in a moment."""
 _FORMATS = {"j": "json", "y": "yaml", "yml": "yaml", "c": "csv", "t": "tsv", "p": "props", "a": "auto"}
 _READS = ("yaml", "json", "csv", "tsv", "props", "auto")
 _WRITES = ("yaml", "json", "csv", "tsv", "props", "auto")
@@ -135,13 +139,16 @@ def _documents(library: Any, text: bytes, form: str) -> list[Document | Json]:
     return list(yaml_text.read(library, text.decode("utf-8", "replace")))
 
 
+_SPACE = re.compile(r"\s*")
+
+
 def values_in(text: str) -> list[Json]:
     """The JSON values of a text, one after the other."""
     decoder, found, at = json.JSONDecoder(), list[Json](), 0
-    while rest := text[at:].lstrip():
-        at = len(text) - len(rest)
+    while (blank := _SPACE.match(text, at)) is not None and blank.end() < len(text):
+        checkpoint()
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, at = decoder.raw_decode(text, blank.end())
         except ValueError as error:
             raise UsageError(f"bad JSON input: {error}", 1, hint=False) from None
         found.append(value)
@@ -163,8 +170,7 @@ def _put(root: dict[str, Json], path: list[str], value: Json) -> None:
 async def yq(proc: Proc, _: None, words: list[str]) -> int:
     library = _library()
     asked = _arguments(words)
-    o, form, read, in_place, null_input = asked.o, asked.form, asked.read, asked.in_place, asked.o.null_input
-    indent, pretty = asked.indent, asked.pretty
+    o, read, in_place, null_input = asked.o, asked.read, asked.in_place, asked.o.null_input
     program = o.words.pop(0)
     session = Session(proc, o)
     try:
@@ -177,26 +183,19 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
         try:
             text = b"" if null_input else await slurp(proc, word)
             wanted = _by_name(word) if read == "auto" else read
-            documents = [None] if null_input else _documents(library, text, wanted)
+            documents: list[Document | Json] = [None]
+            if not null_input:
+                documents = await beside(proc, len(text), partial(_documents, library, text, wanted), _LONG)
         except OSError as error:
             proc.stderr.write(encode(f"Error: open {word}: {reason(error).lower()}\n"))
             return 1
         except library.YAMLError as error:
             proc.stderr.write(encode(f"Error: bad file '{word}': {' '.join(str(error).split())}\n"))
             return 1
-        results: list[Json] = []
-        texts: list[str] = []
-        failed = False
-        for document in documents:
-            held = document if isinstance(document, Document) else None
-            found, failed = _results(proc, run, held.value if held is not None else document)
-            writer = yaml_text.Writer(library, held, indent, pretty)
-            shown = "yaml" if form == "auto" else form
-            texts += [_shown(writer, item, shown, o, len(texts) + at) for at, item in enumerate(found)]
-            results += found
-            if failed:
-                break
-        data = "".join(texts).encode("utf-8", "surrogatepass")
+        work = partial(_answers, library, asked, run, documents)
+        data, results, complaint = await beside(proc, len(text), work, _LONG)
+        failed = complaint is not None
+        proc.stderr.write(encode(complaint or ""))
         if in_place and word != "-" and not failed:
             await proc.fs.write(proc.path(word), data)
         else:
@@ -207,16 +206,36 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
     return status
 
 
-def _results(proc: Proc, run: Run, value: Json) -> tuple[list[Json], bool]:
+def _answers(
+    library: Any, asked: _Arguments, run: Run, documents: list[Document | Json]
+) -> tuple[bytes, list[Json], str | None]:
+    """What is printed, the values of it, and what is said of an error, if there was one."""
+    results: list[Json] = []
+    texts: list[str] = []
+    complaint: str | None = None
+    for document in documents:
+        held = document if isinstance(document, Document) else None
+        found, complaint = _results(run, held.value if held is not None else document)
+        writer = yaml_text.Writer(library, held, asked.indent, asked.pretty)
+        shown = "yaml" if asked.form == "auto" else asked.form
+        texts += [_shown(writer, item, shown, asked.o, len(texts) + at) for at, item in enumerate(found)]
+        results += found
+        if complaint is not None:
+            break
+    return "".join(texts).encode("utf-8", "surrogatepass"), results, complaint
+
+
+def _results(run: Run, value: Json) -> tuple[list[Json], str | None]:
     results: list[Json] = []
     try:
-        results.extend(run(None, value))
+        for result in run(None, value):
+            results.append(result)
+            checkpoint()
     except JqError as error:
-        proc.stderr.write(encode(f"Error: {values.to_text(error.value)}\n"))
-        return results, True
+        return results, f"Error: {values.to_text(error.value)}\n"
     except (Break, Halt, RecursionError):
-        return results, True
-    return results, False
+        return results, ""
+    return results, None
 
 
 def _shown(writer: Writer, value: Json, form: str, o: Options, number: int) -> str:

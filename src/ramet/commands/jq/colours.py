@@ -43,7 +43,7 @@ def coloured_pieces(
 ) -> Iterator[str]:
     """The same text, of a large value in parts that take a moment each."""
     out: list[str] = []
-    if weight(value) < HEAVY:
+    if isinstance(value, str) or weight(value) < HEAVY:
         _write(value, palette, indent, margin, sort, ascii_only, out)
         yield "".join(out)
         return

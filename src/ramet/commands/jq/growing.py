@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ramet.commands.jq.large import LARGE
+from ramet.commands.jq.large import LARGE, LONG_TEXT
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.values import Json
 
@@ -56,6 +56,11 @@ class Growing:
         """How much is still to be read, and how much there must be before it is of use to look again."""
         self._open: list[tuple[int, Any]] = []
         """The brackets that are open, and what is in each of them so far."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the next look at it takes long: a member has come to be very long."""
+        return self._wait > LONG_TEXT
 
     def feed(self, data: bytes) -> Iterator[bool]:
         """Take more of the text, a moment's work at each turn; whether the value is complete. Raises Unreadable."""

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from ramet.commands.jq.reader import JsonReader, whole_lines
 from ramet.commands.jq.values import Json, dumps, pretty, quoted
+from ramet.core.abandoned import aside
+from ramet.core.limits import Budget
 
 LARGE = 256 * 1024
 """Characters from which on a text is taken apart."""
 _GROUP = 32 * 1024
+LONG_TEXT = 1 << 20
+"""Bytes from which on whatever is done with a text is done while others run."""
+_PIECE = 64 * 1024
 HEAVY = 2000
 """Parts of a value from which on it is written in pieces."""
 Breathe = Callable[[], Awaitable[None]]
@@ -38,23 +44,27 @@ def cut(data: bytes) -> list[Any] | None:
     return texts
 
 
-async def read(text: Any, breathe: Breathe) -> Json:
+async def read(text: Any, budget: Budget) -> Json:
     """The value of one text that `cut` gave. Raises ParseError."""
     data = bytes(text)
+    long = len(data) > LONG_TEXT
+    whole = partial(_read_some, [data])
     if len(data) < LARGE or data[:1] not in (b"[", b"{"):
-        return _read_some([data])[0]
+        return (await aside(budget, whole) if long else whole())[0]
     _, members_of, fields_of = _cutters()
     try:
         if data[:1] == b"[":
-            return await _read_members(members_of(data), breathe)
-        fields: dict[str, Any] = fields_of(data)
+            members = partial(members_of, data)
+            return await _read_members(await aside(budget, members) if long else members(), budget)
+        pairs = partial(fields_of, data)
+        fields: dict[str, Any] = await aside(budget, pairs) if long else pairs()
     except (ValueError, RecursionError):  # what only the careful reader takes
-        return _read_some([data])[0]
-    values = await _read_members(list(fields.values()), breathe)
+        return (await aside(budget, whole))[0]
+    values = await _read_members(list(fields.values()), budget)
     return dict(zip(fields, values, strict=True))
 
 
-async def _read_members(texts: list[Any], breathe: Breathe) -> list[Json]:
+async def _read_members(texts: list[Any], budget: Budget) -> list[Json]:
     values: list[Json] = []
     group: list[Any] = []
     size = 0
@@ -66,9 +76,9 @@ async def _read_members(texts: list[Any], breathe: Breathe) -> list[Json]:
         if group and (size > _GROUP or length >= LARGE):
             values += _read_some(group)
             group, size = [], 0
-            await breathe()
+            await budget.breathe()
         if length >= LARGE:
-            values.append(await read(text, breathe))
+            values.append(await read(text, budget))
     return values + _read_some(group) if group else values
 
 
@@ -89,6 +99,12 @@ def pieces(value: Json, indent: str | None, *, sort: bool, ascii_only: bool, mar
     """The text of a value, of a large one in parts that take a moment each; without `indent` on one line."""
     if weight(value) < HEAVY:
         yield _text(value, indent, sort, ascii_only, margin)
+        return
+    if isinstance(value, str):
+        yield '"'
+        for at in range(0, len(value), _PIECE):
+            yield quoted(value[at : at + _PIECE], ascii_only)[1:-1]
+        yield '"'
         return
     inner = margin + indent if indent is not None else ""
     is_list = isinstance(value, list)
@@ -124,13 +140,21 @@ def _text(value: Json, indent: str | None, sort: bool, ascii_only: bool, margin:
 def weight(value: Json) -> int:
     """How many parts a value has, counted until they are many."""
     if not isinstance(value, (list, dict)):
-        return 1
-    todo, count = [value], 0
+        return HEAVY if isinstance(value, str) and len(value) > LONG_TEXT else 1
+    todo: list[Any] = [value]
+    count = 0
     while todo and count < HEAVY:
         part = todo.pop()
+        if isinstance(part, str):
+            return HEAVY
         count += len(part) + 1
         if count < HEAVY:
-            todo += [item for item in (part if isinstance(part, list) else part.values()) if item.__class__ in _NESTED]
+            members = part if isinstance(part, list) else part.values()
+            todo += [
+                item
+                for item in members
+                if item.__class__ in _NESTED or (item.__class__ is str and len(item) > LONG_TEXT)
+            ]
     return count
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from ramet.commands.inputs import HELD, is_unbuffered
+from ramet.commands.inputs import HELD, LONG, beside, is_unbuffered
 from ramet.commands.jq import values
 from ramet.commands.jq.apart import REPORTED, Apart
 from ramet.commands.jq.broken import broken_events
@@ -27,11 +28,13 @@ from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
 from ramet.commands.jq.sequences import Ignored, sequence
 from ramet.commands.jq.values import Break, CompileError, JqError, Json, as_error
+from ramet.core import longbytes
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import WHOLE
+from ramet.core.streams import WHOLE, joined
 
 _MOMENT = 32 * 1024
 """Characters of input that are read without a look at the clock."""
@@ -301,7 +304,7 @@ class Session:
                     continue
                 if complete is None:
                     # It cannot be read in pieces: all of it is taken at once.
-                    block, gathered = b"", [b"".join(growing.text)]
+                    block, gathered = b"", [await joined(growing.text)]
                     wait = 2 * len(gathered[0])
                 else:
                     yield self.long_one(growing, reader)
@@ -313,9 +316,9 @@ class Session:
                 if len(rest) % _MANY == 0 and sum(map(len, rest)) > self.proc.budget.limits.string_bytes * WHOLE:
                     raise self.proc.budget.exceeded("string_bytes")
                 continue
-            head = b"".join((*rest, block[:end]))
+            head = await joined((*rest, block[:end]))
             rest = [block[end + 1 :]]
-            if reader.idle and not gathered and len(head) > 2 * LARGE and (texts := cut(head)) is not None:
+            if reader.idle and not gathered and len(head) > 2 * LARGE and (texts := await self.cut(head)) is not None:
                 reader.line += head.count(b"\n") + 1
                 async for batch in self.parts(texts):
                     yield batch
@@ -332,7 +335,7 @@ class Session:
                 gathered.append(reader.left() if not gathered else b"")
                 gathered.append(head + b"\n")
                 size = sum(map(len, gathered))
-                texts = cut(b"".join(gathered)) if size >= wait else None
+                texts = await self.cut(await joined(gathered)) if size >= wait else None
                 if texts is None:
                     wait = max(wait, 2 * size) if size >= wait else wait
                     continue
@@ -345,15 +348,15 @@ class Session:
             for batch in self.taken(reader, False):
                 yield batch
         if growing is not None:
-            if self.ends(growing):
+            if await self.ends(growing):
                 yield self.long_one(growing, reader)
                 rest = [growing.left]
             else:
-                gathered = [b"".join(growing.text)]
+                gathered = [await joined(growing.text)]
         long = reader.stuck + sum(map(len, rest)) >= LARGE and (reader.stuck or reader.idle)
         if gathered or (long and not self.parse_error):
-            data = b"".join((*gathered, *rest)) if gathered else reader.left() + b"".join(rest)
-            texts = cut(data)
+            data = await joined((*gathered, *rest) if gathered else (reader.left(), *rest))
+            texts = await self.cut(data)
             rest = [data]
             if texts is not None:
                 reader.line += data.count(b"\n")
@@ -364,20 +367,24 @@ class Session:
         for batch in self.taken(reader, True):
             yield batch
 
+    async def cut(self, data: bytes) -> list[Any] | None:
+        return await beside(self.proc, len(data), partial(cut, data))
+
     async def grown(self, value: Growing, block: bytes) -> bool | None:
         """Whether more text completed a large value; None when that cannot be read piece by piece."""
+        step, budget = partial(next, value.feed(block), None), self.proc.budget
         try:
-            for complete in value.feed(block):
+            while (complete := await aside(budget, step) if value.is_slow else step()) is not None:
                 if complete:
                     return True
-                await self.proc.budget.breathe()
+                await budget.breathe()
         except Unreadable:
             return None
         return False
 
-    def ends(self, value: Growing) -> bool:
+    async def ends(self, value: Growing) -> bool:
         try:
-            return value.finish()
+            return await aside(self.proc.budget, value.finish) if value.is_slow else value.finish()
         except Unreadable:
             return False
 
@@ -393,7 +400,7 @@ class Session:
         self.host.large = True
         for text in texts:
             try:
-                value = await read(text, self.proc.budget.breathe)
+                value = await read(text, self.proc.budget)
                 self.note(1, 0, exact=(self.newlines,))
                 yield [value]
             except ParseError as error:
@@ -427,18 +434,30 @@ class Session:
     """The text that is not JSON, where what is whole of it is of use."""
 
     async def raw_values(self) -> AsyncIterator[list[Json]]:
-        rest = b""
-        number = 0
+        rest: list[bytes] = []
+        number = held = 0
         async for name, block in self.blocks():
             self.host.name = name
-            lines = (rest + block).split(b"\n")
-            rest = lines.pop()
+            cut = block.rfind(b"\n")
+            if cut < 0:
+                rest.append(block)
+                held += len(block)
+                if held > self.proc.budget.limits.string_bytes:
+                    raise self.proc.budget.exceeded("string_bytes")
+                continue
+            lines = await self.texts(await joined((*rest, block[:cut])))
+            rest, held = [block[cut + 1 :]], len(block) - cut - 1
             self.note(len(lines), number)
             number += len(lines)
-            yield [line.decode("utf-8", "replace") for line in lines]
-        if rest:
+            yield lines
+        if last := await joined(rest):
             self.note(1, 0, exact=(number,))
-            yield [rest.decode("utf-8", "replace")]
+            yield await self.texts(last)
+
+    async def texts(self, data: bytes) -> list[Json]:
+        """Lines as values."""
+        self.host.large = self.host.large or len(data) > LONG
+        return await beside(self.proc, len(data), partial(_texts, data))
 
     # ------------------------------------------------------------------ running
 
@@ -481,7 +500,10 @@ class Session:
             async for name, block in self.blocks():
                 self.host.name = name
                 data.append(block)
-            whole: Json = b"".join(data).decode("utf-8", "replace")
+            everything = await joined(data)
+            self.host.large = self.host.large or len(everything) > LONG
+            decoded = partial(everything.decode, "utf-8", "replace")
+            whole: Json = await beside(self.proc, len(everything), decoded)
         else:
             whole = []
             async for batch in source:
@@ -593,14 +615,17 @@ class Session:
     async def emit_parts(self, value: Json) -> None:
         """As `emit`, for what may be long."""
         o = self.o
-        if not self.host.large or not isinstance(value, (list, dict)):
+        if not self.host.large or not isinstance(value, (list, dict, str)):
             self.emit(value)
             return
         self.last, self.any_output = value, True
         if o.seq:
             self.out.append("\x1e")
         indent = None if o.compact else o.indent
-        if self.palette is not None:
+        parts: Iterable[str]
+        if isinstance(value, str) and (o.raw_output or o.join or o.nul):
+            parts = longbytes.pieces(value)
+        elif self.palette is not None:
             parts = coloured_pieces(value, self.palette, indent, o.sort, o.ascii)
         else:
             parts = pieces(value, indent, sort=o.sort, ascii_only=o.ascii)
@@ -623,6 +648,10 @@ class Session:
         else:
             out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
         out.append("" if o.join else "\0" if o.nul else "\n")
+
+
+def _texts(data: bytes) -> list[Json]:
+    return [line.decode("utf-8", "replace") for line in longbytes.split(data, b"\n")]
 
 
 def _check(scope: Scope, base: Scope) -> None:
