@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,9 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value, version_text
-from ramet.commands.inputs import Apart, text_width
+from ramet.commands.inputs import Apart, beside, text_width
+from ramet.core import longbytes
+from ramet.core.abandoned import aside, checkpoint
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -69,13 +70,8 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     inputs = Apart(proc, operands, dash=False)
     lines: list[str] = []
     async for block in inputs.joined_lines():
-        # What is no text shows as escapes.
-        pieces = block.decode("utf-8", "backslashreplace").split("\n")
-        if not pieces[-1]:
-            pieces.pop()
-        if b"\0" in block:
-            pieces = [piece.partition("\0")[0] for piece in pieces]
-        lines += pieces if o.empty_lines and o.table else [piece for piece in pieces if piece.strip()]
+        work = partial(_texts, block, empty=o.empty_lines and o.table)
+        lines += await beside(proc, len(block), work)
     if not lines:
         return inputs.status
     if o.table or o.json:
@@ -125,6 +121,16 @@ def _visible_width(text: str) -> int:
     return text_width(text) if text.isprintable() else text_width(_CONTROLS.sub("", text))
 
 
+def _texts(block: bytes, empty: bool) -> list[str]:
+    """The lines of a block; what is no text shows as escapes."""
+    pieces = longbytes.split(block.decode("utf-8", "backslashreplace"), "\n")
+    if not pieces[-1]:
+        pieces.pop()
+    if b"\0" in block:
+        pieces = [piece.partition("\0")[0] for piece in pieces]
+    return pieces if empty else [piece for piece in pieces if piece and not piece.isspace()]
+
+
 async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
     # Rows are no lists: the collector of garbage would look through all of them again and again.
@@ -163,21 +169,26 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     for begin in range(0, len(rows), _SLICE):
         part, widths = await turn.take(partial(_measured, widths), rows[begin : begin + _SLICE])
         rows[begin : begin + _SLICE] = part
-    order = list(range(count))
-    if o.order:
-        chosen = [i for i in _columns(o.order, names, count) if i < count]
-        order = chosen + [i for i in order if i not in chosen]
-    hidden = set(_columns(o.hide, names, count)) if o.hide else set()
-    order = [i for i in order if i not in hidden]
-    right = set(_columns(o.right, names, count)) if o.right else set()
-    rows = _fitted(proc, o, names, rows, widths, order)
-    shape = _shape(o.output, widths, order, right)
-    straight = order == list(range(count))
+
+    def planned(rows: list[Row]) -> tuple[list[Row], list[int], set[int]]:
+        """The rows as wide as they may be, which columns they show, and which of these stand at the right."""
+        order = list(range(count))
+        if o.order:
+            chosen = [i for i in _columns(o.order, names, count) if i < count]
+            order = chosen + [i for i in order if i not in chosen]
+        hidden = set(_columns(o.hide, names, count)) if o.hide else set()
+        order = [i for i in order if i not in hidden]
+        right = set(_columns(o.right, names, count)) if o.right else set()
+        return _fitted(proc, o, names, rows, widths, order), order, right
+
+    rows, order, right = await turn.take(planned, rows)
+    straight = not turn.wide and order == list(range(count))
+    shape = _shape(o.output, widths, order, right) if straight else ""
 
     def text(some: list[Row]) -> bytes:
         out: list[str] = []
         for row in some:
-            if straight and not turn.wide and all(map(str.isascii, row)):
+            if straight and all(map(str.isascii, row)):
                 out.append(shape % row)
             else:
                 out.append(_row(o.output, widths, order, right, row))
@@ -204,7 +215,7 @@ class _Turns:
         self.proc, self.wide = proc, wide
 
     async def take(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
-        done = await asyncio.to_thread(work, some) if self.wide else work(some)
+        done = await aside(self.proc.budget, partial(work, some)) if self.wide else work(some)
         await self.proc.budget.breathe()
         return done
 
@@ -255,7 +266,7 @@ def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
     """What makes cells of a line."""
     if separator is None:
         if not limit:
-            return lambda line: [cell for cell in line.replace("\t", " ").split(" ") if cell] or [""]
+            return lambda line: [cell for cell in longbytes.split(line.replace("\t", " "), " ") if cell] or [""]
         return lambda line: _limited(line.lstrip(" \t"), limit)
     if not separator:
         return lambda line: [line]
@@ -316,10 +327,12 @@ def _shape(glue: str, widths: list[int], order: list[int], right: set[int]) -> s
 def _row(glue: str, widths: list[int], order: list[int], right: set[int], row: Row) -> str:
     cells: list[str] = []
     for n, i in enumerate(order):
+        if not n & 1023:
+            checkpoint()
         pad = " " * (widths[i] - text_width(row[i]))
         last = n == len(order) - 1
         cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
-    return glue.join(cells) + "\n"
+    return longbytes.joined(cells, glue) + "\n"
 
 
 def _columns(text: str, names: list[str], count: int) -> list[int]:

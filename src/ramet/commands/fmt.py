@@ -6,12 +6,16 @@ import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, islice
 from operator import add
 from typing import NamedTuple
 
 from ramet.commands.declare import Command, UsageError, flag, quote, several, value
-from ramet.commands.inputs import PART, Inputs, filter_lines, parse_count
+from ramet.commands.inputs import PART, Inputs, beside, filter_lines, parse_count
+from ramet.core import longbytes
+from ramet.core.abandoned import aside, checkpoint
+from ramet.core.longbytes import PIECE
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -354,21 +358,37 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     async for _, reader in inputs.each():
         made = _Paragraphs(o, width, goal, prefix, lead)
         async for block in line_blocks(reader, size=PART):
-            lines = block.split(b"\n")
+            lines = await beside(proc, len(block), partial(longbytes.split, block, b"\n"))
             unfinished = bool(lines[-1])
             if not unfinished:
                 lines.pop()
             for index, line in enumerate(lines, 1):
-                for finished in made.feed(line, unfinished and index == len(lines)):
+                found = made.feed(line, unfinished and index == len(lines))
+                if len(line) > 4 * PART:
+                    while some := await aside(proc.budget, partial(_some, found)):
+                        await proc.emit(b"".join(some))
+                    continue
+                for finished in found:
                     await proc.emit(finished)
                     await proc.budget.breathe()
         await proc.emit(made.end())
     return inputs.status
 
 
+def _some(parts: Iterator[bytes]) -> list[bytes]:
+    """Some of what comes, which is done in a moment."""
+    found: list[bytes] = []
+    for part in islice(parts, 16):
+        checkpoint()
+        found.append(part)
+    return found
+
+
 _TABBED = re.compile(rb" *\t")
 _WORDS = re.compile(rb"([^ \t][^ \t\v\f\r]*)([ \t]*)")
 _ODD_SPACE = re.compile(rb"  |[\t\v\f\r]")
+_ODD_SPACES = (b"  ", b"\t", b"\v", b"\f", b"\r")
+"""The same, which are found faster one by one in a very long line."""
 
 
 def _with_tabs(line: bytes) -> bytes:
@@ -541,8 +561,10 @@ class _Paragraphs:
         return indent, body, True
 
     def _words(self, line: bytes) -> Iterator[Word]:
-        if _ODD_SPACE.search(line) is None:
-            *texts, last = line.split(b" ")
+        odd = _ODD_SPACE.search(line) if len(line) <= PIECE else any(space in line for space in _ODD_SPACES)
+        if not odd:
+            texts = longbytes.split(line, b" ")
+            last = texts.pop()
             known = self._known
             for text in texts:
                 yield known.get(text) or self._word(text)

@@ -579,6 +579,8 @@ class _Run:
             search.width = self.digits(stat.size if regular and stat is not None else None)
         out, budget = self.proc.stdout, self.proc.budget
         size = LARGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
+        if self.plan.delim != b"\n":
+            size = PART // 4  # each record is looked at for itself
         while not search.done:
             block = await reader.read(size)
             step = partial(search.feed_more, block) if block else search.finish

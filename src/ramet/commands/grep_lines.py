@@ -299,6 +299,8 @@ class Search:
     def _matched_records(self, select: Matcher, block: bytes, start: int) -> Iterator[Span]:
         """Records that end in NUL may hold newlines, so each is a text of its own."""
         pos = start
+        if select.literal is not None and select.literal not in block:
+            return
         while pos < len(block):
             stop = block.find(b"\0", pos)
             if stop < 0:

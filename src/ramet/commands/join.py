@@ -6,10 +6,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import gt, itemgetter
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown, value
-from ramet.commands.inputs import PART, read_lines
+from ramet.commands.inputs import PART, beside, read_lines
+from ramet.core import longbytes
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
@@ -44,8 +46,9 @@ class _Side:
     """One of the two files: lines with their keys, a block of them at a time."""
 
     def __init__(
-        self, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
+        self, proc: Proc, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
     ) -> None:
+        self._proc = proc
         self.number, self.field, self.separator, self.fold, self.end = number, field, separator, fold, end
         self._blocks = line_blocks(reader, end, PART)
         self.lines: list[bytes] = []
@@ -91,7 +94,10 @@ class _Side:
         self._before += len(self.lines)
         self.at, self.ragged = 0, False
         block = await anext(self._blocks, b"")
-        self._raw = self.lines = block.split(self.end)
+        await beside(self._proc, len(block), partial(self._take, block, last))
+
+    def _take(self, block: bytes, last: bytes | None) -> None:
+        self._raw = self.lines = longbytes.split(block, self.end)
         if not self.lines[-1]:
             self.lines.pop()
         if self.separator is None and not self._parted(block):
@@ -179,7 +185,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
         zip(operands, (_field(o.first, o.both), _field(o.second, o.both)), strict=True), 1
     ):
         try:
-            sides.append(_Side(await proc.open(word), n, field, separator, o.ignore_case, end))
+            sides.append(_Side(proc, await proc.open(word), n, field, separator, o.ignore_case, end))
         except OSError as error:
             proc.complain(f"{shown(word)}: {reason(error)}")
             return 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
-from ramet.commands.inputs import PART, Inputs, parse_count
+from ramet.commands.inputs import PART, Inputs, beside, parse_count
+from ramet.core import longbytes
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -164,11 +166,8 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
         lines: list[str] = []
         ended = True
         async for block in line_blocks(reader, size=PART):
-            pieces = decode(block).split("\n")
-            ended = not pieces[-1]
-            if ended:
-                pieces.pop()
-            lines += _shown(o, layout, pieces)
+            ended = block.endswith(b"\n")
+            lines += await beside(proc, len(block), partial(_lines, o, layout, block), 4 * PART)
             await proc.budget.breathe()
         moment = int(proc.now() * NANO)
         if word != "-":
@@ -205,6 +204,13 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
         start -= sum(map(len, parts))
         await _pages(proc, o, layout, made, moment, name, ended)
     return inputs.status
+
+
+def _lines(o: PrOptions, layout: _Layout, block: bytes) -> list[str]:
+    pieces = longbytes.split(decode(block), "\n")
+    if not pieces[-1]:
+        pieces.pop()
+    return _shown(o, layout, pieces)
 
 
 def _parts(lines: list[str]) -> list[list[str]]:

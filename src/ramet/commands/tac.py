@@ -7,14 +7,16 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import IO
 
 from ramet.commands.declare import Command, flag, value
-from ramet.commands.inputs import Inputs
+from ramet.commands.inputs import Inputs, beside
 from ramet.commands.regexes import patiently
+from ramet.core import longbytes
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import FileStream, Reader
+from ramet.core.streams import FileStream, Reader, joined
 
 _BLOCK = 128 * 1024
 _IN_MEMORY = 8 << 20
@@ -41,7 +43,7 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
             if o.regex:
                 turned = await patiently(proc, (o.separator, data), lambda: _turned(_records(data, o)))  # noqa: B023
             else:
-                turned = _backward(data, separator, o.before)
+                turned = await beside(proc, len(data), partial(_backward, data, separator, o.before))
             await proc.emit(turned)
         elif isinstance(reader, FileStream) and (size := (await reader.stat()).size):
             await _backwards(proc, _stream_part(reader), reader.tell(), size, separator, o.before)
@@ -74,23 +76,25 @@ def _basic(pattern: str) -> str:
 
 def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
     """The records of a text, last one first."""
-    pieces = data.split(separator)
+    pieces = longbytes.split(data, separator) if len(separator) == 1 else data.split(separator)
     pieces.reverse()
     if before:
         first = pieces.pop()
-        return separator + separator.join(pieces) + first if pieces else first
+        return b"".join((separator, longbytes.joined(pieces, separator), first)) if pieces else first
     unfinished, pieces = pieces[0], pieces[1:]
-    return unfinished + separator.join(pieces) + separator if pieces else unfinished
+    return b"".join((unfinished, longbytes.joined(pieces, separator), separator)) if pieces else unfinished
 
 
 async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> None:
     """The records of [start, stop), last one first; `separator` is one byte."""
-    async for data in _whole_records(read, start, stop, separator, before):
-        await proc.emit(_backward(data, separator, before))
+    async for data in _whole_records(proc, read, start, stop, separator, before):
+        await proc.emit(await beside(proc, len(data), partial(_backward, data, separator, before)))
         await proc.budget.breathe()
 
 
-async def _whole_records(read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> AsyncIterator[bytes]:
+async def _whole_records(
+    proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool
+) -> AsyncIterator[bytes]:
     """Blocks from the end to the beginning, each of whole records."""
     held: list[bytes] = []
     """What belongs to a record that begins in a block not read yet, the last part first."""
@@ -101,10 +105,11 @@ async def _whole_records(read: ReadAt, start: int, stop: int, separator: bytes, 
         cut = 0 if at == start else block.find(separator) + (0 if before else 1)
         if at > start and separator not in block:
             held.append(block)
+            await proc.budget.breathe()
             continue
         held.append(block[cut:])
         held.reverse()
-        yield b"".join(held)
+        yield await joined(held)
         held = [block[:cut]] if cut else []
 
 
