@@ -177,16 +177,24 @@ def compile_node(node: nodes.Node) -> Run:
     redirects = getattr(node, "redirects", ())
     if redirects and not isinstance(node, nodes.Subshell):
         plans = compile_redirects(redirects)
-        line = node.line
+        own = isinstance(node, nodes.Cond | nodes.ArithCommand)
+        line = node.line if own else redirects[-1].line or node.line
         inner = run
         blamed = not isinstance(node, _CHECKED)
 
         def redirected(sh: Session) -> Result:
-            sh.line = line
+            sh.line = line if own or not sh.frames else _line_around(sh, line)
             return drive(run_redirected(sh, plans, inner, blamed))
 
         return redirected
     return run
+
+
+def _line_around(sh: Session, line: int) -> int:
+    """The line that bash is at when it redirects a compound command: that of the function which runs, if any does."""
+    frame = sh.frames[-1]
+    function = sh.functions.get(frame.name) if frame.function else None
+    return line if function is None else function.node.line
 
 
 def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
@@ -195,10 +203,10 @@ def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
         return compile_pipeline(node, [compile_node(stage)])
     bare = type(stage)(**{name: () if name == "redirects" else getattr(stage, name) for name in stage._fields})
     inner = compile_pipeline(nodes.Pipeline((bare,), True, "", (), node.line), [compile_node(bare)])
-    plans, line = compile_redirects(stage.redirects), stage.line
+    plans, line = compile_redirects(stage.redirects), stage.redirects[-1].line or stage.line
 
     def redirected(sh: Session) -> Result:
-        sh.line = line
+        sh.line = line if not sh.frames else _line_around(sh, line)
         return drive(run_redirected(sh, plans, inner, False))
 
     return redirected
