@@ -285,6 +285,11 @@ def disown(sh: Session, argv: list[str]) -> Result:
     return each(sh, words, drop)
 
 
+def _signal(sh: Session, text: str) -> int | None:
+    """The number of a signal, whose name has no `SIG` before it in POSIX mode."""
+    return None if sh.posix and text[:3].upper() == "SIG" else signals.number_of(text)
+
+
 def kill(sh: Session, argv: list[str]) -> Result:
     words = argv[1:]
     number: int | None = 15
@@ -293,14 +298,18 @@ def kill(sh: Session, argv: list[str]) -> Result:
     if words and words[0] in ("-s", "-n"):
         if len(words) < 2:
             return sh.error(f"kill: {words[0]}: option requires an argument")
-        number = signals.number_of(words[1])
+        number = _signal(sh, words[1])
         if number is None:
             return sh.error(f"kill: {words[1]}: invalid signal specification")
         words = words[2:]
     elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words) > 0:
-        number = signals.number_of(words[0][1:])
+        wanted = words[0][1:]
+        number = _signal(sh, wanted)
+        if number is None and wanted[0] in "sn" and len(wanted) > 1:
+            wanted = wanted[1:]  # `kill -sTERM`
+            number = _signal(sh, wanted)
         if number is None:
-            return sh.error(f"kill: {words[0][1:]}: invalid signal specification")
+            return sh.error(f"kill: {wanted}: invalid signal specification")
         words = words[1:]
     if words[:1] == ["--"]:
         words = words[1:]
@@ -360,7 +369,7 @@ def _names(sh: Session, words: list[str]) -> Result:
     out = sh.held = list[str]()
 
     def name(word: str) -> int:
-        number = signals.number_of(word)
+        number = _signal(sh, word)
         if number is None and is_number(word) and 128 < (number_of(word) or 0) < 128 + len(signals.NAMES):
             out.append(f"{signals.NAMES[int(word) - 128]}\n")
         elif number is None or number >= len(signals.NAMES):
