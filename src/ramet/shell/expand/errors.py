@@ -20,6 +20,10 @@ class Discard(ShellError):
     """Ends the complete command that is being run (all of its line); the script goes on behind it."""
 
 
+class Unforgiven(Discard):
+    """One that ends a shell in POSIX mode: a bad substitution, an assignment that cannot be made."""
+
+
 class Slip(Discard):
     """One that even `set -e` lets pass."""
 
@@ -44,7 +48,7 @@ class TooLong(Slip):
     """An expression that takes too long to be evaluated where nothing may wait."""
 
 
-class Readonly(Discard):
+class Readonly(Unforgiven):
     """An assignment to a variable that must not change."""
 
     def __init__(self, name: str) -> None:

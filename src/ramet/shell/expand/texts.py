@@ -16,7 +16,7 @@ from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.choices import Choice, chosen, label_of, message_word
-from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
 from ramet.shell.expand.fetching import (
     HEAVY,
     HEAVY_AT,
@@ -410,7 +410,7 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
 
         def bad(host: Any) -> Found:
             if unknown is None:
-                raise Discard(message)
+                raise Unforgiven(message)
             found = parameter(host, unknown[1])
             if unknown[0].startswith("!"):
                 if not isinstance(found, str):
@@ -425,14 +425,14 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
         empty = f"${{{node.name}{'' if node.subscript is None else f'[{node.subscript}]'}:}}: bad substitution"
 
         def missing(host: Any) -> Found:
-            raise Discard(empty)
+            raise Unforgiven(empty)
 
         return False, missing
     if node.name in ("?", "-") and node.op[:1] in ("^", ",", "~"):
         refused = f"{word_text(Word((node,)))}: bad substitution"
 
         def refuse(host: Any) -> Found:
-            raise Discard(refused)
+            raise Unforgiven(refused)
 
         return False, refuse
     choosing = node.op in CHOOSING

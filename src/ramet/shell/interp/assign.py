@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, overload
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.aside import LONG_SOURCE, aside, watched
 from ramet.shell.expand.braces import expand_braces, has_braces
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import Discard, Unforgiven
 from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
@@ -228,7 +228,7 @@ def _list_in_list(node: Assignment, subscript: Word) -> Assign:
 
 def _refused(node: Assignment, message: str) -> Assign:
     def refuse(sh: Session) -> Any:
-        raise Discard(message)
+        raise Unforgiven(message)
 
     return Assign(False, refuse, refuse, node)
 
@@ -282,11 +282,11 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool, w
     """`name[subscript]=value` with the subscript as expanded text, and as it is written."""
     if sh.store.is_assoc(name):
         if not subscript:
-            raise Discard(f"{name}[{written}]: bad array subscript")
+            raise Unforgiven(f"{name}[{written}]: bad array subscript")
         sh.store.set_item(name, subscript, value, append)
         return
     if written in ("@", "*"):
-        raise Discard(f"{name}[{written}]: bad array subscript")
+        raise Unforgiven(f"{name}[{written}]: bad array subscript")
     sh.store.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
 
 

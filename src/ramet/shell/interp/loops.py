@@ -113,7 +113,8 @@ def compile_for(node: For, body: Run) -> Run:
                     except Readonly as error:
                         status = sh.error(error.message)
                         if sh.posix:
-                            return sh.shell.leave(sh, status)
+                            alone = sh.origin == "environment" and not sh.sub_level
+                            return sh.shell.leave(sh, 127 if alone else status)
                         break
                 else:
                     old = sh.vars.get(name)

@@ -29,7 +29,7 @@ from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import aside
 from ramet.shell.expand.bytewise import bytewise
-from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip, TooMany
+from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Slip, TooMany, Unforgiven
 from ramet.shell.freeing import let_go, look
 from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
@@ -311,7 +311,7 @@ class Shell:
                 if beyond and sh.origin == "environment":
                     return self.leave(sh, result)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
-                if sh.posix and isinstance(error, ArithFailure | Readonly):
+                if sh.posix and isinstance(error, ArithFailure | Unforgiven):
                     return self.leave(sh, 127 if sh.origin == "environment" else result)
                 if failing:
                     return self.leave(sh, result)

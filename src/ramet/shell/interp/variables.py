@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip
+from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.transform import lower, upper
 from ramet.shell.expand.values import (
@@ -462,7 +462,7 @@ class Variables:
         if index < 0:
             index += old.top if type(old) is Indexed else self.get(name) is not None
             if index < 0:
-                raise Discard(f"{name}[{key}]: bad array subscript")
+                raise Unforgiven(f"{name}[{key}]: bad array subscript")
         array = self.indexed(name)
         if append:
             value = self._appended(name, array.get(index) or "", value)

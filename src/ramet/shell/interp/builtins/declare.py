@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
-from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Readonly, ShellError, Slip
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -373,7 +373,7 @@ def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> 
         try:
             sh.store.set_element(name, key, assignment.value, assignment.append)
         except Discard as error:
-            if type(error) is not Discard:
+            if type(error) not in (Discard, Unforgiven):
                 raise
             raise _Element(error.message) from None
     elif assignment.read is not None and isinstance(sh.vars.get(name), Indexed | Assoc):
