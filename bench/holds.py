@@ -40,6 +40,7 @@ MIB: Final = 1 << 20
 
 BEFORE: Final = {
     "text": "printf -v x '%020000000d' 0",
+    "huge": "printf -v x '%0100000000d' 0",
     "wide": "printf -v x '%010000000d' 0; x=${x//0/é}",
     "words": "a=({1..500000})",
     "texts": "printf -v x '%020000000d' 0; a=($x 1$x 2$x)",

@@ -274,9 +274,27 @@ class Capture(Writer):
 
     async def settle(self) -> None:
         """Put together what is very long, so that `getvalue` need not."""
+        if len(self.parts) > _MANY:
+            await self._gather()
         if self._size > _LONG and len(self.parts) > 1:
             there = self.parts.copy()
             self.parts[: len(there)] = [await joined(there)]  # a job may have written more meanwhile
+
+    async def _gather(self) -> None:
+        """Put together what came in very many parts, some at a time, and let go of them so."""
+        there, self.parts = self.parts, []
+        there.reverse()
+        done: list[bytes] = []
+        try:
+            while there:
+                row = there[-_MANY:]
+                row.reverse()
+                del there[-_MANY:]
+                done.append(b"".join(row))
+                del row
+                await asyncio.sleep(0)
+        finally:
+            self.parts[:0] = [*done, *reversed(there)]  # a job may have written more meanwhile
 
     def head(self, size: int) -> bytes:
         """How it begins."""
@@ -509,15 +527,15 @@ class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, wh
             await close()
 
 
-_FEW: Final = 8
-"""Parts that are put together at once, whatever their size."""
+_MANY: Final = 4096
+"""Parts that are put together at once."""
 _LONG: Final = 8 << 20
 """Bytes that take too long to be put together in one go."""
 
 
 async def joined(parts: Sequence[bytes]) -> bytes:
     """All of it in one; what is very long in a thread: the interpreter lets others run while it copies so much."""
-    if len(parts) > _FEW and sum(map(len, parts)) > _LONG:
+    if len(parts) > 1 and sum(map(len, parts)) > _LONG:
         return await asyncio.to_thread(b"".join, parts)
     return b"".join(parts)
 

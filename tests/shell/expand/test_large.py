@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+from sys import getsizeof
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ramet.core import growth
 from ramet.core.limits import Budget, Cancelled
+from ramet.core.paths import encode
 from ramet.shell.expand import aside as aside_module
-from ramet.shell.expand import fields, growing, pattern_text, patterns, transform
+from ramet.shell.expand import fields, growing, pattern_text, patterns, quote, transform
 from ramet.shell.expand.aside import aside, checkpoint
 from ramet.shell.expand.braces import count_words, expand_braces, text_blocks
 from ramet.shell.expand.fields import Fields
 from ramet.shell.expand.pattern_text import Where
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.syntax import nodes as n
 from ramet.shell.syntax import usual
 from ramet.shell.syntax import words as words_module
@@ -29,11 +34,14 @@ WHERE: tuple[Where, ...] = ("/", "//", "/#", "/%")
 
 WINDOWS = (
     (patterns, "WINDOW"),
-    (patterns, "_SUBWINDOW"),
     (pattern_text, "WINDOW"),
     (pattern_text, "_RWINDOW"),
-    (pattern_text, "_PIECES"),
+    (aside_module, "WINDOW"),
+    (growing, "WINDOW"),
+    (growing, "LARGE"),
     (growing, "_SLICE"),
+    (growing, "_ROW"),
+    (growing, "_BEGINNINGS"),
 )
 
 
@@ -93,6 +101,65 @@ def test_long_texts_are_split_alike(text: str, ifs: str | None) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fields, "LONG", 1)
         assert split() == wanted
+        for module, name in ((fields, "WINDOW"), *WINDOWS):
+            patch.setattr(module, name, 3)
+        assert split() == wanted
+
+
+@given(st.text("ab\u00e9\u20ac\udcff", max_size=40), st.text("ab", min_size=1, max_size=8), st.integers(0, 9))
+def test_long_texts_are_looked_through_alike(text: str, part: str, pos: int) -> None:
+    pattern = re.compile("[b\u00e9]")
+    one = pattern.search(text, pos)
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in WINDOWS:
+            patch.setattr(module, name, 3)
+        assert growing.find(text, part, pos) == text.find(part, pos)
+        assert growing.starts(text, part, pos) == text.startswith(part, pos)
+        assert growing.search(pattern, text, pos) == (len(text) if one is None else one.start())
+        assert growing.has_any(text, part) == any(char in text for char in part)
+        assert growing.encoded(text) == encode(text)
+        assert growing.decoded(encode(text)) == text
+        assert growing.decoded(encode(text) + b"!" * 9, len(encode(text))) == text
+        assert growing.part_of(text, pos, 20) == text[pos:20]
+        assert growing.spliced(text, pos, 20, part) == text[:pos] + part + text[max(20, pos) :]
+
+
+@given(st.lists(st.text("ab\u00e9\u20ac", max_size=9)), st.sampled_from(["", " ", ", "]))
+def test_long_texts_are_joined_alike(parts: list[str], separator: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in WINDOWS:
+            patch.setattr(module, name, 3)
+        assert growing.joined(separator, parts) == separator.join(parts)
+        assert growing.grown(parts) == "".join(parts)
+
+
+@pytest.mark.parametrize("text", ["", "a", "long enough", "caf\u00e9", "\u20ac" * 9, "\U0001f600\udcff"])
+def test_text_apart_is_the_same_text(text: str) -> None:
+    twin = growth.apart(text)
+    assert (twin, hash(twin), twin.isascii(), getsizeof(twin)) == (text, hash(text), text.isascii(), getsizeof(text))
+
+
+@given(st.text("ab ~#:='\"$\\\n\u00e9\u0085\udcff", max_size=20))
+def test_long_texts_are_quoted_alike(text: str) -> None:
+    ways = (quote.at_q, quote.backslashed, quote.double, quote.setting, quote.word, quote.single)
+    pieces = (quote.single_pieces, quote.backslashed_pieces, quote.double_pieces, quote.word_pieces)
+    whole = (quote.single, quote.backslashed, quote.double, quote.word)
+    array = Indexed([text, "a", text])
+    assoc = Assoc({"a": text, text or "b": "c"})
+    shown = (transform.array_text, transform.pairs_text)
+    wanted = (
+        [way(text) for way in ways],
+        [way(text) for way in whole],
+        [way(one) for one in (array, assoc) for way in shown],
+    )
+    if text == "'":
+        return  # which is quoted by a backslash as long as it is short
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((quote, "WINDOW"), (transform, "WINDOW"), (transform, "_FEW"), *WINDOWS):
+            patch.setattr(module, name, 3)
+        assert [way(text) for way in ways] == wanted[0]
+        assert ["".join(way(text)) for way in pieces] == wanted[1]
+        assert [way(one) for one in (array, assoc) for way in shown] == wanted[2]
 
 
 @given(st.lists(st.sampled_from(["{", "}", ",", "a", "b", "1..3", "{x,y}", "{05..10..2}", "{c..a}"]), max_size=9))

@@ -6,9 +6,11 @@ The same value may stand in an array a thousand times without taking memory; joi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ramet.core.limits import NOTABLE
+from ramet.shell.expand import growing
+from ramet.shell.expand.aside import WINDOW, checkpoint
 
 
 def within(host: Any, size: int) -> None:
@@ -19,5 +21,21 @@ def within(host: Any, size: int) -> None:
 
 def joined(host: Any, separator: str, values: Sequence[str]) -> str:
     """`separator.join`, within the limits."""
-    within(host, sum(map(len, values)) + len(separator) * len(values))
-    return separator.join(values)
+    size = sum(map(len, values)) + len(separator) * len(values)
+    within(host, size)
+    if size < _LONG or len(values) == 1:
+        return separator.join(values)
+    return growing.joined(separator, values)
+
+
+_LONG: Final = 1 << 23
+"""Characters that are put together at once."""
+
+
+def total(values: Sequence[str | None]) -> int:
+    """The characters of very many values."""
+    size = 0
+    for start in range(0, len(values), WINDOW):
+        checkpoint()
+        size += sum(map(len, filter(None, values[start : start + WINDOW])))
+    return size

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ramet.core.paths import decode, encode
+from ramet.core.paths import encode
+from ramet.shell.expand.aside import WINDOW, windows
+from ramet.shell.expand.growing import decoded, encoded, grown
 
 
 def bytewise(host: Any) -> bool:
@@ -19,12 +21,14 @@ def bytewise(host: Any) -> bool:
 
 def as_bytes(text: str) -> str:
     """The text with one character per byte."""
+    if len(text) > WINDOW:
+        return grown(map(as_bytes, windows(text)))
     return encode(text).decode("ascii", "surrogateescape")
 
 
 def as_text(text: str) -> str:
     """The reverse: bytes that make up characters become those again."""
-    return text if text.isascii() else decode(encode(text))
+    return text if text.isascii() else decoded(encoded(text))
 
 
 def all_ascii(found: str | Sequence[str] | None) -> bool:

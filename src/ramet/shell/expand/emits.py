@@ -16,6 +16,7 @@ from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.choices import chosen
 from ramet.shell.expand.fields import Fields
+from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.params import (
     Found,
@@ -33,9 +34,11 @@ from ramet.shell.expand.texts import (
     const,
     getter,
     part_text,
+    sliced,
     with_tildes,
 )
-from ramet.shell.expand.values import is_slow
+from ramet.shell.expand.values import is_heavy, is_slow
+from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import (
     ArithSub,
     CommandSub,
@@ -252,7 +255,15 @@ def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[Non
             fields.quoted("")
     elif fields.patient and len(found) > WINDOW:
         return put_many(host, fields, found, quoted)
-    elif not quoted:
+    elif fields.patient and is_heavy(found):
+        return aside(host, lambda: _put_now(host, fields, found, quoted))
+    else:
+        _put_now(host, fields, found, quoted)
+    return None
+
+
+def _put_now(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
+    if not quoted:
         if type(found) is Star and not fields.ifs and host.joining:
             fields.literal("".join(found))
         else:
@@ -261,7 +272,6 @@ def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[Non
         fields.quoted(star_join(host, found))
     else:
         fields.several(found)
-    return None
 
 
 async def put_many(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
@@ -282,7 +292,11 @@ async def put_many(host: Any, fields: Fields, found: list[str], quoted: bool) ->
 
 
 async def split_aside(host: Any, fields: Fields, text: str) -> None:
-    await aside(host, lambda: fields.split(text))
+    try:
+        await aside(host, lambda: fields.split(text))
+    except BaseException:
+        let_go(fields.done)
+        raise
 
 
 def _emit_param(node: Param, mode: int) -> Emit:
@@ -309,7 +323,23 @@ def _emit_param(node: Param, mode: int) -> Emit:
         return Emit(False, lambda host, fields: _put_within(host, fields, get(host), changed))
     if one:
         return Emit(False, lambda host, fields: _put(host, fields, _spaced(host, fields, get(host)), False))
-    return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
+    parts = sliced(node, quoted, get)
+    if parts is None:
+        return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
+
+    def put(host: Any, fields: Fields) -> Awaitable[None] | None:
+        found = parts(host) if fields.patient else get(host)
+        if isinstance(found, Parts):
+            return _put_parts(host, fields, found, quoted)
+        return _put(host, fields, found, quoted)
+
+    return Emit(False, put)
+
+
+async def _put_parts(host: Any, fields: Fields, found: Parts, quoted: bool) -> None:
+    pending = _put(host, fields, await put_together(host, found), quoted)
+    if pending is not None:
+        await pending
 
 
 def _one_without_ifs(node: Param) -> bool:

@@ -11,7 +11,7 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.choices import label_of
 from ramet.shell.expand.params import Apply, Base, Found, Star, joined_patiently, one_text, star_join, unbound
-from ramet.shell.expand.pieces import Text, const
+from ramet.shell.expand.pieces import Text, const, ready
 from ramet.shell.expand.values import is_heavy, is_slow, key_names
 from ramet.shell.syntax.nodes import Param
 
@@ -63,6 +63,7 @@ def applied(
 ) -> Callable[[Any], Awaitable[Found]]:
     """A parameter with an operator that looks at every character: large values are worked on aside."""
     whole = node.subscript in ("@", "*") and node.form == "value"
+    runs, at_once = [arg.run for arg in args], not any(arg.wait or arg.parts is not None for arg in args)
 
     async def run(host: Any) -> Found:
         subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
@@ -76,7 +77,7 @@ def applied(
             return apply(host, None, NO_ARGUMENTS)
         if nothing(found, node):
             return apply(host, found, NO_ARGUMENTS)
-        values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
+        values = [run(host) for run in runs] if at_once else [await ready(host, arg) for arg in args]
         await host.budget.breathe()  # one command may have many of these
         if not _is_large(found) and not (values and len(values[0]) > LONG_SOURCE):
             return apply(host, found, values)

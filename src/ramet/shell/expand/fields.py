@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
 from ramet.core.paths import TEXT_MAX
-from ramet.shell.expand.aside import WINDOW, checkpoint, watched, windows
+from ramet.shell.expand.aside import WINDOW, checkpoint, windows
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
+from ramet.shell.expand.growing import grown, has_any, joined, search, spanned
 
 DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
@@ -31,8 +32,11 @@ _QUOTE: Final = re.compile(f"[{re.escape(_ACTIVE_SOMEWHERE)}]")
 
 def may_be_pattern(text: str) -> bool:
     """Does text hold a pattern, if nothing in it is quoted?"""
-    if len(text) > LONG and not any(char in text for char in "*?[("):
-        return False
+    if len(text) > LONG:
+        if has_any(text, "*?"):
+            return True
+        if not has_any(text, "[("):
+            return False
     return ACTIVE(text) is not None
 
 
@@ -43,13 +47,19 @@ def is_active(text: str) -> bool:
 
 def _all_plain(text: str) -> bool:
     """Nothing in it to split by default or to glob; by searches that cost little however long it is."""
-    return not any(char in text for char in " \t\n*?[\\(")
+    return not has_any(text, " \t\n*?[\\(")
 
 
 def escape(text: str) -> str:
     """Quoted text as a pattern that matches only itself."""
-    if len(text) > LONG and not any(char in text for char in _ACTIVE_SOMEWHERE):
+    if len(text) > LONG and not has_any(text, _ACTIVE_SOMEWHERE):
         return text
+    if len(text) > WINDOW:
+        return grown(map(_escaped, windows(text)))
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
     return _QUOTE.sub(r"\\\g<0>", text)
 
 
@@ -95,6 +105,19 @@ def words_between(white: str) -> Callable[..., list[str]]:
     return re.compile(f"[^{re.escape(white)}]+").findall
 
 
+def _separators(pattern: re.Pattern[str], ifs: str, text: str) -> Iterator[re.Match[str]]:
+    """What separates the fields of a long text, sought a part at a time."""
+    other = re.compile(f"[^{re.escape(ifs)}]")
+    pos = 0
+    while pos < len(text):
+        checkpoint()
+        end = min(pos + WINDOW, len(text))
+        if end < len(text) and text[end - 1] in ifs:
+            end = search(other, text, end)  # no part ends within a separator
+        yield from pattern.finditer(text, pos, end)
+        pos = end
+
+
 class Fields:
     """Takes the parts of a word in order and gives its fields."""
 
@@ -133,23 +156,29 @@ class Fields:
             self.literal(text)
             return
         pattern, white, other = delimiters(self.ifs)
+        matches: Iterator[re.Match[str]]
         if len(text) > LONG:
-            globs = any(char in text for char in "*?[(")
-            if not any(char in text for char in self.ifs):
+            globs = has_any(text, "*?[(")
+            if not has_any(text, self.ifs):
                 # Text without a pattern in it may as well be quoted, which spares it a second look.
                 self._pieces.append((text, not globs))
                 self._open = True
                 self._after_space = False
                 return
             if not other and not globs:
-                self._split_long(text, pattern, white)
+                self._split_long(text, white)
                 return
+            matches = _separators(pattern, self.ifs, text)
+        else:
+            matches = pattern.finditer(text)
         pos = 0
-        matches = pattern.finditer(text)
-        for match in watched(matches) if len(text) > LONG else matches:
+        for match in matches:
             start, end = match.span()
             if start > pos:
-                self.literal(text[pos:start])
+                if start - pos <= WINDOW:
+                    self.literal(text[pos:start])
+                else:
+                    self._long_literal(text, pos, start)
             hard = bool(other) and any(c in other for c in match[0])
             if self._open:
                 self.end()
@@ -160,31 +189,33 @@ class Fields:
                 else:
                     self.done.append("")
             pos = end
-        if pos < len(text):
+        if len(text) - pos > WINDOW:
+            self._long_literal(text, pos, len(text))
+        elif pos < len(text):
             self.literal(text[pos:])
 
-    def _split_long(self, text: str, pattern: re.Pattern[str], white: str) -> None:
+    def _long_literal(self, text: str, start: int, stop: int) -> None:
+        for part in spanned(text, start, stop):
+            self.literal(part)
+
+    def _split_long(self, text: str, white: str) -> None:
         """Splits text at white space, with nothing in it to glob: a window at a time, its words all at once."""
         find = words_between(white)
-        if text[0] in white:
-            self.end()
-            self._after_space = True
-        pos = 0
-        while pos < len(text):
-            checkpoint()
-            cut = pattern.search(text, pos + LONG)
-            found = find(text, pos, len(text) if cut is None else cut.start())
-            if found:
-                self.literal(found[0])
+        for part in windows(text):
+            found = find(part)
+            if part[0] in white:
                 self.end()
-                self.done += found[1:]
-            if cut is None and text[-1] not in white:
-                # What follows the expansion belongs to its last word.
-                last = self.done.pop()
-                self.literal(last)
-            pos = len(text) if cut is None else cut.end()
-        if not self._open:
-            self._after_space = True
+                self._after_space = True
+            if not found:
+                continue
+            self.literal(found[0])
+            if len(found) > 1:
+                self.end()
+                self.done += found[1:-1]
+                self.literal(found[-1])
+            if part[-1] in white:
+                self.end()
+                self._after_space = True
 
     def end(self) -> None:
         """Finish the field that is being built, if there is one."""
@@ -200,8 +231,8 @@ class Fields:
         else:
             if self.host is not None:
                 within(self.host, sum([len(piece) for piece, _ in pieces]))
-            text = "".join([piece for piece, _ in pieces])
-            bare = "".join([piece if not quoted else "x" for piece, quoted in pieces])
+            text = joined("", [piece for piece, _ in pieces])
+            bare = joined("", [piece if not quoted else "x" for piece, quoted in pieces])
             if is_active(bare):
                 # What is too long to be in a name is so without its end: the pattern matches nothing either way.
                 self._glob(text, "".join([escape(piece[:TEXT_MAX]) if quoted else piece for piece, quoted in pieces]))
@@ -230,7 +261,7 @@ class Fields:
         """Unquoted `$@` and `$*`: each value is split on its own."""
         if self.ifs and self.ifs[0] not in DEFAULT_IFS:
             # A separator that is not white makes the empty ones count.
-            self.split(self.ifs[0].join(values))
+            self.split(joined(self.ifs[0], values))
             return
         for start in range(0, len(values), WINDOW):
             checkpoint()
@@ -239,7 +270,7 @@ class Fields:
             self._split_each(values[start : start + WINDOW] if len(values) > WINDOW else values)
 
     def _split_each(self, values: list[str]) -> None:
-        if len(values) > _MANY and self.ifs == DEFAULT_IFS and _all_plain("".join(values)):
+        if len(values) > _MANY and self.ifs == DEFAULT_IFS and _all_plain(joined("", values)):
             self.several(list(filter(None, values)))  # nothing in them to split or to glob
             return
         first = True
@@ -281,4 +312,4 @@ def split_plain(text: str, ifs: str | None) -> list[str]:
     fields = Fields(ifs)
     fields.split(text)
     fields.end()
-    return [str(field) for field in fields.done]
+    return [str(field) for field in fields.done] if fields.globs else fields.done

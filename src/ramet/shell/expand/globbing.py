@@ -34,7 +34,9 @@ async def expand(
 ) -> list[str]:
     """The fields of a command with every `GlobWord` replaced by the names it matches; `bytewise` in the C locale."""
     out: list[str] = []
-    for field in fields:
+    for place, field in enumerate(fields):
+        if not place & 1023:
+            await budget.breathe()
         if not isinstance(field, GlobWord):
             out.append(field)
             continue

@@ -1,25 +1,26 @@
-"""Very long texts, put together a part at a time.
+"""Very long texts, put together and looked through a part at a time.
 
 A text of a hundred megabytes takes longer to copy than anyone may be held up. Python lengthens a text in place as long
 as nothing else has it, so one that grows by parts never costs more than the next of them: what joins them is a loop
-with `+=`, not `"".join`.
+with `+=`, not `"".join` (see `core.growth`).
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from io import BytesIO
 from itertools import chain
 from typing import Any, Final
 
+from ramet.core import growth
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.aside import LARGE, aside, checkpoint
+from ramet.shell.expand.aside import LARGE, WINDOW, aside, checkpoint, windows
 
 
-class Parts(list[str]):
-    """Texts that are yet to become one: together they are too long for that to be done at once."""
+class Parts(list[Any]):
+    """Texts, or parts of such, that are yet to become one: together they are too long for that to be done at once."""
 
 
 class Span(Parts):
@@ -30,40 +31,156 @@ class Span(Parts):
         self.start, self.stop = start, stop
 
 
+class Deferred(Parts):
+    """A text that is yet to be made of another one, which takes its time."""
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        super().__init__()
+        self.make = make
+
+
+# ------------------------------------------------------------------------------------------------- putting together
+
+
 def grown(parts: Iterable[str]) -> str:
-    """The text that long parts make."""
-    text = ""
-    for part in parts:
+    """The text that parts make, however long they are. There should not be very many: see `blocks`."""
+    text, moved = "", False
+    for part in _sliced(parts):
         checkpoint()
         text += part
+        if not moved and len(text) > _SLICE:
+            text, moved = growth.apart(text), True
     return text
+
+
+async def grown_patiently(host: Any, parts: Iterable[str]) -> str:
+    """The same while others run."""
+    text, moved = "", False
+    for part in _sliced(parts):
+        text += part
+        if not moved and len(text) > _SLICE:
+            text, moved = growth.apart(text), True
+        await host.budget.breathe()
+    return text
+
+
+async def put_together(host: Any, parts: Parts) -> str:
+    """The text that some parts make, while others run."""
+    if isinstance(parts, Deferred):
+        return await aside(host, parts.make)
+    return await grown_patiently(host, slices(await made(host, parts)))
+
+
+async def made(host: Any, parts: Parts) -> Parts:
+    """The same parts, none of which is yet to be made."""
+    if isinstance(parts, Deferred):
+        return Parts((await aside(host, parts.make),))
+    for place, part in enumerate(parts):
+        if isinstance(part, Parts):
+            parts[place] = await made(host, part)
+    return parts
+
+
+def length(text: str | Parts) -> int:
+    """How long a text is, or will be as far as that is known."""
+    if isinstance(text, str):
+        return len(text)
+    return text.stop - text.start if isinstance(text, Span) else sum(map(length, text))
+
+
+def joined(separator: str, parts: Iterable[str]) -> str:
+    """`separator.join` for parts of any number and any length."""
+    return grown(blocks(between(separator, parts)))
+
+
+def between(separator: str, parts: Iterable[str]) -> Iterator[str]:
+    """The parts with a separator between any two of them."""
+    before = ""
+    for part in parts:
+        if len(part) < LARGE:
+            yield before + part
+        else:
+            yield before
+            yield part
+        before = separator
+
+
+def blocks(parts: Iterable[str]) -> Iterator[str]:
+    """Texts as some of a size that is soon copied: several short ones in one, a very long one in several."""
+    row: list[str] = []
+    size = 0
+    for part in parts:
+        row.append(part)
+        size += len(part)
+        if size > LARGE:
+            if len(row) > 1 and len(part) > LARGE:
+                row.pop()
+                yield "".join(row)
+                row = [part]
+            text = row[0] if len(row) == 1 else "".join(row)
+            yield from spanned(text, 0, len(text), LARGE)
+            row, size = [], 0
+        elif len(row) >= _ROW:
+            yield "".join(row)
+            row, size = [], 0
+    if row:
+        yield "".join(row)
+
+
+_ROW: Final = 256
+"""Texts that are put together at once, however short."""
 
 
 def spliced(text: str, start: int, stop: int, new: str = "") -> str:
     """A text with something else in the place of a part of it."""
-    if len(text) <= _SLICE:
+    if len(text) <= _SLICE and len(new) <= _SLICE:
         return text[:start] + new + text[stop:]
     return grown(chain(spanned(text, 0, start), (new,), spanned(text, stop, len(text))))
 
 
-def decoded(data: bytes | bytearray) -> str:
-    """Bytes of any number as text."""
-    if len(data) < LARGE:
-        return decode(bytes(data))
+def behind(head: str, text: str) -> str:
+    """`head + text`, however long the text is."""
+    return head + text if len(text) <= _SLICE else grown((head, text))
+
+
+def part_of(text: str, start: int, stop: int) -> str:
+    """`text[start:stop]`, however much that is."""
+    if stop - start <= _SLICE or (start == 0 and stop == len(text)):
+        return text[start:stop]
+    return grown(spanned(text, start, stop))
+
+
+# -------------------------------------------------------------------------------------------------- text and bytes
+
+
+def decoded(data: bytes | bytearray, stop: int | None = None, start: int = 0) -> str:
+    """Bytes of any number as text, or those from one place to another."""
+    if stop is None:
+        stop = len(data)
+        if stop < LARGE and not start:
+            return decode(bytes(data))
+    if stop - start < LARGE:
+        return decode(bytes(data[start:stop]))
+    return grown(decoded_blocks(bytes(data[at : min(at + LARGE, stop)]) for at in range(start, stop, LARGE)))
+
+
+def decoded_blocks(data: Iterable[bytes]) -> Iterator[str]:
+    """Blocks of bytes as text, where characters may stand across the border of two blocks."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    size = len(data)
-    return grown(decoder.decode(bytes(data[at : at + LARGE]), at + LARGE >= size) for at in range(0, size, LARGE))
+    for block in data:
+        yield decoder.decode(block)
+    yield decoder.decode(b"", True)
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a text of any length. What is written to such a file is taken from it without a copy."""
+    """The bytes of a text of any length."""
     if len(text) < LARGE:
         return encode(text)
-    data = BytesIO()
+    data = growth.room(len(text))
     for at in range(0, len(text), LARGE):
         checkpoint()
         data.write(encode(text[at : at + LARGE]))
-    return data.getvalue()
+    return growth.taken(data)
 
 
 async def decoded_patiently(host: Any, data: bytes) -> str:
@@ -71,26 +188,95 @@ async def decoded_patiently(host: Any, data: bytes) -> str:
     return decode(data) if len(data) < LARGE else await aside(host, partial(decoded, data))
 
 
-async def put_together(host: Any, parts: Parts) -> str:
-    """The text that some parts make, while others run."""
-    text = ""
-    for part in slices(parts):
-        text += part
-        await host.budget.breathe()
-    return text
+# -------------------------------------------------------------------------------------------------- looking through
+
+
+def has_any(text: str, chars: str) -> bool:
+    """Whether any of some characters is in a text of any length."""
+    if len(text) <= WINDOW:
+        return any(char in text for char in chars)
+    return any(char in part for part in windows(text) for char in chars)
+
+
+def find(text: str, part: str, pos: int = 0) -> int:
+    """`text.find`, a part of it at a time."""
+    if len(part) > _SLICE:
+        return _find_long(text, part, pos)
+    while len(text) - pos > _SLICE + len(part):
+        at = text.find(part, pos, pos + _SLICE + len(part))
+        if at >= 0:
+            return at
+        pos += _SLICE
+        checkpoint()
+    return text.find(part, pos)
+
+
+def _find_long(text: str, part: str, pos: int) -> int:
+    """The same for what is very long itself: where its beginning is, the rest is compared."""
+    begins = part[:WINDOW]
+    for _ in range(_BEGINNINGS):
+        pos = find(text, begins, pos)
+        if pos < 0 or pos + len(part) > len(text):
+            return -1
+        if starts(text, part, pos):
+            return pos
+        pos += 1
+    return text.find(part, pos)  # it begins too often: only that is sure to end soon, although not at once
+
+
+_BEGINNINGS: Final = 16
+
+
+def starts(text: str, part: str, pos: int = 0) -> bool:
+    """`text.startswith(part, pos)`, a part of it at a time."""
+    if len(part) <= _SLICE:
+        return text.startswith(part, pos)
+    if pos + len(part) > len(text):
+        return False
+    for place, some in enumerate(spanned(part, 0, len(part))):
+        checkpoint()
+        if not text.startswith(some, pos + place * _SLICE):
+            return False
+    return True
+
+
+def search(one: re.Pattern[str], text: str, pos: int = 0) -> int:
+    """Where the pattern of a single character first matches, sought a part at a time; the end if it does nowhere."""
+    while pos < len(text):
+        found = one.search(text, pos, pos + WINDOW)
+        if found is not None:
+            return found.start()
+        pos += WINDOW
+        checkpoint()
+    return len(text)
+
+
+# ---------------------------------------------------------------------------------------------------------- slices
 
 
 def slices(parts: Parts) -> Iterator[str]:
-    """What parts make, in slices of a length that is soon copied."""
+    """What parts make that are all there, in slices of a length that is soon copied."""
     for part in parts:
-        start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, len(part))
-        yield from spanned(part, start, stop)
+        if isinstance(part, Parts):
+            yield from slices(part)
+        else:
+            start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, len(part))
+            yield from spanned(part, start, stop)
 
 
-def spanned(text: str, start: int, stop: int) -> Iterator[str]:
+def spanned(text: str, start: int, stop: int, size: int = 0) -> Iterator[str]:
     """A part of a text in slices."""
-    for at in range(start, stop, _SLICE):
-        yield text[at : min(at + _SLICE, stop)]
+    size = size or _SLICE
+    for at in range(start, stop, size):
+        yield text[at : min(at + size, stop)]
+
+
+def _sliced(parts: Iterable[str]) -> Iterator[str]:
+    for part in parts:
+        if len(part) <= _SLICE:
+            yield part
+        else:
+            yield from spanned(part, 0, len(part))
 
 
 _SLICE: Final = 1 << 20

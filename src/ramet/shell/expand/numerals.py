@@ -6,6 +6,7 @@ variable so or counts that far: from a length on, a text is neither.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 LONGEST_NUMBER: Final = 4096
@@ -22,6 +23,14 @@ def is_number(text: str) -> bool:
 def is_signed(text: str) -> bool:
     """Whether a text is a number, with or without a minus."""
     return is_number(text[1:] if text[:1] == "-" else text) if len(text) <= LONGEST_NUMBER else False
+
+
+def among(name: str, *tables: Collection[str]) -> bool:
+    """Whether a name is in one of some tables. To look up a very long one takes its time, so that is only done where
+    something is as long."""
+    if len(name) > LONGEST_NAME:
+        return any(any(len(one) == len(name) for one in table) and name in table for table in tables)
+    return any(name in table for table in tables)
 
 
 def is_name(text: str) -> bool:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ramet.shell.expand import transform
-from ramet.shell.expand.aside import apart, watched
-from ramet.shell.expand.bounds import joined, within
+from ramet.shell.expand.aside import LARGE, apart, watched
+from ramet.shell.expand.bounds import joined, total, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
-from ramet.shell.expand.growing import Parts, Span, put_together
+from ramet.shell.expand.growing import Deferred, Parts, Span, part_of, put_together
 from ramet.shell.expand.numerals import is_name, is_number
+from ramet.shell.expand.pattern_text import TextPattern
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, is_heavy, to_evaluate
+from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Literal, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 
@@ -57,6 +60,8 @@ async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, lis
     """What a join makes of very many values, by parts between which others run."""
     kind = type(found)
     parts: list[str] = []
+    if len(found) > _VALUES:
+        let_go(found)
     for start in range(0, len(found), _VALUES):
         row = found[start : start + _VALUES]
         if is_heavy(row):
@@ -371,12 +376,15 @@ def _numbers(host: Any, node: Param, args: Sequence[str]) -> tuple[int, int | No
         raise Slip(f"{shown(node)}: {error.message}") from None
 
 
-def left_of(node: Param, value: str, host: Any, text: str) -> str | Span | None:
-    """`${x#p}` and its kin of a text that is too long to be copied at once; None where matching takes its time."""
+def left_of(node: Param, value: str, host: Any, text: str) -> str | Parts:
+    """`${x#p}` and its kin of a text that is too long to be copied at once, or looked through where that is needed."""
     pattern = compile_pattern(text, host.shopt("extglob"))
-    if not text or not pattern.quick:
-        return None
+    if not text:
+        return value
     longest = len(node.op) == 2
+    if not isinstance(pattern, TextPattern) or len(pattern.text) > LARGE:
+        remove = pattern.without_prefix if node.op[0] == "#" else pattern.without_suffix
+        return Deferred(partial(remove, value, longest))
     if node.op[0] == "#":
         begin, end = max(pattern.prefix(value, longest), 0), len(value)
     else:
@@ -485,15 +493,21 @@ def _at(node: Param) -> Apply:
                 return f"declare -{letters} {name}" if letters else None
             kind = type(found)
             if array is not None:
-                within(host, sum(map(len, array.values())))
+                within(host, total(array.stored()))
             declared = transform.declaration(host.store, name)
             if declared is None or not whole or kind is Star:
                 return declared
-            return declared.split(" ", 2) if array is not None and _spaces(host) else [declared]
+            if array is None or not _spaces(host):
+                return [declared]
+            first = declared.index(" ")
+            second = declared.find(" ", first + 1)
+            if second < 0:
+                return [declared[:first], declared[first + 1 :]]
+            return [declared[:first], declared[first + 1 : second], part_of(declared, second + 1, len(declared))]
         array = host.store.array(name_of(host)) if whole and op in ("@K", "@k") else None
         if isinstance(array, Indexed | Assoc):
             if op == "@K":
-                within(host, sum(map(len, array.values())))
+                within(host, total(array.stored()))
                 return transform.pairs_text(array)
             row = [text for key, value in array.pairs() for text in (str(key), value)]
             return Star(row) if type(found) is Star else row

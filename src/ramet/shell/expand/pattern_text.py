@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from typing import Literal as OneOf
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import NOTABLE
 from ramet.shell.expand.aside import checkpoint
-from ramet.shell.expand.growing import spanned, spliced
+from ramet.shell.expand.growing import between, blocks, find, grown, part_of, spanned, spliced, starts
 from ramet.shell.expand.pattern_tokens import (
     Set,
     Token,
@@ -76,19 +76,21 @@ class Pattern:
     def replace(self, text: str, where: Where, replacement: str | Callable[[str], str], most: int = sys.maxsize) -> str:
         """``${text/p/r}`` and its kin, of at most so many characters; a callable gets what was matched."""
         if not text and self.literal is None:
-            return _filled(replacement, "") if (self.starred or where == "/%") and self.matches("") else text
+            return _filled(replacement, "", 0, 0) if (self.starred or where == "/%") and self.matches("") else text
         if where == "/#":
             end = self.prefix(text, True)
-            return text if end < 0 else spliced(text, 0, end, _filled(replacement, text[:end]))
+            return text if end < 0 else spliced(text, 0, end, _filled(replacement, text, 0, end))
         if where == "/%":
             begin = self.suffix(text, True)
-            return text if begin < 0 else spliced(text, begin, len(text), _filled(replacement, text[begin:]))
+            return text if begin < 0 else spliced(text, begin, len(text), _filled(replacement, text, begin, len(text)))
         if self.literal == "":
             return text
         if self.literal is not None and not self.nocase:
-            new = _filled(replacement, self.literal)
+            new = _filled(replacement, self.literal, 0, len(self.literal))
             if where == "//" and len(text) > WINDOW:
-                return _replace_windows(text, self.literal, new, most)
+                if len(self.literal) > WINDOW:
+                    return self._replace_all(text, new, most)
+                return grown(_replace_windows(text, self.literal, new, most))
             grows = (len(new) - len(self.literal)) * (text.count(self.literal) if where == "//" else 1)
             _bounded(len(text) + grows, most)
             if where == "//":
@@ -98,20 +100,20 @@ class Pattern:
             if found is None or found[0] >= len(text):
                 return text
             begin, end = found
-            new = _filled(replacement, text[begin:end])
+            new = _filled(replacement, text, begin, end)
             _bounded(len(text) + len(new) - (end - begin), most)
             return spliced(text, begin, end, new)
         return self._replace_all(text, replacement, most)
 
     def _replace_all(self, text: str, replacement: str | Callable[[str], str], most: int) -> str:
-        done = ""
+        if len(text) > WINDOW:
+            first = self.find(text, 0)
+            if first is None or first[0] >= len(text):
+                return text
+            return grown(blocks(self._replaced(text, first, replacement, most)))
         out: list[str] = []
         pos, n, size = 0, len(text), 0
         while pos < n:
-            if len(out) > _PIECES:
-                checkpoint()
-                done += "".join(out)
-                out.clear()
             found = self.find(text, pos)
             if found is None:
                 break
@@ -119,7 +121,7 @@ class Pattern:
             if begin >= n:
                 break
             out.append(text[pos:begin])
-            out.append(_filled(replacement, text[begin:end]))
+            out.append(_filled(replacement, text, begin, end))
             size += len(out[-1])
             _bounded(size, most)
             if end == begin:
@@ -128,14 +130,27 @@ class Pattern:
             pos = end
         if pos == 0:
             return text
-        done += "".join(out)
-        for part in spanned(text, pos, n):
-            done += part
-        return done
+        out.append(text[pos:])
+        return "".join(out)
 
-
-_PIECES: Final = 1024
-"""Pieces of a text that are put together at once."""
+    def _replaced(
+        self, text: str, found: tuple[int, int] | None, replacement: str | Callable[[str], str], most: int
+    ) -> Iterator[str]:
+        """What a very long text becomes, whose first match is known, in pieces."""
+        pos, n, size = 0, len(text), 0
+        while found is not None and found[0] < n:
+            begin, end = found
+            yield from spanned(text, pos, begin)
+            new = _filled(replacement, text, begin, end)
+            size += len(new)
+            _bounded(size, most)
+            yield new
+            if end == begin:
+                yield text[begin]
+                end += 1
+            pos = end
+            found = self.find(text, pos) if pos < n else None
+        yield from spanned(text, pos, n)
 
 
 def _bounded(size: int, most: int) -> None:
@@ -143,35 +158,29 @@ def _bounded(size: int, most: int) -> None:
         raise LimitExceeded("string_bytes", most)
 
 
-def _replace_windows(text: str, old: str, new: str, most: int) -> str:
+def _replace_windows(text: str, old: str, new: str, most: int) -> Iterator[str]:
     """`text.replace`, a window at a time; what could begin a match that crosses the border is carried over."""
-    done, carry = "", ""
+    size, carry = 0, ""
     step = max(WINDOW >> 4, 2 * len(old))
     for start in range(0, len(text), step):
-        checkpoint()
         pieces = (carry + text[start : start + step]).split(old)
         tail = pieces[-1]
         cut = max(0, len(tail) - len(old) + 1)
         pieces[-1], carry = tail[:cut], tail[cut:]
-        _bounded(len(done) + len(new) * (len(pieces) - 1), most)
-        done += new.join(pieces)
-    done += carry
-    return done
+        _bounded(size + len(new) * (len(pieces) - 1), most)
+        if len(new) * len(pieces) < WINDOW:
+            done = new.join(pieces)
+            size += len(done)
+            yield done
+        else:
+            for done in blocks(between(new, pieces)):
+                size += len(done)
+                yield done
+    yield carry
 
 
-def _find(text: str, part: str, pos: int) -> int:
-    """`text.find`, a window at a time."""
-    while len(text) - pos > WINDOW + len(part):
-        at = text.find(part, pos, pos + WINDOW + len(part))
-        if at >= 0:
-            return at
-        pos += WINDOW
-        checkpoint()
-    return text.find(part, pos)
-
-
-def _filled(replacement: str | Callable[[str], str], matched: str) -> str:
-    return replacement if isinstance(replacement, str) else replacement(matched)
+def _filled(replacement: str | Callable[[str], str], text: str, begin: int, end: int) -> str:
+    return replacement if isinstance(replacement, str) else replacement(part_of(text, begin, end))
 
 
 class TextPattern(Pattern):
@@ -194,8 +203,29 @@ class TextPattern(Pattern):
         return len(text) - len(self.text) if text.endswith(self.text) else -1
 
     def find(self, text: str, pos: int) -> tuple[int, int] | None:
-        at = _find(text, self.text, pos)
+        at = find(text, self.text, pos)
         return None if at < 0 else (at, at + len(self.text))
+
+
+class _LongText(TextPattern):
+    """Only text, and too much of it to be compared at once."""
+
+    __slots__ = ()
+    quick = False
+
+    def matches(self, text: str) -> bool:
+        return len(text) == len(self.text) and starts(text, self.text)
+
+    def prefix(self, text: str, longest: bool) -> int:
+        return len(self.text) if starts(text, self.text) else -1
+
+    def suffix(self, text: str, longest: bool) -> int:
+        begin = len(text) - len(self.text)
+        return begin if begin >= 0 and starts(text, self.text, begin) else -1
+
+
+def text_pattern(text: str) -> TextPattern:
+    return TextPattern(text) if len(text) <= WINDOW else _LongText(text)
 
 
 class Segment:
@@ -219,16 +249,17 @@ class Segment:
         if pos < 0:
             return False
         if self.text is not None:
-            return text.startswith(self.text, pos)
+            return text.startswith(self.text, pos) if self.width <= WINDOW else starts(text, self.text, pos)
         assert self.pattern is not None
         return self.pattern.match(text, pos) is not None
 
     def find(self, text: str, pos: int, end: int) -> int:
-        while end - pos > WINDOW + self.width:
-            at = self._find(text, pos, pos + WINDOW + self.width)
+        window = WINDOW if self.text is not None else _SETS
+        while end - pos > window + self.width:
+            at = self._find(text, pos, pos + window + self.width)
             if at >= 0:
                 return at
-            pos += WINDOW
+            pos += window
             checkpoint()
         return self._find(text, pos, end)
 
@@ -259,6 +290,8 @@ class Segment:
         return at
 
 
+_SETS: Final = WINDOW >> 4
+"""The same for a search with a regular expression, which takes longer."""
 _RWINDOW: Final = 1 << 10
 """The same for a search from the end, which a set or `?` has to do forwards within a window."""
 

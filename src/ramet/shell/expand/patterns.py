@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ramet.core.depth import room
-from ramet.shell.expand.aside import checkpoint
+from ramet.shell.expand.aside import windows
 from ramet.shell.expand.fields import LONG
+from ramet.shell.expand.growing import find, grown, has_any, joined, part_of
 from ramet.shell.expand.pattern_text import (
     MAX_EXTENDED,
     WINDOW,
     Pattern,
     Segment,
-    TextPattern,
     Where,
     one_regex,
+    text_pattern,
 )
 from ramet.shell.expand.pattern_tokens import (
     ACTIVE,
@@ -40,9 +41,6 @@ from ramet.shell.expand.pattern_tokens import (
 )
 
 # ------------------------------------------------------------------------ matching
-
-
-_SUBWINDOW: Final = 1 << 16
 
 
 class _Glob(Pattern):
@@ -81,11 +79,7 @@ class _Glob(Pattern):
         assert pattern is not None
         if len(text) <= WINDOW:
             return pattern.sub(new, text)
-        out: list[str] = []
-        for start in range(0, len(text), _SUBWINDOW):
-            checkpoint()
-            out.append(pattern.sub(new, text[start : start + _SUBWINDOW]))
-        return "".join(out)
+        return grown(pattern.sub(new, part) for part in windows(text))
 
     def _fixed(self) -> bool:
         return len(self.segments) == 1 and not self.head and not self.tail
@@ -411,10 +405,14 @@ class _Choice(Pattern):
 
 _patterns: dict[tuple[tuple[Piece, ...] | str, bool, bool], Pattern] = {}
 _PATTERNS_KEPT = 2048
+_LONGEST_KEPT: Final = 1 << 16
+"""Characters of a pattern: to look up a longer one would take its time."""
 
 
 def compile_pattern(pieces: Sequence[Piece] | str, extglob: bool = False, nocase: bool = False) -> Pattern:
-    """The matcher of a pattern; plain str is one unquoted piece. Kept for the next time."""
+    """The matcher of a pattern; plain str is one unquoted piece. Kept for the next time, unless it is very long."""
+    if len(pieces) > _LONGEST_KEPT:
+        return _build([(pieces, False)] if isinstance(pieces, str) else pieces, extglob, nocase)
     key = (pieces if isinstance(pieces, str) else tuple(pieces), extglob, nocase)
     found = _patterns.get(key)
     if found is None:
@@ -436,10 +434,13 @@ def _long_tokens(pieces: Sequence[Piece]) -> list[Token] | None:
         if quoted:
             tokens.append(text)
         elif "\\" not in text:
-            if any(char in text for char in "?[("):
+            if has_any(text, "?[("):
                 return None
-            for number, between in enumerate(text.split("*")):
-                tokens += [STAR, between] if number else [between]
+            start = 0
+            while (star := find(text, "*", start)) >= 0:
+                tokens += [part_of(text, start, star), STAR]
+                start = star + 1
+            tokens.append(part_of(text, start, len(text)))
         elif _NOT_JUST_STARS(text):
             return None
         else:
@@ -452,11 +453,11 @@ def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
     if not nocase and sum(len(text) for text, _ in pieces) > LONG:
         long = _long_tokens(pieces)
         if long is not None:
-            return _Glob(long, False) if STAR in long else TextPattern("".join(long))  # type: ignore[arg-type]
+            return _Glob(long, False) if STAR in long else text_pattern(long[0] if len(long) == 1 else joined("", long))  # type: ignore[arg-type]
     if not nocase and all(quoted or not ACTIVE(text) for text, quoted in pieces):
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:
-            return TextPattern(whole)
+            return text_pattern(whole)
     if extglob and sum(text.count("(") for text, _ in pieces) > _ROOMY:
         with room:
             return _parsed(pieces, extglob, nocase, True)
@@ -468,10 +469,10 @@ def _parsed(pieces: Sequence[Piece], extglob: bool, nocase: bool, deep: bool) ->
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]
     if not tokens:
-        return TextPattern("")
+        return text_pattern("")
     if not any(isinstance(token, Group) for token in tokens):
         if not nocase and all(isinstance(token, str) for token in tokens):
-            return TextPattern("".join(tokens))  # type: ignore[arg-type]
+            return text_pattern("".join(tokens))  # type: ignore[arg-type]
         return _Glob(tokens, nocase)
     if len(tokens) == 1 and isinstance(group := tokens[0], Group):
         units = group.alternatives

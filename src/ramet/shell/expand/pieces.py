@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple
 
 from ramet.core.limits import NOTABLE
 from ramet.shell.expand.bounds import within
-from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.growing import Parts, length, put_together
 from ramet.shell.expand.values import HUGE
 
 
@@ -48,6 +48,7 @@ def concat(pieces: list[Text]) -> Text:
         return Text(True, _concat_waiting(merged))
     runs = [piece.run for piece in merged]
     large = _large_of(merged)
+    parts = _parts_of(merged)
     if len(runs) == 2:
         first, second = runs
 
@@ -67,7 +68,7 @@ def concat(pieces: list[Text]) -> Text:
                 within(host, len(a) + len(b))
             return a + b  # type: ignore[no-any-return]
 
-        return Text(False, both, None, large, two)
+        return Text(False, both, None, large, parts or two)
 
     def several(host: Any) -> str | Parts:
         found = [run(host) for run in runs]
@@ -83,7 +84,53 @@ def concat(pieces: list[Text]) -> Text:
         found = several(host)
         return found if type(found) is str else "".join(found)
 
-    return Text(False, joined, None, large, several)
+    return Text(False, joined, None, large, parts or several)
+
+
+def _parts_of(pieces: list[Text]) -> Callable[[Any], str | Parts] | None:
+    """The parts of a text of several of which some may come in parts themselves."""
+    if all(piece.parts is None for piece in pieces):
+        return None
+    runs: list[Callable[[Any], Any]] = [piece.parts or piece.run for piece in pieces]
+
+    def put(found: Sequence[Any], host: Any) -> str | Parts:
+        if any(isinstance(one, Parts) for one in found):
+            within(host, sum(map(length, found)))
+            return Parts(found)
+        size = sum(map(len, found))
+        if size > NOTABLE:
+            within(host, size)
+            if size > HUGE:
+                host.parted = True
+                return Parts(found)
+        return "".join(found)
+
+    if len(runs) == 2:
+        first, second = runs
+
+        def two(host: Any) -> str | Parts:
+            a, b = first(host), second(host)
+            if not host.parted and len(a) + len(b) <= NOTABLE:  # else one of them may be parts
+                return a + b  # type: ignore[no-any-return]
+            return put((a, b), host)
+
+        return two
+
+    def several(host: Any) -> str | Parts:
+        found: list[Any] = [run(host) for run in runs]
+        if not host.parted and sum(map(len, found)) <= NOTABLE:  # else some of them may be parts
+            return "".join(found)
+        return put(found, host)
+
+    return several
+
+
+async def ready(host: Any, text: Text) -> str:
+    """A text for someone who can wait."""
+    if text.wait:
+        return await text.run(host)  # type: ignore[no-any-return]
+    found = (text.parts or text.run)(host)
+    return await put_together(host, found) if isinstance(found, Parts) else found
 
 
 _MANY: Final = 2048

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.growing import grown
+from ramet.shell.expand.growing import find, grown
 
 # It names the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
 _BACKSLASH: Final = re.compile(r"[\x00-\x22$&-*,;<>?\[-^`{-}\x7f]")
@@ -53,10 +53,16 @@ _CONTROL_BYTES: Final = bytes(range(0x20)) + b"\x7f"
 
 def _backslashes(where: re.Pattern[str], text: str) -> str:
     """A backslash before every character that the pattern finds."""
-    if len(text) <= WINDOW:
-        return where.sub(r"\\\g<0>", text)
-    table = _TABLES[where]
-    return grown(part.translate(table) for part in windows(text))
+    return where.sub(r"\\\g<0>", text)
+
+
+def _within(begin: str, change: Callable[[str], str], text: str, end: str) -> Iterator[str]:
+    """A long text between quotes, in pieces."""
+    return chain((begin,), map(change, windows(text)), (end,))
+
+
+def _translated(table: dict[int, str]) -> Callable[[str], str]:
+    return lambda part: part.translate(table)
 
 
 def as_locale(host: Any, text: str) -> str:
@@ -68,7 +74,11 @@ def ansi(text: str) -> str:
     """`$'...'`."""
     if len(text) <= WINDOW:
         return f"$'{text.translate(_ANSI)}'"
-    return grown(chain(("$'",), (part.translate(_ANSI) for part in windows(text)), ("'",)))
+    return grown(_ansi_pieces(text))
+
+
+def _ansi_pieces(text: str) -> Iterator[str]:
+    return _within("$'", _translated(_ANSI), text, "'")
 
 
 _WIDE_CONTROLS: Final = (*range(0x80, 0xA0), 0x2028, 0x2029, 0xFFFE, 0xFFFF)
@@ -91,7 +101,7 @@ def single_pieces(text: str) -> Iterator[str]:
     """The same, of a long text in pieces."""
     if len(text) <= WINDOW:
         return iter((single(text),))
-    return chain(("'",), (part.replace("'", "'\\''") for part in windows(text)), ("'",))
+    return _within("'", lambda part: part.replace("'", "'\\''"), text, "'")
 
 
 def at_q(text: str) -> str:
@@ -103,17 +113,51 @@ def backslashed(text: str) -> str:
     """`printf %q`: backslashes where needed."""
     if not text:
         return "''"
+    if len(text) > WINDOW:
+        return grown(backslashed_pieces(text))
     if unprintable(text):
         return ansi(text)
     quoted = _backslashes(_BACKSLASH, text)
     return "\\" + quoted if quoted[0] in "~#" else quoted.replace(":~", ":\\~").replace("=~", "=\\~")
 
 
+def backslashed_pieces(text: str) -> Iterator[str]:
+    """The same, of a long text in pieces."""
+    if len(text) <= WINDOW:
+        return iter((backslashed(text),))
+    return _ansi_pieces(text) if unprintable(text) else _marked(text)
+
+
+def _marked(text: str) -> Iterator[str]:
+    quoted = map(_translated(_TABLES[_BACKSLASH]), windows(text))
+    if text[0] in "~#":
+        yield "\\"
+        yield from quoted
+        return
+    before = ""
+    for part in quoted:
+        if before in (":", "=") and part[0] == "~":
+            yield "\\"
+        yield part.replace(":~", ":\\~").replace("=~", "=\\~")
+        before = part[-1]
+
+
 def double(text: str) -> str:
     """`"..."` as `declare -p` writes values."""
+    if len(text) > WINDOW:
+        return grown(double_pieces(text))
     if unprintable(text):
         return ansi(text)
     return '"' + _backslashes(_DOUBLE, text) + '"'
+
+
+def double_pieces(text: str) -> Iterator[str]:
+    """The same, of a long text in pieces."""
+    if len(text) <= WINDOW:
+        return iter((double(text),))
+    if unprintable(text):
+        return _ansi_pieces(text)
+    return _within('"', _translated(_TABLES[_DOUBLE]), text, '"')
 
 
 def setting(text: str) -> str:
@@ -131,7 +175,9 @@ def _is_special(text: str) -> bool:
     """Whether anything in a text means something to the shell."""
     if len(text) <= WINDOW:
         return _METAS(text) is not None
-    return text[0] in "~#" or "=~" in text or ":~" in text or any(_has_any(part, _META_BYTES) for part in windows(text))
+    if text[0] in "~#" or find(text, "=~") >= 0 or find(text, ":~") >= 0:
+        return True
+    return any(_has_any(part, _META_BYTES) for part in windows(text))
 
 
 def word(text: str) -> str:
@@ -141,3 +187,12 @@ def word(text: str) -> str:
     if _is_special(text):
         return single(text)
     return ansi(text) if unprintable(text) else text
+
+
+def word_pieces(text: str) -> Iterator[str]:
+    """The same, of a long text in pieces."""
+    if len(text) <= WINDOW:
+        return iter((word(text),))
+    if _is_special(text):
+        return single_pieces(text)
+    return _ansi_pieces(text) if unprintable(text) else windows(text)

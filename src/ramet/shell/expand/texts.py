@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
-from ramet.shell.expand.aside import LONG_SOURCE, WINDOW, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.choices import Choice, chosen, label_of, message_word
 from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
@@ -34,7 +34,7 @@ from ramet.shell.expand.fetching import (
     variable,
 )
 from ramet.shell.expand.fields import escape
-from ramet.shell.expand.growing import Parts
+from ramet.shell.expand.growing import Deferred, Parts
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.nesting import level
@@ -601,10 +601,10 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 
         return Text(True, waiting)
     listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
-    if escaped in DOCUMENTS and listed and not node.op:
+    if escaped in (*DOCUMENTS, as_element) and listed and not node.op:
         return all_values(node, join)
     if escaped is not None:
-        return Text(False, lambda host: escaped(join(host, get(host))))
+        return Text(False, lambda host: escaped(join(host, get(host))), parts=_escaped_parts(escaped, get, join))
     if listed and not node.op:
         return all_values(node, join)
 
@@ -613,9 +613,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return found if type(found) is str else join(host, found)
 
     if not listed:
-        slicing = node.op in (":", "#", "##", "%", "%%")
-        sliced = slicing and node.form == "value" and node.subscript is None and is_plain(node.name)
-        return Text(False, run, parts=_sliced(node, quoted, run) if sliced else None)
+        return Text(False, run, parts=sliced(node, quoted, run))
 
     def large(host: Any) -> Coroutine[Any, Any, str] | None:
         return joined_aside(host, partial(get, host), join) if has_many(host, node) else None
@@ -623,12 +621,36 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     return Text(False, run, None, large)
 
 
-def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[Any], str | Parts]:
-    """`${x:n:m}`, `${x#p}` and their like, of which in a very long text it is only told where they are."""
-    args: list[Text] = []  # compiled when they are needed: what nests would be compiled twice at each level
+def _escaped_parts(
+    escaped: Callable[[str], str], get: Callable[[Any], Found], join: Callable[[Any, Found], str]
+) -> Callable[[Any], str | Parts]:
+    """Quoted text in a pattern; a very long one is looked through by who can wait."""
 
     def parts(host: Any) -> str | Parts:
-        value = host.vars.get(node.name)
+        found = join(host, get(host))
+        if len(found) <= LARGE:
+            return escaped(found)
+        host.parted = True
+        return Deferred(partial(escaped, found))
+
+    return parts
+
+
+def sliced(node: Param, quoted: bool, run: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+    """`${x:n:m}`, `${x#p}` and their like, of which in a very long text it is only told where they are: what `run`
+    gives, or parts. None for any other parameter."""
+    if (
+        node.op not in (":", "#", "##", "%", "%%")
+        or node.form != "value"
+        or node.subscript is not None
+        or not is_plain(node.name)
+    ):
+        return None
+    name = node.name
+    args: list[Text] = []  # compiled when they are needed: what nests would be compiled twice at each level
+
+    def parts(host: Any) -> Any:
+        value = host.vars.get(name)
         if type(value) is not str or len(value) < HUGE or not value.isascii():
             return run(host)
         if not args:
@@ -636,8 +658,9 @@ def _sliced(node: Param, quoted: bool, run: Callable[[Any], str]) -> Callable[[A
         host.parted = True
         if node.op == ":":
             return span(node, value, host, [arg.run(host) for arg in args])
-        left = None if args[0].const is None else left_of(node, value, host, args[0].const)
-        return run(host) if left is None else left
+        if args[0].const is None:
+            return run(host)
+        return left_of(node, value, host, args[0].const)
 
     return parts
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 from ramet.core import letters
@@ -10,7 +11,7 @@ from ramet.core.letters import Changed
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, watched, windows
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.growing import grown, spliced
+from ramet.shell.expand.growing import behind, blocks, grown, part_of, spliced
 from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
@@ -50,8 +51,7 @@ def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> s
 
 
 def substring(value: str, offset: int, length: int | None) -> str:
-    start, stop = ends(len(value), offset, length)
-    return value[start:stop]
+    return part_of(value, *ends(len(value), offset, length))
 
 
 def ends(size: int, offset: int, length: int | None) -> tuple[int, int]:
@@ -155,26 +155,50 @@ def declaration(store: Any, name: str) -> str | None:
     value = store.values.get(name)
     letters = attribute_letters(store, name)
     array = store.array(name)
+    head = f"declare -{letters} {name}=" if letters else f"{name}="
     if array is not None:
-        return f"declare -{letters} {name}={array_text(array)}"
+        return behind(head, array_text(array))
     text = value.target if type(value) is NameRef else store.get(name)
     if text is None:
-        return f"declare -{letters} {name}" if letters else None
-    return f"declare -{letters} {name}={quote.at_q(text)}" if letters else f"{name}={quote.at_q(text)}"
+        return head[:-1] if letters else None
+    return behind(head, quote.at_q(text))
 
 
 def element_declaration(store: Any, name: str, value: str | None) -> str | None:
     """`${a[1]@A}`, `${a@A}`: the attributes of the array with the value of one element."""
     letters = attribute_letters(store, name)
-    return f"declare -{letters} {name}" if value is None else f"declare -{letters} {name}={quote.at_q(value)}"
+    head = f"declare -{letters} {name}"
+    return head if value is None else behind(head + "=", quote.at_q(value))
 
 
 def array_text(array: Indexed | Assoc) -> str:
     """`([0]="a" [1]="b")` as `declare -p` writes it."""
-    if isinstance(array, Assoc):
-        inner = " ".join(f"[{key_text(key)}]={quote.double(value)}" for key, value in watched(array.pairs()))
-        return f"({inner} )" if inner else "()"
-    return "(" + " ".join(f"[{index}]={quote.double(value)}" for index, value in watched(array.pairs())) + ")"
+    if not len(array):
+        return "()"
+    end = " )" if isinstance(array, Assoc) else ")"
+    return _all(array, chain(_pairs(array, "([", " [", "]="), (end,)))
+
+
+def _all(array: Indexed | Assoc, pieces: Iterator[str]) -> str:
+    long = len(array) > _FEW or max(map(len, filter(None, array.stored())), default=0) > WINDOW
+    return grown(blocks(pieces)) if long else "".join(pieces)
+
+
+_FEW: Final = 256
+"""Elements whose text is put together at once."""
+
+
+def _pairs(array: Indexed | Assoc, first: str, before: str, between: str) -> Iterator[str]:
+    """Keys and quoted values with something before and between them, in pieces."""
+    named = isinstance(array, Assoc)
+    for key, value in watched(array.pairs()):
+        head = f"{first}{key_text(str(key)) if named else key}{between}"
+        if len(value) <= WINDOW:
+            yield head + quote.double(value)
+        else:
+            yield head
+            yield from quote.double_pieces(value)
+        first = before
 
 
 def key_text(key: str) -> str:
@@ -190,10 +214,8 @@ def key_text(key: str) -> str:
 
 def pairs_text(array: Indexed | Assoc) -> str:
     """`${a[@]@K}`."""
-    if isinstance(array, Assoc):
-        text = " ".join(f"{key_text(key)} {quote.double(value)}" for key, value in watched(array.pairs()))
-        return text + " " if text else ""
-    return " ".join(f"{index} {quote.double(value)}" for index, value in watched(array.pairs()))
+    end = " " if isinstance(array, Assoc) and len(array) else ""
+    return _all(array, chain(_pairs(array, "", " ", " "), (end,)))
 
 
 def simple_transform(op: str, value: str) -> str:

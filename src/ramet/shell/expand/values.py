@@ -153,6 +153,8 @@ class Indexed:
         return found  # type: ignore[return-value]
 
     def pairs(self) -> Iterator[tuple[int, str]]:
+        if self.whole is not None:
+            return enumerate(self.whole)
         return zip(self.keys(), self.values(), strict=True)
 
     def __len__(self) -> int:

@@ -239,6 +239,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     if not written.strip():
         return _refused(node, f"{name}[{written}]: bad array subscript")
     key, text = texts.subscript(subscript), texts.text(value, assign=True)
+    large, parts = text.large, text.parts or text.run
     name_in_word = texts.text(subscript)  # declare and its kin take the whole as a word, whose quotes are gone
 
     def store(sh: Session, index: str, found: str) -> None:
@@ -263,8 +264,18 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
 
         return Assign(True, waiting, waiting_word, node)
 
+    async def later(sh: Session, index: str, pending: Awaitable[str]) -> None:
+        found = await pending
+        await aside(sh, lambda: store(sh, index, found))
+
     def run(sh: Session) -> Awaitable[None] | None:
-        index, found = key.run(sh), text.run(sh)
+        index: str = key.run(sh)
+        pending = None if large is None else large(sh)
+        if pending is not None:
+            return later(sh, index, pending)
+        found: Any = parts(sh)
+        if isinstance(found, Parts):
+            return later(sh, index, put_together(sh, found))
         if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
             return aside(sh, lambda: store(sh, index, found))
         store(sh, index, found)
@@ -430,7 +441,7 @@ def _element_plan(element: ArrayElement) -> _Plan | Item:
     """An element as it always is, or how to come by it."""
     if element.subscript is None:
         return _Plan(None, False, None, words.words((texts.untilded(element.value),), patient=True))
-    key, text, spread = texts.text(element.subscript), texts.element(element.value), _spread(element)
+    key, text, spread = texts.text(element.subscript), texts.patient(texts.element(element.value)), _spread(element)
     if key.const is not None and text.const is not None and spread is None:
         return Item(key.const, element.append, text.const)
     return _Plan(key, element.append, text, spread)

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.shell.expand import texts
-from ramet.shell.expand.aside import LONG_SOURCE, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
+from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.pieces import ready
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import Case
@@ -27,6 +29,8 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         for item, body in zip(node.items, bodies, strict=True)
     ]
     line = node.line
+    subject_parts: Callable[[Session], Any] = subject.parts or subject.run
+    parted = subject.parts is not None
     waits = subject.wait or any(pattern.wait for patterns, _, _ in items for pattern in patterns)
     fixed = [
         [
@@ -60,8 +64,10 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         sh.line, sh.ran = line, node
         if sh.watch:
             return drive(general(sh))
-        value = subject.run(sh)
-        if many or "nocasematch" in sh.shopts or not (value.isascii() or not bytewise(sh)):
+        value: Any = subject_parts(sh)
+        if parted and isinstance(value, Parts):
+            return drive(after(sh, value))
+        if many or len(value) > LARGE or "nocasematch" in sh.shopts or not (value.isascii() or not bytewise(sh)):
             return drive(search(sh, value))
         extglob = "extglob" in sh.shopts
         last, found = table.get(value, _NOWHERE)
@@ -72,8 +78,8 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
                 if matcher[extglob](value):
                     return body(sh)
                 continue
-            text = pattern.run(sh)
-            if len(text) > LONG_SOURCE:
+            text: Any = pattern.run(sh) if pattern.parts is None else pattern.parts(sh)
+            if len(text) > LONG_SOURCE or type(text) is not str:
                 return drive(search(sh, value, number, text))
             if match(sh, value, text):
                 return body(sh)
@@ -83,17 +89,20 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         return 0
 
     async def matched(sh: Session, value: str, pattern: str) -> bool:
-        if len(pattern) <= LONG_SOURCE:
+        if len(pattern) <= LONG_SOURCE and len(value) <= LARGE:
             return match(sh, value, pattern)
         return await aside(sh, partial(match, sh, value, pattern))
+
+    async def after(sh: Session, subject: Parts) -> int:
+        return await search(sh, await put_together(sh, subject))
 
     async def general(sh: Session) -> int:
         sh.line, sh.ran = line, node
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
-        return await search(sh, await subject.run(sh) if subject.wait else subject.run(sh))
+        return await search(sh, await ready(sh, subject))
 
-    async def search(sh: Session, value: str, begin: int = 0, given: str = "") -> int:
+    async def search(sh: Session, value: str, begin: int = 0, given: str | Parts = "") -> int:
         """All in their order; from the pattern of a number on, if none before it matches and its text is known."""
         falling = False
         tries = 0
@@ -110,9 +119,9 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
                     if tries < begin:
                         continue
                     if tries == begin:
-                        text = given
+                        text = given if isinstance(given, str) else await put_together(sh, given)
                     else:
-                        text = await pattern.run(sh) if pattern.wait else pattern.run(sh)
+                        text = await ready(sh, pattern)
                     if await matched(sh, value, text):
                         hit = True
                         break

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core import paths
 from ramet.core.depth import apart, roomy
@@ -19,11 +19,13 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
-from ramet.shell.expand.growing import decoded, encoded
+from ramet.shell.expand.growing import Parts, decoded, encoded, put_together
 from ramet.shell.expand.marks import regex_text
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.pattern_text import text_pattern
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.pieces import ready
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.interp.drive import Run, drive
 from ramet.shell.interp.own_fds import WithDescriptors
@@ -41,6 +43,9 @@ from ramet.shell.syntax.nodes import (
     CondWord,
     DoubleQuoted,
 )
+
+if TYPE_CHECKING:
+    from ramet.patterns import Matcher
 
 FILE_TESTS: Final = frozenset(
     [
@@ -92,11 +97,11 @@ class RegexError(Exception):
 
 
 class _Long(Exception):
-    """A test with a very long pattern, of which nothing else is left to do."""
+    """A test takes its time: `finish` is how it ends while others run."""
 
-    def __init__(self, matches: Callable[[], bool]) -> None:
+    def __init__(self, finish: Callable[[], Awaitable[bool]]) -> None:
         super().__init__()
-        self.matches = matches
+        self.finish = finish
 
 
 class OperandError(Exception):
@@ -228,7 +233,7 @@ Test = tuple[bool, Callable[[Session], Any]]
 
 
 def compile_cond(node: Cond) -> Run:
-    wait, test = _expr(node.expr, alone=True)
+    wait, test = _expr(node.expr)
     line = node.line
     if not wait:
 
@@ -239,7 +244,7 @@ def compile_cond(node: Cond) -> Run:
             try:
                 status = 0 if test(sh) else 1
             except _Long as long:
-                return drive(finished(sh, long))
+                return drive(settled(sh, long.finish()))
             except RegexError:
                 status = 2
             except OperandError as error:
@@ -248,8 +253,13 @@ def compile_cond(node: Cond) -> Run:
             sh.pipes = None
             return status
 
-    async def finished(sh: Session, long: _Long) -> int:
-        sh.status = 0 if await aside(sh, long.matches) else 1
+    async def settled(sh: Session, pending: Awaitable[bool]) -> int:
+        try:
+            sh.status = 0 if await pending else 1
+        except RegexError:
+            sh.status = 2
+        except OperandError as error:
+            sh.status = sh.error(f"[[: {error}")
         sh.pipes = None
         return sh.status
 
@@ -261,7 +271,7 @@ def compile_cond(node: Cond) -> Run:
             found = test(sh)
             sh.status = 0 if (await found if wait else found) else 1
         except _Long as long:
-            return await finished(sh, long)
+            return await settled(sh, long.finish())
         except RegexError:
             sh.status = 2
         except OperandError as error:
@@ -281,8 +291,7 @@ def _operand(sh: Session, text: str) -> int:
         raise OperandError(str(error)) from error
 
 
-def _expr(node: CondExpr, alone: bool = False) -> Test:
-    """`alone`: nothing comes after it, so that it may raise `_Long`."""
+def _expr(node: CondExpr) -> Test:
     while isinstance(node, CondGroup):
         node = node.expr
     if isinstance(node, CondWord):
@@ -290,7 +299,7 @@ def _expr(node: CondExpr, alone: bool = False) -> Test:
     if isinstance(node, CondUnary):
         return _unary(node)
     if isinstance(node, CondBinary):
-        return _binary(node, alone)
+        return _binary(node)
     with level as station:
         wait, test = _nested(node)
     return (wait, (apart if wait else roomy)(test)) if station else (wait, test)
@@ -304,16 +313,26 @@ def _nested(node: CondNot | CondAnd | CondOr) -> Test:
         elif isinstance(inner_node, CondWord):
             wait, inner = _map(texts.operand(inner_node.word), "! -n", bool)
         elif isinstance(inner_node, CondBinary):
-            wait, inner = _binary(inner_node, False, "! ")
+            wait, inner = _binary(inner_node, "! ")
         else:
             wait, inner = _expr(inner_node)
-        if not wait:
-            return False, lambda sh: not inner(sh)
 
         async def negated(sh: Session) -> bool:
-            return not await inner(sh)
+            try:
+                return not await inner(sh)
+            except _Long as long:
+                return not await long.finish()
 
-        return True, negated
+        async def opposite(long: _Long) -> bool:
+            return not await long.finish()
+
+        def negative(sh: Session) -> bool:
+            try:
+                return not inner(sh)
+            except _Long as long:
+                raise _Long(partial(opposite, long)) from None
+
+        return (True, negated) if wait else (False, negative)
     return _chain([_expr(item) for item in node.items], isinstance(node, CondAnd))
 
 
@@ -322,16 +341,34 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
         runs = [run for _, run in tests]
 
         def all_of(sh: Session) -> bool:
-            for run in runs:  # noqa: SIM110 - tests nest, and `all` would call them by way of the thread's stack
-                if not run(sh):
-                    return False
-            return True
+            try:
+                for run in runs:  # noqa: SIM110 - tests nest, and `all` would call them by way of the thread's stack
+                    if not run(sh):
+                        return False
+                return True
+            except _Long as long:
+                raise _Long(partial(others, sh, long, runs.index(run) + 1)) from None
 
         def any_of(sh: Session) -> bool:
-            for run in runs:  # noqa: SIM110
-                if run(sh):
-                    return True
-            return False
+            try:
+                for run in runs:  # noqa: SIM110
+                    if run(sh):
+                        return True
+                return False
+            except _Long as long:
+                raise _Long(partial(others, sh, long, runs.index(run) + 1)) from None
+
+        async def others(sh: Session, long: _Long, place: int) -> bool:
+            """The tests from one on, after one that takes its time."""
+            found = await long.finish()
+            for run in runs[place:]:
+                if found is not conjunction:
+                    break
+                try:
+                    found = run(sh)
+                except _Long as longer:
+                    found = await longer.finish()
+            return found
 
         return False, all_of if conjunction else any_of
 
@@ -339,9 +376,12 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
         for place, (wait, run) in enumerate(tests, 1):
             if not place % _ROW:
                 await sh.budget.breathe()
-            found = run(sh)
-            if wait:
-                found = await found
+            try:
+                found = run(sh)
+                if wait:
+                    found = await found
+            except _Long as long:
+                found = await long.finish()
             if bool(found) is not conjunction:
                 return not conjunction
         return conjunction
@@ -415,12 +455,12 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
     return True, waiting
 
 
-def _binary(node: CondBinary, alone: bool, sign: str = "") -> Test:
+def _binary(node: CondBinary, sign: str = "") -> Test:
     op = node.op
     if op == "=~":
         return _regex_test(texts.operand(node.left), texts.regex(node.right), sign)
     if op in ("=", "==", "!="):
-        return _pattern_test(node, op != "!=", alone, sign)
+        return _pattern_test(node, op != "!=", sign)
     left = texts.operand(node.left)
     right = texts.operand(node.right)
     if op in NUMERIC:
@@ -461,39 +501,66 @@ def _pair(
     first, second = left.run, right.run
     if traced is None or traced.wait:
         traced = None
-    if not left.wait and not right.wait:
 
-        def run(sh: Session) -> bool:
-            a, b = first(sh), second(sh)
-            if sh.xtrace:
-                _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
-            return test(sh, a, b)
-
-        return False, run
-
-    async def waiting(sh: Session) -> bool:
-        a = await first(sh) if left.wait else first(sh)
-        b = await second(sh) if right.wait else second(sh)
+    def compared(sh: Session, a: str, b: str) -> bool:
         if sh.xtrace:
             _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
         return test(sh, a, b)
 
-    return True, waiting
+    async def waiting(sh: Session) -> bool:
+        a = await first(sh) if left.wait else first(sh) if left.parts is None else await ready(sh, left)
+        b = await second(sh) if right.wait else second(sh) if right.parts is None else await ready(sh, right)
+        return compared(sh, a, b)
+
+    if left.wait or right.wait:
+        return True, waiting
+    if left.parts is not None or right.parts is not None:
+        some, others = left.parts or first, right.parts or second
+
+        def parted(sh: Session) -> bool:
+            a, b = some(sh), others(sh)
+            if type(a) is str and type(b) is str:
+                return test(sh, a, b) if not sh.xtrace else compared(sh, a, b)
+            raise _Long(partial(made, sh, a, b))
+
+        async def made(sh: Session, a: str | Parts, b: str | Parts) -> bool:
+            """The same with operands that are yet to be put together."""
+            left = a if isinstance(a, str) else await put_together(sh, a)
+            right = b if isinstance(b, str) else await put_together(sh, b)
+            try:
+                return compared(sh, left, right)
+            except _Long as long:
+                return await long.finish()
+
+        return False, parted
+
+    def run(sh: Session) -> bool:
+        a, b = first(sh), second(sh)
+        if sh.xtrace:
+            _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
+        return test(sh, a, b)
+
+    return False, run
 
 
 _BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
 """What makes a regular expression run on an engine that can take its time even on a short text."""
 
 
-def _pattern_test(node: CondBinary, wanted: bool, alone: bool, sign: str) -> Test:
+def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
     left, right = texts.operand(node.left), texts.pattern(node.right)
     traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
     if node.right.parts and all(isinstance(part, DoubleQuoted) for part in node.right.parts):
 
         def equal(sh: Session, value: str, other: str) -> bool:
+            if len(value) > LARGE and value is not other:
+                raise _Long(partial(aside, sh, partial(compared, "nocasematch" in sh.shopts, value, other)))
             if "nocasematch" in sh.shopts:
                 return (lower(value) == lower(other)) is wanted
             return (value == other) is wanted
+
+        def compared(nocase: bool, value: str, other: str) -> bool:
+            return text_pattern(lower(other) if nocase else other).matches(lower(value) if nocase else value) is wanted
 
         return _pair(sign, node.op, left, texts.operand(node.right), equal, traced)
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
@@ -512,11 +579,11 @@ def _pattern_test(node: CondBinary, wanted: bool, alone: bool, sign: str) -> Tes
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
     def match(sh: Session, value: str, pattern: str) -> bool:
-        if len(pattern) > LONG_SOURCE:
-            raise _Long(partial(matches, sh, value, pattern))
+        if len(pattern) > LONG_SOURCE or len(value) > LARGE:
+            raise _Long(partial(aside, sh, partial(matches, sh, value, pattern)))
         return matches(sh, value, pattern)
 
-    return _pair(sign, node.op, left, right, match if alone else matches, traced)
+    return _pair(sign, node.op, left, right, match, traced)
 
 
 def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
@@ -528,6 +595,14 @@ def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
         return await _regex_match(sh, value, pattern)
 
     return True, run
+
+
+def _spans_in_long(matcher: Matcher, data: bytes) -> list[tuple[int, int]] | None:
+    """The spans of a match and its groups in a long text: where it is finds the engine that others can run beside."""
+    found = matcher.bulk(data).search(data, 0)
+    if found is None:
+        return None
+    return matcher.spans(data, found[0]) if matcher.groups else [found]
 
 
 async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
@@ -545,12 +620,12 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
                 utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),
                 seconds=sh.budget.limits.regex_seconds,
             )
-            spans = matcher.spans(data)
+            spans = matcher.spans(data) if len(data) < LARGE else _spans_in_long(matcher, data)
         except patterns.PatternError as error:
             raise RegexError(str(error)) from None
         except patterns.MatchTimeout:
             raise sh.budget.exceeded("regex_seconds") from None
-        return None if spans is None else [decoded(data[a:b]) if a >= 0 else "" for a, b in spans]
+        return None if spans is None else [decoded(data, b, a) if a >= 0 else "" for a, b in spans]
 
     # The first one of all waits until there is an engine.
     long = len(value) >= LARGE or len(pattern) > LONG_SOURCE or "ramet.patterns" not in sys.modules

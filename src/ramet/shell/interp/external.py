@@ -15,12 +15,12 @@ from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import BySignal, Died
 from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import WINDOW, aside
+from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
 from ramet.shell.interp.own_fds import wrapped
-from ramet.shell.interp.patience import plain, rows
+from ramet.shell.interp.patience import plain, refused_patiently, rows
 from ramet.shell.interp.restricted import OPTION, refused
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, deafen, permitted
@@ -75,7 +75,7 @@ async def _not_found(sh: Session, argv: list[str]) -> int:
     if not sh.store.get("PATH"):
         return sh.error(f"{argv[0]}: No such file or directory", 127)
     shown = _shown(argv[0]) if len(argv[0]) < WINDOW else await aside(sh, partial(_shown, argv[0]))
-    return sh.error(f"{shown}: command not found", 127)
+    return await refused_patiently(sh, (shown, ": command not found"), 127)
 
 
 def _shown(name: str) -> str:
@@ -84,7 +84,7 @@ def _shown(name: str) -> str:
 
 async def search(sh: Session, name: str) -> str | None:
     """Where PATH finds a name: a path in the tree, `\\0/usr/bin/name` for the command table, None for nowhere."""
-    if not name:
+    if not name or len(name) > LARGE:
         return None
     hit = sh.hashed.get(name)
     if hit is not None and "checkhash" in sh.shopts and not hit[0].startswith("\0"):

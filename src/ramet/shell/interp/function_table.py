@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.session import FunctionDef, Session
 from ramet.shell.syntax.cache import parse
@@ -43,6 +44,8 @@ def set_flags(sh: Session, name: str, add: int, remove: int) -> None:
 
 def forget(sh: Session, name: str) -> None:
     """A function goes, with its attributes."""
+    if not among(name, sh.functions) and len(name) > LONGEST_NAME:
+        return
     sh.functions.pop(name, None)
     sh.store.attrs.pop(MARK + name, None)
 

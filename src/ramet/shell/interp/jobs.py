@@ -185,6 +185,8 @@ class Jobs:
 
     def find(self, spec: str) -> Job | None:
         """`%1`, `%%`, `%+`, `%-`, `%name`, `%?text`, or a pid."""
+        if not self.jobs:
+            return None
         if not spec.startswith("%"):
             return next((job for job in self.jobs if str(job.pid) == spec), None)
         spec = spec[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from ramet.shell.expand import arith, texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.growing import joined
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
@@ -357,6 +359,10 @@ _LONG_MENU: Final = 1000
 
 def menu(sh: Session, items: list[str]) -> str:
     """The numbered list that `select` shows, in columns that tabs lead to."""
+    return joined("", _menu_pieces(sh, items))
+
+
+def _menu_pieces(sh: Session, items: list[str]) -> Iterator[str]:
     width = len(str(len(items)))
     columns_text = sh.store.get("COLUMNS") or ""
     total = int(columns_text) if is_number(columns_text) and int(columns_text) > 0 else 80
@@ -367,17 +373,17 @@ def menu(sh: Session, items: list[str]) -> str:
     if rows == 1:
         rows, columns = columns, 1
     first = len(str(rows))
-    lines: list[str] = []
     for row in range(rows):
-        line, place, length = "", 0, 0
+        place = length = 0
         for index in range(row, len(items), rows):
             if index >= rows:
-                line += _gap(place - cell + length, place)
-            text = f"{index + 1:>{width if place else first}}) {items[index]}"
-            line, length = line + text, len(text)
+                yield _gap(place - cell + length, place)
+            number = f"{index + 1:>{width if place else first}}) "
+            yield number
+            yield items[index]
+            length = len(number) + len(items[index])
             place += cell
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+        yield "\n"
 
 
 def _gap(start: int, stop: int) -> str:

@@ -15,6 +15,7 @@ from typing import Final, TypeVar, cast
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.growing import blocks
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Session
 
@@ -63,6 +64,24 @@ async def turn(sh: Session) -> None:
             return  # there is nowhere left to say it
 
 
+def refuse(sh: Session, *message: str) -> Result:
+    """`sh.error` with a message of several parts, of which some may be very long."""
+    if sum(map(len, message)) < LARGE:
+        return sh.error("".join(message))
+    return drive(refused_patiently(sh, message))
+
+
+async def refused_patiently(sh: Session, message: Sequence[str], status: int = 1) -> int:
+    """The same for who can wait."""
+    if sum(map(len, message)) < LARGE:
+        return sh.error("".join(message), status)
+    sh.err(sh.blamed())
+    for text in blocks(chain(message, ("\n",))):
+        sh.err(text)
+        await turn(sh)
+    return status
+
+
 async def plain(sh: Session, words: Sequence[str], start: int) -> list[str]:
     """The words from one on, as texts and nothing more."""
     found: list[str] = []
@@ -103,30 +122,12 @@ def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status:
 
 
 async def _write_many(sh: Session, lines: Iterable[str], who: str, status: int) -> int:
-    for text in _blocks(lines):
+    for text in blocks(lines):
         written = sh.out(encode(text), who)
         if written if isinstance(written, int) else await written:
             return status or 1
         await turn(sh)
     return status
-
-
-def _blocks(lines: Iterable[str]) -> Iterator[str]:
-    """Lines as texts of a size that is soon written: several short ones in one, a very long one in several."""
-    row: list[str] = []
-    size = 0
-    for line in lines:
-        row.append(line)
-        size += len(line)
-        if size > LARGE:
-            text = line if len(row) == 1 else "".join(row)
-            yield from (text[start : start + LARGE] for start in range(0, len(text), LARGE))
-            row, size = [], 0
-        elif len(row) >= MANY:
-            yield "".join(row)
-            row, size = [], 0
-    if row:
-        yield "".join(row)
 
 
 _RUN: Final = 4096

@@ -114,7 +114,7 @@ class Reading:
         step = parser.next if recorder is None else partial(recorder.next, parser)
         try:
             # The end of a line is known only once it is parsed: a long text may be one long line.
-            self.large = parser.line_length() > LONG_SOURCE
+            self.large = parser.longer(LONG_SOURCE)
             if not self.large:
                 parser.horizon = parser.pos + LONG_SOURCE
                 try:

@@ -19,7 +19,7 @@ from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.growing import Parts, slices
+from ramet.shell.expand.growing import Parts, made, slices
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
@@ -149,7 +149,7 @@ async def _document(sh: Session, text: str | Parts, end: str = "") -> Descriptio
     if isinstance(text, str) and len(text) < LARGE:
         return Description(BytesReader(paths.encode(text + end)))
     parts: list[bytes] = []
-    for part in slices(text if isinstance(text, Parts) else Parts((text,))):
+    for part in slices(await made(sh, text) if isinstance(text, Parts) else Parts((text,))):
         parts.append(paths.encode(part))
         await sh.budget.breathe()
     return Description(BytesReader(*parts, paths.encode(end)))

@@ -16,7 +16,7 @@ from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, apart
+from ramet.shell.expand.aside import LARGE, apart, windows
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS, distinct
 from ramet.shell.history.kept import Kept
@@ -601,13 +601,16 @@ class Session:
         further = 0 if shift is None or shift[1] != len(self.frames) else shift[0]
         return (self.line if line is None else line) + further
 
+    def blamed(self) -> str:
+        """`bash: line N: `, which stands before a message."""
+        return f"{self.error_name}: " + (f"line {self.line_now()}: " if self.line and not self.interactive else "")
+
     def complain(self, message: str) -> None:
         """`bash: line N: message` on stderr."""
-        line = f"line {self.line_now()}: " if self.line and not self.interactive else ""
         if len(message) < LARGE:
-            self.err(f"{self.error_name}: {line}{message}\n")
+            self.err(f"{self.blamed()}{message}\n")
             return
-        self.err(f"{self.error_name}: {line}")
+        self.err(self.blamed())
         self.err(message)  # apart: one more copy of all of it would take its time
         self.err("\n")
 
@@ -632,8 +635,8 @@ class Session:
                 if len(text) < LARGE:
                     description.writer.write(encode(text))
                     return
-                for start in range(0, len(text), LARGE):
-                    description.writer.write(encode(text[start : start + LARGE]))
+                for part in windows(text):
+                    description.writer.write(encode(part))
             except OSError:
                 # There is nowhere left to say it.
                 return

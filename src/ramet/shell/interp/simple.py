@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from ramet.shell.expand import words
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
+from ramet.shell.expand.numerals import among
 from ramet.shell.expand.values import EXPORT, Assoc, Indexed, NameRef
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, compile_before_command, put, set_item
@@ -342,6 +344,8 @@ def _ends_shell(sh: Session, name: str, result: int) -> bool:
 def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
     line = node.line
     builtins = BUILTINS
+    if not _is_short_name(node.words[0]):
+        expand = _unless_long(expand)
 
     def run(sh: Session) -> Result:
         sh.line, sh.ran = line, node
@@ -373,6 +377,24 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
                     return sh.shell.leave(sh, result)
             return result
         return _settle(sh, argv, result)  # type: ignore[arg-type]
+
+    return run
+
+
+def _is_short_name(word: Word | Assignment) -> bool:
+    first = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
+    return isinstance(first, Literal) and len(first.text) <= LARGE
+
+
+def _unless_long(expand: Callable[[Session], list[str]]) -> Callable[[Session], list[str]]:
+    """The same words; those of a command with a very long name, which takes its time to be looked up, for `_later`."""
+
+    async def ready(argv: list[str]) -> list[str]:
+        return argv
+
+    def run(sh: Session) -> Any:
+        argv = expand(sh)
+        return ready(argv) if type(argv) is list and argv and len(argv[0]) > LARGE else argv
 
     return run
 
@@ -643,6 +665,8 @@ async def _redirected(sh: Session, redirects: list[Plan], undo: Undo, scoped: bo
 async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: bool = True) -> int:
     """Run a command whose words are final: a function, a builtin, or a program."""
     name = argv[0]
+    if len(name) > LARGE and not among(name, sh.functions):
+        return await _external(sh, argv)
     if functions:
         function = sh.functions.get(name)
         if function is not None and not (sh.posix and name in SPECIAL):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import errno
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain, count
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE
 from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import Fatal, ShellError
+from ramet.shell.expand.growing import decoded_blocks, grown_patiently
 from ramet.shell.expand.pattern_tokens import PatternTooCostly
 from ramet.shell.interp import signals
 from ramet.shell.interp.descriptors import Description, release_all
@@ -294,12 +294,14 @@ def shift_lines(sh: Session, child: Session, written: Script | None, body: Scrip
 
 async def _large_text(sh: Session, parts: list[bytes]) -> str:
     """The same for much output, block by block; the text grows in place, which joining it at the end would copy."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    text = ""
-    warned = False
     while parts and not (last := parts.pop().rstrip(b"\n")):
         pass
     parts.append(last)
+    return await grown_patiently(sh, decoded_blocks(_without_nul(sh, parts)))
+
+
+def _without_nul(sh: Session, parts: list[bytes]) -> Iterator[bytes]:
+    warned = False
     for part in parts:
         for start in range(0, len(part), _BLOCK):
             block = part[start : start + _BLOCK]
@@ -307,10 +309,7 @@ async def _large_text(sh: Session, parts: list[bytes]) -> str:
                 if not warned:
                     sh.complain("warning: command substitution: ignored null byte in input")
                 warned, block = True, block.replace(b"\0", b"")
-            text += decoder.decode(block)
-            await sh.budget.breathe()
-    text += decoder.decode(b"", True)
-    return text
+            yield block
 
 
 _BLOCK: Final = 1 << 20
@@ -328,6 +327,7 @@ def _cat(simple: Simple) -> Run:
         try:
             while block := await reader.read():
                 writer.write(block)
+                await sh.budget.breathe()  # not every source waits
                 if writer.full:
                     await writer.drain()
         except OSError as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import LARGE, aside, watched
+from ramet.shell.expand.growing import blocks
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.assign import AssignWord
 from ramet.shell.interp.session import Session
@@ -25,12 +28,22 @@ async def trace_patiently(sh: Session, fields: list[str], raw: bool = False) -> 
         trace(sh, fields, raw)
         return
     prefix = _prefix(sh)
-    shown = await aside(sh, lambda: " ".join(fields if raw else _quoted(fields)))
-    _write(sh, prefix)
-    for start in range(0, len(shown), LARGE):
-        _write(sh, shown[start : start + LARGE])
+    shown = [iter((field,)) for field in fields] if raw else await aside(sh, lambda: _quoted_pieces(fields))
+    await _write_pieces(sh, chain((prefix,), _spaced(shown), ("\n",)))
+
+
+def _spaced(words: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Words, each in pieces, with a space between any two of them."""
+    for number, pieces in enumerate(words):
+        if number:
+            yield " "
+        yield from pieces
+
+
+async def _write_pieces(sh: Session, pieces: Iterable[str]) -> None:
+    for text in blocks(pieces):
+        _write(sh, text)
         await sh.budget.breathe()
-    _write(sh, "\n")
 
 
 async def trace_value(sh: Session, head: str, value: str) -> None:
@@ -38,7 +51,8 @@ async def trace_value(sh: Session, head: str, value: str) -> None:
     if len(value) < LARGE:
         trace(sh, [head + (quote.word(value) if value else "")], raw=True)
     else:
-        await trace_patiently(sh, [head + await aside(sh, lambda: quote.word(value))], raw=True)
+        shown = await aside(sh, lambda: quote.word_pieces(value))
+        await _write_pieces(sh, chain((_prefix(sh), head), shown, ("\n",)))
 
 
 async def trace_command(sh: Session, argv: list[str]) -> None:
@@ -82,6 +96,10 @@ def _items(word: AssignWord) -> str:
 
 def _quoted(fields: list[str]) -> list[str]:
     return [quote.word(str(field)) for field in fields]
+
+
+def _quoted_pieces(fields: list[str]) -> list[Iterator[str]]:
+    return [quote.word_pieces(str(field)) for field in watched(fields)]
 
 
 def _is_short(fields: list[str]) -> bool:

@@ -149,10 +149,9 @@ class Scanner:
         self._line_end = len(self.text) if end < 0 else end
         return self._line
 
-    def line_length(self) -> int:
-        """Characters from here to the end of the line."""
-        end = self.text.find("\n", self.pos + 1)
-        return (len(self.text) if end < 0 else end) - self.pos
+    def longer(self, most: int) -> bool:
+        """Whether there are more characters than so many from here to the end of the line."""
+        return len(self.text) - self.pos > most and self.text.find("\n", self.pos + 1, self.pos + most + 1) < 0
 
     def last_line(self) -> int:
         """The line bash names when the text ends too early: the one after the last."""

@@ -11,6 +11,7 @@ import re
 from typing import Literal as OneOf
 
 from ramet.core.depth import DEEPEST, room
+from ramet.core.growth import apart as apart_of_others
 from ramet.shell.syntax.errors import TooDeep, Unready
 from ramet.shell.syntax.modes import (
     ARGUMENT,
@@ -52,6 +53,8 @@ from ramet.shell.syntax.quoting import ansi_decode
 from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
 from ramet.shell.syntax.usual import EMPTY, USUAL_DOLLAR, usual_param, usual_word
 
+_LONG = 1 << 20
+"""Characters of a text that gets a place of its own in memory."""
 _ROOMY = 32
 """Levels that Python's own limit leaves room for in any case."""
 
@@ -242,6 +245,8 @@ class WordReader(Scanner):
                 if len(found_plain) == RUN:
                     if pos > self.horizon:
                         raise Unready
+                    if 0 <= len(plain) - _LONG < RUN:
+                        plain = apart_of_others(plain)  # it may become very long
                     continue
             c = text[pos]
             if c == "\\":

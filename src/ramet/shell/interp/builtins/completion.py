@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -12,6 +13,7 @@ from ramet.core.stat import Kind
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.fields import split_plain
+from ramet.shell.expand.growing import has_any
 from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket
@@ -166,7 +168,7 @@ async def _filtered(sh: Session, names: list[str], exclude: str, word: str) -> l
 
 async def _word_list(sh: Session, text: str) -> list[str]:
     """The words of `-W`: split, then expanded but for file names, and without their quotes."""
-    if len(text) >= LARGE and not any(char in text for char in _SPECIAL):
+    if len(text) >= LARGE and not await aside(sh, partial(has_any, text, _SPECIAL)):
         return await aside(sh, lambda: split_plain(text, sh.ifs))
     found: list[str] = []
     for raw in _split(text, sh.ifs):

@@ -229,10 +229,10 @@ def readonly(sh: Session, argv: list[str]) -> Result:
 
 
 def _apply(sh: Session, request: _Request, local: bool) -> Result:
-    if any(_is_read(sh, request, word) for word in request.words if word.endswith(")")):
-        return drive(_apply_reading(sh, request, local))
     if len(request.words) > MANY:
         return drive(_apply_many(sh, request, local))
+    if any(_is_read(sh, request, word) for word in request.words if word.endswith(")")):
+        return drive(_apply_reading(sh, request, request.words, local))
     if any(map(_has_many, request.words)):
         return drive(aside(sh, partial(_apply_all, sh, request, request.words, local)))
     return _apply_all(sh, request, request.words, local)
@@ -241,8 +241,12 @@ def _apply(sh: Session, request: _Request, local: bool) -> Result:
 async def _apply_many(sh: Session, request: _Request, local: bool) -> int:
     status = 0
     for start in range(0, len(request.words), MANY):
-        row = partial(_apply_all, sh, request, request.words[start : start + MANY], local)
-        status = (await aside(sh, row) if any(map(_has_many, row.args[2])) else row()) or status
+        words = request.words[start : start + MANY]
+        if any(_is_read(sh, request, word) for word in words if word.endswith(")")):
+            status = await _apply_reading(sh, request, words, local) or status
+            continue
+        row = partial(_apply_all, sh, request, words, local)
+        status = (await aside(sh, row) if any(map(_has_many, words)) else row()) or status
         await turn(sh)
     return status
 
@@ -398,9 +402,9 @@ def _is_read(sh: Session, request: _Request, word: str) -> bool:
     return array and _looks_compound(assignment.value)
 
 
-async def _apply_reading(sh: Session, request: _Request, local: bool) -> int:
+async def _apply_reading(sh: Session, request: _Request, words: list[str], local: bool) -> int:
     status = 0
-    for word in request.words:
+    for word in words:
         if word.endswith(")") and _is_read(sh, request, word):
             read = _parsed(word)
             assert read is not None

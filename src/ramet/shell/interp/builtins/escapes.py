@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Final
 
 from ramet.core.paths import encode
@@ -32,15 +33,21 @@ _FORMAT: Final = re.compile(
 )
 
 
-def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool) -> tuple[bytes, bool]:
-    """`plain`: the locale has only ASCII, so that other characters are written as what they were asked by."""
+def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool, most: int = sys.maxsize) -> tuple[bytes, bool, int]:
+    """What some bytes mean, whether they ask for an end, and where escapes begin that were not looked at: those of
+    them that begin after a place.
+
+    `plain`: the locale has only ASCII, so that other characters are written as what they were asked by.
+    """
     out: list[bytes] = []
     pos = 0
     for match in pattern.finditer(data):
+        if match.start() > most:
+            break
         out.append(data[pos : match.start()])
         octal, hexa, short, long, named, stop = match.groups()
         if stop is not None:
-            return b"".join(out), True
+            return b"".join(out), True, match.end()
         if octal is not None:
             out.append(bytes((int(octal or b"0", 8) & 255,)))
         elif hexa is not None:
@@ -55,8 +62,31 @@ def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool) -> tuple[bytes
             char = named.decode()
             out.append(_NAMED.get(char, named))
         pos = match.end()
-    out.append(data[pos:])
-    return b"".join(out), False
+    end = min(max(pos, most), len(data))
+    out.append(data[pos:end])
+    return b"".join(out), False, end
+
+
+class Escapes:
+    """The escapes of a very long text, which comes in blocks."""
+
+    def __init__(self, plain: bool, pattern: re.Pattern[bytes] = _ECHO) -> None:
+        self._plain, self._pattern, self._rest = plain, pattern, b""
+        self.stopped = False
+        """Whether `\\c` ended the output."""
+
+    def feed(self, block: bytes, last: bool = False) -> bytes:
+        """What the next block means, but for an escape that may not be all there."""
+        data = self._rest + block
+        most = sys.maxsize if last else len(data) - _LONGEST
+        found, self.stopped, end = _decode(self._pattern, data, self._plain, most)
+        self._rest = data[end:]
+        return found
+
+
+_LONGEST: Final = 10
+"""Bytes of an escape."""
+_BLOCK: Final = 1 << 18
 
 
 _WANTING: Final = re.compile(rb"\\(?:([xuU])(?![0-9A-Fa-f])|.)", re.DOTALL)
@@ -72,11 +102,21 @@ def unfinished(data: bytes) -> list[str]:
 
 def echo(data: bytes, plain: bool = False) -> tuple[bytes, bool]:
     """`echo -e`: the bytes, and whether `\\c` ended the output."""
-    return _decode(_ECHO, data, plain)
+    return _decode(_ECHO, data, plain)[:2]
 
 
 def percent_b(data: bytes, plain: bool = False) -> tuple[bytes, bool]:
-    return _decode(_PERCENT_B, data, plain)
+    if len(data) <= _BLOCK:
+        return _decode(_PERCENT_B, data, plain)[:2]
+    if b"\\" not in data:
+        return data, False
+    decoding = Escapes(plain, _PERCENT_B)
+    out: list[bytes] = []
+    for start in range(0, len(data), _BLOCK):
+        out.append(decoding.feed(data[start : start + _BLOCK], last=start + _BLOCK >= len(data)))
+        if decoding.stopped:
+            break
+    return b"".join(out), decoding.stopped
 
 
 def format(data: bytes, plain: bool = False) -> bytes:

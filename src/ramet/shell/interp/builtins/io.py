@@ -18,7 +18,7 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
-from ramet.shell.expand.growing import decoded
+from ramet.shell.expand.growing import decoded, decoded_blocks, grown, has_any, part_of, search
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
@@ -149,7 +149,7 @@ def read(sh: Session, argv: list[str]) -> Result:
             if len(line) <= _SPAN:
                 taken = _Taken(request.delim)
                 if taken.add(line) is not None:  # else it goes on
-                    return _assign(sh, request, bytes(taken.out), taken.escaped, 0)
+                    return _assign(sh, request, taken.out, taken.escaped, 0)
             reader.unread(line)
     return drive(_read(sh, request, reader))
 
@@ -169,7 +169,6 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
         ready = getattr(reader, "ready", True)
         return 0 if ready else 1
     source = _Source(reader, request.timeout, sh)
-    data: bytes | bytearray
     try:
         if request.count is not None:
             data, escaped, complete = await _characters(source, request)
@@ -180,7 +179,7 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
     status = TIMED_OUT if source.expired else 0 if complete else 1
     if len(request.names) > MANY and request.array is None:
         return await _assign_many(sh, request, data, escaped, status)
-    if len(data) > LARGE:
+    if isinstance(data, list) or len(data) > LARGE:
         return await aside(sh, lambda: _assign(sh, request, data, escaped, status))
     return _assign(sh, request, data, escaped, status)
 
@@ -209,7 +208,7 @@ class _Source:
             return b""
 
 
-async def _line(source: _Source, request: _Read) -> tuple[bytes | bytearray, Sequence[int], bool]:
+async def _line(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], bool]:
     """A line up to the delimiter, backslashes resolved unless raw: (bytes, places of escaped bytes, complete)."""
     taken = _Taken(request.delim)
     while True:
@@ -223,14 +222,16 @@ async def _line(source: _Source, request: _Read) -> tuple[bytes | bytearray, Seq
                 taken.out += block[:end]
                 return taken.result(True)
             taken.out += block
-            source.hold(len(taken.out))
+            taken.lay_down()
+            source.hold(taken.size())
             continue
         for start in range(0, len(block), _SPAN):
             rest = taken.add(block[start : start + _SPAN])
             if rest is not None:
                 source.reader.unread(rest + block[start + _SPAN :])
                 return taken.result(True)
-            source.hold(len(taken.out))
+            taken.lay_down()
+            source.hold(taken.size())
             await source.sh.budget.breathe()
 
 
@@ -250,16 +251,30 @@ class _Taken:
 
     def __init__(self, delim: bytes) -> None:
         self.out = bytearray()
+        self.before: list[bytearray] = []
+        """What comes before it."""
+        self.behind = 0
+        """The size of that."""
         self.escaped = array("q")  # there may be millions, and they go at once
         self.pending = False  # a backslash waits for its character
         self._special = _special(delim)
 
-    def result(self, complete: bool) -> tuple[bytes | bytearray, Sequence[int], bool]:
-        return self.out if len(self.out) > LARGE else bytes(self.out), self.escaped, complete
+    def result(self, complete: bool) -> tuple[_Data, Sequence[int], bool]:
+        return [*self.before, self.out] if self.before else self.out, self.escaped, complete
+
+    def size(self) -> int:
+        return self.behind + len(self.out)
+
+    def lay_down(self) -> None:
+        """Begin anew where there is much: one that grows further would be copied."""
+        if len(self.out) > _MUCH:
+            self.before.append(self.out)
+            self.behind += len(self.out)
+            self.out = bytearray()
 
     def escape(self, byte: int) -> None:
         if byte != 0x0A:  # a line that goes on
-            self.escaped.append(len(self.out))
+            self.escaped.append(self.behind + len(self.out))
             self.out.append(byte)
 
     def add(self, part: bytes) -> bytes | None:
@@ -282,13 +297,12 @@ class _Taken:
         return None
 
 
-async def _characters(source: _Source, request: _Read) -> tuple[bytes, Sequence[int], bool]:
+async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], bool]:
     """`-n` and `-N`: so many characters."""
-    out = bytearray()
-    escaped = array("q")
+    taken = _Taken(request.delim)
     left, pending = request.count or 0, False
     if not left:
-        return b"", (), True
+        return taken.result(True)
     ends = (b"" if request.raw else rb"\\") + (b"" if request.exact else re.escape(request.delim))
     find = re.compile(b"[" + ends + b"]").search if ends else None
     block, place = b"", 0
@@ -296,11 +310,12 @@ async def _characters(source: _Source, request: _Read) -> tuple[bytes, Sequence[
         if place >= len(block):
             block, place = await source.block(), 0
             if not block:
-                return bytes(out), escaped, False
+                return taken.result(False)
         plain, count = (b"", 0) if pending else _plain_characters(block[place : place + _SPAN], left, find)
         if count:
             await source.sh.budget.breathe()
-            out += plain
+            taken.out += plain
+            taken.lay_down()
             place += len(plain)
             left -= count
         else:
@@ -315,18 +330,18 @@ async def _characters(source: _Source, request: _Read) -> tuple[bytes, Sequence[
                 pending = False
                 if char == b"\n":
                     continue
-                escaped.append(len(out))
+                taken.escaped.append(taken.size())
             elif char == b"\\" and not request.raw:
                 pending = True
                 continue
             elif char == request.delim and not request.exact:
                 source.reader.unread(block[place:])
-                return bytes(out), escaped, True
-            out += char
+                return taken.result(True)
+            taken.out += char
             left -= 1
         if not left:
             source.reader.unread(block[place:])
-            return bytes(out), escaped, True
+            return taken.result(True)
 
 
 _CHARACTER: Final = re.compile(
@@ -362,16 +377,29 @@ def _plain_characters(
     return text.encode(), len(text)
 
 
-def _text(data: bytes | bytearray, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
+_Data = bytes | bytearray | list[bytearray]
+"""What was read; very much of it in parts."""
+_MUCH: Final = 1 << 20
+
+
+def _text(data: _Data, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
     """What was read as text, with the places of escaped characters."""
+    if isinstance(data, list):
+        return _long_text(data, escaped)
     if b"\0" in data:
-        data = data.replace(b"\0", b"")
-        escaped = ()
-    text = decode(data) if type(data) is bytes and len(data) < LARGE else decoded(data)
+        return decode(bytes(data).replace(b"\0", b"")), ()
+    text = decoded(data)
     return text, _as_characters(data, escaped) if escaped and not text.isascii() else escaped
 
 
-def _assign(sh: Session, request: _Read, data: bytes | bytearray, escaped: Sequence[int], status: int) -> int:
+def _long_text(data: list[bytearray], escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
+    if any(b"\0" in part for part in data):
+        return grown(decoded_blocks(bytes(part).replace(b"\0", b"") for part in data)), ()
+    text = grown(decoded_blocks(map(bytes, data)))
+    return text, _as_characters(b"".join(data), escaped) if escaped and not text.isascii() else escaped
+
+
+def _assign(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
     text, escaped = _text(data, escaped)
     if request.array is not None:
         return _put_list(sh, request.array, text, escaped) or status
@@ -423,9 +451,7 @@ def _values(sh: Session, request: _Read, text: str, escaped: Sequence[int]) -> l
     return [text, *[""] * (count - 1)] if request.exact else split_some(text, sh.ifs, count, set(escaped))
 
 
-async def _assign_many(
-    sh: Session, request: _Read, data: bytes | bytearray, escaped: Sequence[int], status: int
-) -> int:
+async def _assign_many(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
     """The same for very many variables: a row of them at a time."""
     values = await aside(sh, lambda: _values(sh, request, *_text(data, escaped)))
     for start in range(0, len(values), MANY):
@@ -454,7 +480,7 @@ class _Cutter:
         self.white = [c for c in ifs if c in _WHITE]
         self.other = [c for c in ifs if c not in _WHITE]
         self.delimiter = delimiters(ifs)[0]
-        self.any = re.compile(f"[{re.escape(ifs)}]").search
+        self.any = re.compile(f"[{re.escape(ifs)}]")
         self.pos = 0
         self.skip_white()
 
@@ -464,23 +490,24 @@ class _Cutter:
 
     def field(self) -> str:
         start = self.pos
-        text, escaped = self.text, self.escaped
+        return part_of(self.text, start, self.next_end())
+
+    def next_end(self) -> int:
+        """Where the next field ends; what comes after its separator is next then."""
+        text, start, escaped = self.text, self.pos, self.escaped
+        end = search(self.any, text, start)
         if not escaped:
-            match = self.delimiter.search(text, start)
-            if match is None:
-                self.pos = len(text)
-                return text[start:]
-            self.pos = match.end()
-            return text[start : match.start()]
-        found = self.any(text, start)
-        while found is not None and found.start() in escaped:
-            found = self.any(text, found.end())
-        self.pos = end = len(text) if found is None else found.start()
+            match = self.delimiter.match(text, end)
+            self.pos = end if match is None else match.end()
+            return end
+        while end in escaped:
+            end = search(self.any, text, end + 1)
+        self.pos = end
         self.skip_white()
         if self.pos < len(text) and text[self.pos] in self.other and self.pos not in escaped:
             self.pos += 1
             self.skip_white()
-        return text[start:end]
+        return end
 
     @property
     def ended(self) -> bool:
@@ -491,9 +518,9 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
     """Fields for `count` names; the last one takes the rest."""
     if not ifs:
         return [text, *[""] * (count - 1)]
-    if len(text) > LARGE and not any(char in text for char in ifs):
+    if len(text) > LARGE and not has_any(text, ifs):
         return [text, *[""] * (count - 1)]  # which a pattern would be slow to see
-    if not escaped and not ifs.strip(_WHITE):
+    if not escaped and not ifs.strip(_WHITE) and len(text) <= LARGE:
         # Only white space separates, as nearly always.
         found = delimiters(ifs)[0].split(text.lstrip(ifs), count - 1) if count > 1 else [text.lstrip(ifs)]
         found[-1] = found[-1].rstrip(ifs)
@@ -503,14 +530,14 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
     while len(values) < count - 1:
         values.append("" if cutter.ended else cutter.field())
     start = cutter.pos
-    one = "" if cutter.ended else cutter.field()
+    end = cutter.next_end()
     if cutter.ended:
-        values.append(one)
+        values.append(part_of(text, start, end))
         return values
     end = len(text)
     while end > start and text[end - 1] in cutter.white and end - 1 not in escaped:
         end -= 1
-    values.append(text[start:end])
+    values.append(part_of(text, start, end))
     return values
 
 
@@ -519,7 +546,7 @@ def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
         return [text] if text else []
     if not escaped and not ifs.strip(_WHITE):
         return words_between(ifs)(text) if len(text) < LARGE else split_plain(text, ifs)
-    if not escaped:
+    if not escaped and len(text) <= LARGE:
         pattern, white, _ = delimiters(ifs)
         parts = pattern.split(text.lstrip(white) if white else text)
         return parts if parts[-1] else parts[:-1]

@@ -11,7 +11,7 @@ from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import each, plain, then, turn, write_lines
+from ramet.shell.interp.patience import each, plain, refuse, then, turn, write_lines
 from ramet.shell.interp.processes import deliver
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import interrupted
@@ -43,10 +43,10 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     chosen: list[Job] = []
     table = sh.jobs.seen()
 
-    def choose(word: str) -> int:
-        job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table)
+    def choose(word: str) -> Result:
+        job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table) if table.jobs else None
         if job is None:
-            return sh.error(f"jobs: {word}: no such job")
+            return refuse(sh, "jobs: ", word, ": no such job")
         chosen.append(job)
         return 0
 
@@ -319,17 +319,15 @@ def kill(sh: Session, argv: list[str]) -> Result:
     chosen = 15 if number is None else number
     if len(words) > _AT_ONCE:
         return drive(_kill_many(sh, words, chosen))
-    status = 0
-    for word in words:
-        status = _kill_one(sh, str(word), chosen) or status
-    return status
+    return each(sh, words, lambda word: _kill_one(sh, str(word), chosen))
 
 
 async def _kill_many(sh: Session, words: list[str], number: int) -> int:
     """Signals for many, some at a time: the last steps of thousands of processes would fill a turn of the loop."""
     status = killed = 0
     for word in words:
-        if _kill_one(sh, str(word), number):
+        result = _kill_one(sh, str(word), number)
+        if result if isinstance(result, int) else await result:
             status = 1
         else:
             killed += 1
@@ -343,7 +341,7 @@ async def _kill_many(sh: Session, words: list[str], number: int) -> int:
 _AT_ONCE: Final = 32
 
 
-def _kill_one(sh: Session, word: str, number: int) -> int:
+def _kill_one(sh: Session, word: str, number: int) -> Result:
     if word.startswith("%"):
         job = _found(sh, "kill", word)
         if job is None:
@@ -355,7 +353,7 @@ def _kill_one(sh: Session, word: str, number: int) -> int:
     if not word:
         return sh.error("kill: `': not a pid or valid job spec")
     if number_of(word) is None or not is_signed(word):
-        return sh.error(f"kill: {word}: arguments must be process or job IDs")
+        return refuse(sh, "kill: ", word, ": arguments must be process or job IDs")
     pid = abs(int(word))
     sh.status = 0  # which an EXIT trap sees, should this be the end
     return 0 if deliver(sh, pid, number) else sh.error(f"kill: ({pid}) - No such process")

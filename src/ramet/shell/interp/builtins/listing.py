@@ -10,6 +10,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.growing import behind
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.patience import MANY, in_order, turn, write_lines
 from ramet.shell.interp.session import Session
@@ -41,8 +42,10 @@ def is_large(sh: Session, name: str) -> bool:
     value = sh.vars.get(name)
     if type(value) is str:
         return len(value) > LARGE
+    if name == "_":
+        return len(sh.last_arg) > LARGE
     return isinstance(value, Indexed | Assoc) and (
-        len(value) > _LARGE_ARRAY or any(len(text) > LARGE for _, text in value.pairs())
+        len(value) > _LARGE_ARRAY or any(len(text) > LARGE for text in value.stored() if text is not None)
     )
 
 
@@ -50,7 +53,7 @@ def declaration_line(sh: Session, name: str) -> str | None:
     """`declare -x name="value"` as `declare -p` shows it."""
     store = sh.store
     if name == "_":
-        return f"declare -- _={quote.double(quote.as_locale(sh, str(sh.last_arg)))}"
+        return behind("declare -- _=", quote.double(quote.as_locale(sh, str(sh.last_arg))))
     if name not in store.values:
         return None
     value = store.values[name]
@@ -63,17 +66,17 @@ def declaration_line(sh: Session, name: str) -> str | None:
     if array is not None:
         if array.blank and not len(array):
             return f"declare -{letters} {name}"
-        return f"declare -{letters} {name}={transform.array_text(array)}"
+        return behind(f"declare -{letters} {name}=", transform.array_text(array))
     text = store.get(name)
     if text is None:
         return f"declare -{letters} {name}"
-    return f"declare -{letters} {name}={quote.double(quote.as_locale(sh, text))}"
+    return behind(f"declare -{letters} {name}=", quote.double(quote.as_locale(sh, text)))
 
 
 def setting_line(sh: Session, name: str) -> str | None:
     """`name=value` as `set` shows it; what is computed when it is asked for is not shown."""
     if name == "_":
-        return f"_={quote.setting(quote.as_locale(sh, str(sh.last_arg)))}"
+        return behind("_=", quote.setting(quote.as_locale(sh, str(sh.last_arg))))
     value = sh.vars.get(name)
     if type(value) is Dynamic and name in _UNLISTED:
         return None
@@ -81,9 +84,9 @@ def setting_line(sh: Session, name: str) -> str | None:
     if array is not None and not len(array) and (name == "FUNCNAME" or (value is array and array.blank)):
         return None
     if array is not None:
-        return f"{name}={transform.array_text(array)}"
+        return behind(f"{name}=", transform.array_text(array))
     text = value.target if type(value) is NameRef else sh.store.get(name)
-    return None if text is None else f"{name}={quote.setting(quote.as_locale(sh, text))}"
+    return None if text is None else behind(f"{name}=", quote.setting(quote.as_locale(sh, text)))
 
 
 async def every_name(sh: Session) -> list[str]:

@@ -9,11 +9,12 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
-from ramet.shell.interp.patience import each, in_buckets, in_order, then, turn, write_lines
+from ramet.shell.interp.patience import each, in_buckets, in_order, refuse, refused_patiently, then, turn, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import is_alias_name
@@ -117,7 +118,7 @@ async def _type(sh: Session, flags: str, names: list[str]) -> int:
         if not found:
             status = 1
             if not set("tpP") & set(flags):
-                sh.complain(f"type: {name}: not found")
+                await refused_patiently(sh, ("type: ", name, ": not found"))
             continue
         written = sh.out(encode("".join(f"{line}\n" for line in found)), "type")
         if not isinstance(written, int):
@@ -131,6 +132,8 @@ async def _describe(sh: Session, name: str, flags: str) -> list[str]:
     if kind:
         flags = flags.replace("p", "")  # the last of them holds
     lines: list[str] = []
+    if len(name) > LONGEST_NAME and not among(name, sh.aliases, sh.functions, sh.hashed):
+        return lines
     if "P" not in flags:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
             lines.append("alias" if kind else f"{name} is aliased to `{sh.aliases[name]}'")
@@ -291,8 +294,11 @@ def hash_(sh: Session, argv: list[str]) -> Result:
         sh.hashed.clear()
     if "d" in flags:
 
-        def drop(word: str) -> int:
-            return 0 if sh.hashed.pop(word, None) is not None else sh.error(f"hash: {word}: not found")
+        def drop(word: str) -> Result:
+            if not among(word, sh.hashed):
+                return refuse(sh, "hash: ", word, ": not found")
+            del sh.hashed[word]
+            return 0
 
         return each(sh, words, drop)
     if path and words:
@@ -324,8 +330,8 @@ async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
     status = 0
     for word in words:
         await sh.budget.breathe()
-        if word not in sh.hashed:
-            status = sh.error(f"hash: {word}: not found")
+        if not among(word, sh.hashed):
+            status = await refused_patiently(sh, ("hash: ", word, ": not found"))
             continue
         path = _shown(sh.hashed[word][0])
         head = f"{word}\t" if len(words) > 1 else ""
@@ -339,12 +345,13 @@ async def _hash(sh: Session, words: list[str]) -> int:
     status = 0
     for word in words:
         await sh.budget.breathe()
-        if word in builtin_table() or word in sh.functions or "/" in word:
+        if among(word, builtin_table(), sh.functions) or "/" in word:
             continue
-        sh.hashed.pop(word, None)
+        if among(word, sh.hashed):
+            del sh.hashed[word]
         found = await search(sh, word)
         if found is None:
-            status = sh.error(f"hash: {word}: not found")
+            status = await refused_patiently(sh, ("hash: ", word, ": not found"))
         else:
             sh.hashed[word] = (found, 0)
     return status
@@ -370,9 +377,9 @@ def enable(sh: Session, argv: list[str]) -> Result:
                 lines.append(f"enable {'-n ' if disabled else ''}{name}\n")
         return sh.out(encode("".join(lines)), "enable")
 
-    def switch(word: str) -> int:
-        if word not in builtin_table():
-            return sh.error(f"enable: {word}: not a shell builtin")
+    def switch(word: str) -> Result:
+        if not among(word, builtin_table()):
+            return refuse(sh, "enable: ", word, ": not a shell builtin")
         if "d" in flags:
             return sh.error(f"enable: {word}: not dynamically loaded")
         (sh.disabled.add if off else sh.disabled.discard)(word)
@@ -397,10 +404,10 @@ def alias(sh: Session, argv: list[str]) -> Result:
             if not is_alias_name(name):
                 return sh.error(f"alias: `{name}': invalid alias name")
             sh.aliases[name] = word[at + 1 :]
-        elif name in sh.aliases:
+        elif among(name, sh.aliases):
             lines.extend(_alias_line(sh, name, bool(options[0])))
         else:
-            return sh.error(f"alias: {word}: not found")
+            return refuse(sh, "alias: ", word, ": not found")
         return 0
 
     def rest() -> Result:
@@ -444,8 +451,11 @@ def unalias(sh: Session, argv: list[str]) -> Result:
     if not words:
         return usage(sh, "unalias")
 
-    def drop(word: str) -> int:
-        return 0 if sh.aliases.pop(word, None) is not None else sh.error(f"unalias: {word}: not found")
+    def drop(word: str) -> Result:
+        if not among(word, sh.aliases):
+            return refuse(sh, "unalias: ", word, ": not found")
+        del sh.aliases[word]
+        return 0
 
     return each(sh, words, drop)
 

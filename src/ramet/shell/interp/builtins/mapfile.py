@@ -8,8 +8,9 @@ from typing import Final
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
+from ramet.shell.expand.growing import decoded, decoded_blocks, grown
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
@@ -74,7 +75,10 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
             if skip:
                 skip -= 1
                 continue
-            text = decode((line[:-1] if strip and line.endswith(delim) else line).partition(b"\0")[0])
+            end = line.find(b"\0")
+            if end < 0:
+                end = len(line) - 1 if strip and line.endswith(delim) else len(line)
+            text = decode(line[:end]) if end < LARGE else await aside(sh, partial(decoded, line, end))
             if callback and (count + 1) % quantum == 0:
                 result = await sh.shell.run_text(
                     sh, f"{callback} {origin + count} {quote.single(text)}", keep_line=True
@@ -114,9 +118,18 @@ async def _whole(
         parts.append(block)
         if not ended and delim not in block:
             continue
-        work = partial(_lines, parts, delim, keep, ended)
-        lines, last = work() if len(parts) < _LONG_LINE else await aside(sh, work)
-        parts = [last]
+        if len(parts) >= _LONG_LINE:
+            # Only the last block has the end of a line: the first line is long, and becomes text aside.
+            cut = block.find(delim) + 1 or len(block)
+            lines = [await aside(sh, partial(_long_line, [*parts[:-1], block[:cut]], delim, keep))]
+            parts = [block[cut:]]
+            if delim in parts[0]:
+                more, last = _lines(parts, delim, keep, False)
+                lines += more
+                parts = [last]
+        else:
+            lines, last = _lines(parts, delim, keep, ended)
+            parts = [last]
         if transform is not None:
             lines = [transform(target, line) for line in lines]
         for line in lines:
@@ -138,6 +151,17 @@ def _lines(parts: list[bytes], delim: bytes, keep: bytes, ended: bool) -> tuple[
     if b"\0" in data and delim != b"\0":
         pieces = [piece.partition(b"\0")[0] for piece in pieces]
     return [decode(piece) for piece in pieces], last
+
+
+def _long_line(parts: list[bytes], delim: bytes, keep: bytes) -> str:
+    """The line that some blocks make, of which the last may end it."""
+    last = parts[-1]
+    if not keep and last.endswith(delim):
+        parts[-1] = last[: -len(delim)]
+    if delim != b"\0" and any(b"\0" in part for part in parts):
+        first = next(number for number, part in enumerate(parts) if b"\0" in part)
+        parts = [*parts[:first], parts[first].partition(b"\0")[0]]
+    return grown(decoded_blocks(parts))
 
 
 _BLOCK: Final = 1 << 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from ramet.core import paths
@@ -14,12 +15,11 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
-from ramet.shell.expand.growing import decoded_patiently
+from ramet.shell.expand.growing import between, blocks, decoded_patiently
 from ramet.shell.expand.joining import spaced
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import joined_patiently
 from ramet.shell.interp.builtins import escapes
-from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.patience import MANY, plain, rows, write_lines
@@ -50,9 +50,15 @@ def echo(sh: Session, argv: list[str]) -> Result:
         i += 1
     if len(argv) > _MANY:
         return drive(_echo_many(sh, argv, i, newline, decode))
-    text = argv[i] if len(argv) == i + 1 else joined(sh, " ", argv[i:])
-    if len(text) > LARGE and not decode:
-        return drive(write_large(sh, text, "echo", "\n" if newline else ""))
+    words = argv[i:]
+    if len(words) == 1:
+        text = words[0]
+        long = len(text) > LARGE
+    else:
+        long = sum(map(len, words)) > LARGE
+        text = "" if long else " ".join(words)
+    if long:
+        return drive(_echo_long(sh, words, newline, escapes.Escapes(bytewise(sh)) if decode else None))
     data = encode(text)
     if decode and b"\\" in data:
         data, stopped = escapes.echo(data, bytewise(sh))
@@ -61,6 +67,22 @@ def echo(sh: Session, argv: list[str]) -> Result:
 
 
 _MANY: Final = 16384
+
+
+async def _echo_long(sh: Session, words: list[str], newline: bool, decoding: escapes.Escapes | None) -> int:
+    """`echo` with very long words, in blocks between which others run."""
+    for block in chain(blocks(between(" ", map(str, words))), ("",)):
+        data = encode(block)
+        if decoding is not None:
+            data = decoding.feed(data, last=not block)
+        written = sh.out(data, "echo") if data else 0
+        if written if isinstance(written, int) else await written:
+            return 1
+        if decoding is not None and decoding.stopped:
+            return 0
+        await sh.budget.breathe()
+    written = sh.out(b"\n", "echo") if newline else 0
+    return written if isinstance(written, int) else await written
 
 
 async def _echo_many(sh: Session, words: list[str], first: int, newline: bool, decode: bool) -> int:
@@ -89,17 +111,17 @@ def evaluate(sh: Session, argv: list[str]) -> Result:
         sh.complain(f"eval: {argv[1][:2]}: invalid option")
         sh.err("eval: usage: eval [arg ...]\n")
         return 2
-    if len(words) > MANY:
+    if len(words) > MANY or (len(words) > 1 and sum(map(len, words)) > LARGE):
         return drive(_evaluate_many(sh, words))
     text = joined(sh, " ", words)
-    if not text.strip():
+    if not text or text.isspace():
         return 0
     return drive(_evaluate(sh, text))
 
 
 async def _evaluate_many(sh: Session, words: list[str]) -> int:
     text = await joined_patiently(sh, words, spaced)
-    return await _evaluate(sh, text) if text.strip() else 0
+    return await _evaluate(sh, text) if text and not text.isspace() else 0
 
 
 async def _evaluate(sh: Session, text: str) -> int:

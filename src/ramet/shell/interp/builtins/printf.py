@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -13,8 +14,8 @@ from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.aside import LARGE, aside, checkpoint
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.growing import decoded, encoded
-from ramet.shell.expand.numerals import is_name
+from ramet.shell.expand.growing import decoded_blocks, encoded, grown, search
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
@@ -147,7 +148,8 @@ class _Printer:
             return 0
         if text[0] in "'\"":
             return _char_code(quote.as_locale(self.sh, text[1:]))
-        match = _NUMBER.match(text)
+        numeral = text if len(text) <= LONGEST_NUMBER else _shortened(text)
+        match = _NUMBER.match(numeral)
         if match is None:
             self._wrong(text)
             return 0
@@ -163,7 +165,7 @@ class _Printer:
         else:
             value = int(digits) if len(digits) < 40 else 1 << 130
         value = -value if match[1] == "-" else value
-        if match.end() < len(text):
+        if match.end() < len(numeral):
             self._wrong(text)
         low, high = (-(1 << 64) + 1, (1 << 64) - 1) if unsigned else (-(1 << 63), (1 << 63) - 1)
         if not low <= value <= high:
@@ -232,9 +234,9 @@ class _Printer:
             text = self.next() or ""
             if spec.kind == "Q" and precision is not None:
                 text, precision = text[:precision], None
-            self._text(encode(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
+            self._text(encoded(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
         elif spec.kind == "b":
-            source = encode(self.next() or "")
+            source = encoded(self.next() or "")
             for message in escapes.unfinished(source):
                 self.complain(message)
             data, stopped = escapes.percent_b(source, bytewise(self.sh))
@@ -268,9 +270,27 @@ class _Printer:
     def _text(self, data: bytes, flags: str, width: int, precision: int | None) -> None:
         if precision is not None:
             data = data[:precision]
-        if len(data) < width:
+        missing = width - len(data)
+        if missing > LARGE:
+            self._padded(data, missing, flags)
+            return
+        if missing > 0:
             data = data.ljust(width) if "-" in flags else data.rjust(width)
         self.emit(data)
+
+    def _padded(self, data: bytes, missing: int, flags: str) -> None:
+        if "-" in flags:
+            self.emit(data)
+        self._repeat(b" ", missing)
+        if "-" not in flags:
+            self.emit(data)
+
+    def _repeat(self, char: bytes, count: int) -> None:
+        """A character very often, in blocks of which there is one only."""
+        block = char * LARGE
+        for _ in range(count // LARGE):
+            self.emit(block)
+        self.emit(block[: count % LARGE])
 
     def _integer(self, value: int, kind: str, flags: str, width: int, precision: int | None) -> None:
         sign = ""
@@ -280,16 +300,31 @@ class _Printer:
             digits = str(abs(value))
         else:
             digits = format(value, {"o": "o", "u": "d", "x": "x", "X": "X"}[kind])
+        zeros = 0
         if precision is not None:
-            digits = digits.rjust(precision, "0") if value or precision else ""
+            digits = digits if value or precision else ""
+            zeros = max(0, precision - len(digits))
         if "#" in flags:
-            if kind == "o" and not digits.startswith("0"):
+            if kind == "o" and not digits.startswith("0") and not zeros:
                 digits = "0" + digits
             elif kind in "xX" and value:
                 sign = "0" + kind
         if "0" in flags and "-" not in flags and precision is None:
-            digits = digits.rjust(width - len(sign), "0")
-        self._text(encode(sign + digits), flags, width, None)
+            zeros = max(0, width - len(sign) - len(digits))
+        if zeros > LARGE:
+            self._long_integer(encode(sign), zeros, encode(digits), flags, width)
+        else:
+            self._text(encode(sign + "0" * zeros + digits), flags, width, None)
+
+    def _long_integer(self, sign: bytes, zeros: int, digits: bytes, flags: str, width: int) -> None:
+        missing = max(0, width - len(sign) - zeros - len(digits))
+        if "-" not in flags:
+            self._repeat(b" ", missing)
+        self.emit(sign)
+        self._repeat(b"0", zeros)
+        self.emit(digits)
+        if "-" in flags:
+            self._repeat(b" ", missing)
 
     def _real(self, value: LongDouble, kind: str, flags: str, width: int, precision: int | None) -> None:
         from ramet.shell.interp.builtins import long_double
@@ -320,6 +355,27 @@ class _Printer:
             seconds = 0  # no calendar reaches that far
             moment = datetime.fromtimestamp(0, zone)
         return time_text(spec.time or "%X", moment, int(seconds))
+
+
+_NO_BLANK, _NO_ZERO, _NO_DIGIT, _NO_OCTAL, _NO_HEX = map(
+    re.compile, ("[^ \t\n]", "[^0]", "[^0-9]", "[^0-7]", "[^0-9a-fA-F]")
+)
+
+
+def _shortened(text: str) -> str:
+    """A very long numeral as a shorter one of the same value, if it has one that counts, and with the same end."""
+    begin = search(_NO_BLANK, text)
+    begin += text[begin : begin + 1] in ("-", "+")
+    other = _NO_DIGIT
+    if text[begin : begin + 1] == "0":
+        hexadecimal = text[begin + 1 : begin + 2] in ("x", "X")
+        begin, other = begin + (2 if hexadecimal else 1), _NO_HEX if hexadecimal else _NO_OCTAL
+    zeros = search(_NO_ZERO, text, begin)
+    kept = zeros + LONGEST_NUMBER
+    end = search(other, text, zeros)
+    zero = "0" if zeros > begin else ""
+    head = text[max(begin - 3, 0) : begin].lstrip(" \t\n")
+    return head + zero + text[zeros : min(end, kept)] + text[end : end + 1]
 
 
 def _char_code(text: str) -> int:
@@ -399,22 +455,41 @@ async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], targe
         await aside(printer.sh, work)
     except _Bad as bad:
         printer.status = printer.sh.error(f"printf: {bad}")
-    if target is not None:
-        return _stored(printer, target, await aside(printer.sh, lambda: decoded(_until_nul(printer))))
-    result = _finish(printer, None)
-    return result if isinstance(result, int) else await result
-
-
-def _until_nul(printer: _Printer) -> bytes:
-    return b"".join(printer.out).partition(b"\0")[0]
+    return await _finish_long(printer, target)
 
 
 def _finish(printer: _Printer, target: _Target | None) -> Result:
     """Write what was printed, or store it."""
+    if printer.size > LARGE:
+        return drive(_finish_long(printer, target))
+    data = b"".join(printer.out)
     if target is not None:
-        return _stored(printer, target, decode(_until_nul(printer)))
-    written = printer.sh.out(b"".join(printer.out), "printf")
+        return _stored(printer, target, decode(data.partition(b"\0")[0]))
+    written = printer.sh.out(data, "printf")
     return written if not printer.status else printer.status
+
+
+async def _finish_long(printer: _Printer, target: _Target | None) -> int:
+    """The same with very much, in blocks between which others run."""
+    sh = printer.sh
+    if target is not None:
+        return _stored(printer, target, await aside(sh, lambda: grown(decoded_blocks(_until_nul(printer)))))
+    for block in printer.out:
+        for start in range(0, len(block), LARGE):
+            written = sh.out(block[start : start + LARGE], "printf")
+            if written if isinstance(written, int) else await written:
+                return printer.status or 1
+            await sh.budget.breathe()
+    return printer.status
+
+
+def _until_nul(printer: _Printer) -> Iterator[bytes]:
+    for whole in printer.out:
+        for start in range(0, len(whole), LARGE):
+            block, nul, _ = whole[start : start + LARGE].partition(b"\0")
+            yield block
+            if nul:
+                return
 
 
 def _stored(printer: _Printer, target: _Target, text: str) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.numerals import among
 from ramet.shell.interp.builtins.listing import write_settings
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.noticed import COMPATIBLE, switch_compatibility
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
-from ramet.shell.interp.patience import each, plain, then, write_lines
+from ramet.shell.interp.patience import each, plain, refuse, then, write_lines
 from ramet.shell.interp.restricted import OPTION, restrict
 from ramet.shell.interp.session import Builtin, Session
 
@@ -129,13 +131,13 @@ def shopt(sh: Session, argv: list[str]) -> Result:
     return then(switched, lambda status: 0 if options else status)
 
 
-def _unknown(sh: Session, name: str, options: bool) -> int:
-    return sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
+def _unknown(sh: Session, name: str, options: bool) -> Result:
+    return refuse(sh, "shopt: ", name, f": invalid {'option name' if options else 'shell option name'}")
 
 
 def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
-    def switch(name: str) -> int:
-        if name not in (OPTIONS if options else SHOPTS):
+    def switch(name: str) -> Result:
+        if not among(name, OPTIONS if options else SHOPTS):
             return _unknown(sh, name, options)
         if options:
             sh.set_option(name, on)
@@ -160,10 +162,16 @@ def _listed(sh: Session, names: list[str], on: bool | None, options: bool, quiet
     enabled, known = (sh.options, OPTIONS) if options else (sh.shopts, SHOPTS)
     status = 0
 
+    if len(names) == 1 and len(names[0]) > LARGE:
+        return _unknown(sh, names[0], options)  # nothing is called so
+    if any(len(name) > LARGE for name in names):
+        return each(sh, names, lambda name: _listed(sh, [name], on, options, quiet, reusable))
+
     def line(name: str) -> str:
         nonlocal status
         if name not in known:
-            status = _unknown(sh, name, options)
+            _unknown(sh, name, options)
+            status = 1
             return ""
         if name not in enabled and names:
             status = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.numerals import is_name
+from ramet.shell.expand.numerals import LONGEST_NAME, among, is_name
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
@@ -78,12 +78,14 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
         store.unset(name)
         if name in NOTICED:
             NOTICED[name](sh, None)
-    elif not variables and word in sh.functions:
+    elif not variables and among(word, sh.functions):
         return _unset_function(sh, word)
     return 0
 
 
 def _unset_function(sh: Session, name: str) -> int:
+    if len(name) > LONGEST_NAME and not among(name, sh.functions):
+        return 0
     if function_table.flags(sh, name) & READONLY:
         return sh.error(f"unset: {name}: cannot unset: readonly function")
     function_table.forget(sh, name)

@@ -8,6 +8,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.session import Builtin, Session
 
 _GENERATORS: Final = "[-o option] [-A action] [-G globpat] [-W wordlist] [-F function] [-C command]"
@@ -258,7 +259,8 @@ async def _helped(sh: Session, flags: str, words: list[str]) -> int:
         status = 0
     if status:
         last = words[-1]
-        return sh.error(f"help: no help topics match `{last}'.  Try `help help' or `man -k {last}' or `info {last}'.")
+        message = ("help: no help topics match `", last, "'.  Try `help help' or `man -k ", last, "' or `info ", last)
+        return await refused_patiently(sh, (*message, "'."))
     return 0
 
 

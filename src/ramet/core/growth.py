@@ -1,0 +1,69 @@
+"""Very long texts and bytes: memory for them that grows without being copied.
+
+Python lengthens a text in place as long as nothing else has it (`text += part` on a local name), so one that grows by
+parts never costs more than the next of them. There is one exception. The C library keeps blocks of less than 32 MB
+among all others and moves one that outgrows this to a place of its own, with a copy that takes tens of milliseconds,
+while a block that once was larger stays in its own place. So `apart` asks for much, touches none of it, and gives
+back all but what it needs.
+"""
+
+from __future__ import annotations
+
+import codecs
+import threading
+from io import BytesIO
+from typing import Final
+
+_OWN_PLACE: Final = 33 << 20
+"""Bytes of which every block has a place of its own."""
+
+
+def room(size: int) -> BytesIO:
+    """A file for about so many bytes, with room for them that costs nothing until they are there.
+
+    What is written is taken from it by `taken`.
+    """
+    return BytesIO(bytes(max(size, _OWN_PLACE)))  # zeros of this number are only promised, and nobody else has them
+
+
+def taken(file: BytesIO) -> bytes:
+    """What was written to a file of `room`, which is of no use after that."""
+    file.truncate()
+    return file.getvalue()
+
+
+class _Kept(threading.local):
+    text = ""
+
+
+_kept = _Kept()
+
+
+def apart(text: str) -> str:
+    """The same text in a place of its own, for what is to become very long."""
+    _kept.text = text
+    try:
+        return b"\xff".decode("utf-8", _LEAP)
+    finally:
+        _kept.text = ""
+
+
+def _leap(error: UnicodeError) -> tuple[str, int]:
+    """Lets a decoder expect more than it will get: it has a hole in the ground filled with zeros before it, and leaps
+    over it."""
+    assert isinstance(error, UnicodeDecodeError)
+    if len(error.object) == 1:
+        error.object = _hole
+        return "", 0
+    return _kept.text, len(error.object)
+
+
+def _zeros() -> bytes:
+    file = room(0)
+    file.write(b"\xff")
+    return file.getvalue()
+
+
+_hole: Final = _zeros()
+_LEAP: Final = "ramet.leap"
+codecs.register_error(_LEAP, _leap)
