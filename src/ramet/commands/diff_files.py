@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from ramet.commands import diff_output as output
 from ramet.commands.clock import at, strftime, zone_of
@@ -15,6 +16,8 @@ from ramet.commands.diff_core import Change, changes
 from ramet.commands.diff_formats import Formats
 from ramet.commands.diff_options import DiffOptions
 from ramet.commands.globs import fnmatch
+from ramet.commands.inputs import LONG
+from ramet.core.abandoned import aside
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -332,18 +335,26 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
         sheets = BytesReader(b"".join(pieces))
         await proc.run(["pr", "-h", title], stdin=sheets)
         return
-    batch: list[bytes] = []
-    for piece in pieces:
-        batch.append(piece)
-        if len(batch) >= 2000:
-            await proc.emit(b"".join(batch))
-            batch.clear()
-            await proc.budget.breathe()
-    await proc.emit(b"".join(batch))
+    step = partial(_some, iter(pieces))
+    while (some := await aside(proc.budget, step) if beside else step()) is not None:
+        await proc.emit(some)
+        await proc.budget.breathe()
     if not found:
         await proc.emit(identical)
     elif job.format in ("ed", "forward-ed"):
         _tell_unended(job, first, second)
+
+
+def _some(pieces: Iterator[bytes]) -> bytes | None:
+    """Some of what is to be printed: many lines, or a few that are very long; None behind the last."""
+    batch: list[bytes] = []
+    size = 0
+    for piece in islice(pieces, 2000):
+        batch.append(piece)
+        size += len(piece)
+        if size > LONG:
+            break
+    return b"".join(batch) if batch else None
 
 
 def _tell_unended(job: Comparison, *sides: output.Side) -> None:

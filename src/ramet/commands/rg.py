@@ -148,7 +148,7 @@ class _Run:
                     check_plain(pattern.decode("utf-8", "replace"))
             if self.o.multiline:
                 lines = Lines.MULTI
-            elif any(_NEWLINE.search(pattern) for pattern in wanted):
+            elif any((b"\\" in pattern or b"\n" in pattern) and _NEWLINE.search(pattern) for pattern in wanted):
                 raise UsageError(_NO_NEWLINES, 2, hint=False)
             if self.o.crlf:
                 wanted = [_LINE_END.sub(rb"(?:\\r?$)", pattern) for pattern in wanted]
@@ -357,7 +357,11 @@ class _Run:
         else:
             search = Search(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
             for piece in _pieces(data, self.plan.delim):
-                await patiently(self.proc, self.wanted, partial(search.feed, piece))
+                work = partial(search.feed, piece)
+                if len(piece) < 4 * _PIECE:
+                    await patiently(self.proc, self.wanted, work)
+                else:
+                    await aside(self.proc.budget, work)  # a very long line, or what is no text
                 if search.done:
                     break
                 await self.proc.budget.breathe()

@@ -6,10 +6,12 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
-from ramet.commands.inputs import PART
+from ramet.commands.inputs import PART, beside
 from ramet.core.errors import reason
+from ramet.core.longbytes import PIECE
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
@@ -284,7 +286,7 @@ async def _items(
                 )
             warned = True
             body = re.sub(r"\0[^ \t\n]*", "", body)
-        words, open_quote, continued = _split(body, whole_lines)
+        words, open_quote, continued = await beside(proc, len(body), partial(_split, body, whole_lines))
         if open_quote:
             kind = "single" if open_quote == "'" else "double"
             yield words[:-1], False
@@ -372,6 +374,7 @@ _WORD = re.compile(
 
 
 _SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
+_SPECIAL_CHARS = "'\"\\\r\v\f\x1c\x1d\x1e\x1f"
 _SPECIAL_BYTES = re.compile(rb"""['"\\\r\v\f\x1c-\x1f\0]""")
 """What keeps words from being what stands between blanks."""
 _QUOTING = re.compile(rb"""\A[ \t\r\v\f]|['"\\\0]""")
@@ -380,11 +383,16 @@ _SEPARATING = re.compile(rb"""[ \t\r\v\f'"\\\0]""")
 """What may keep a line from being all of one word."""
 
 
+def _is_special(text: str) -> bool:
+    # Nobody else runs while an engine goes through a very long text; to look for one character takes a moment.
+    return _SPECIAL.search(text) is not None if len(text) <= PIECE else any(char in text for char in _SPECIAL_CHARS)
+
+
 def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
     """Words of a line with quotes removed; an open quote and a trailing backslash are told."""
     if whole and not any(c in text for c in "'\"\\"):
         return ([text] if text else []), "", False
-    if not whole and text.isascii() and _SPECIAL.search(text) is None:
+    if not whole and text.isascii() and not _is_special(text):
         return text.split(), "", False
     out: list[str] = []
     word: str | None = None
