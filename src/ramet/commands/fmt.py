@@ -378,7 +378,7 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
 def _some(parts: Iterator[bytes]) -> list[bytes]:
     """Some of what comes, which is done in a moment."""
     found: list[bytes] = []
-    for part in islice(parts, 16):
+    for part in islice(parts, 4):
         checkpoint()
         found.append(part)
     return found

@@ -5,10 +5,13 @@ The work per block is a search over the whole block; a loop per line happens onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ramet.commands.inputs import PART
+from ramet.core import longbytes
+from ramet.core.abandoned import checkpoint
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.classes import is_word
 from ramet.patterns.scanning import occurrences
@@ -412,13 +415,13 @@ class Search:
         end = len(block) - block.endswith(b"\n")
         if pattern.groups or len(block) > _LONG_LINE:
             # One by one: what takes long is done in a thread, which must not keep the interpreter to itself.
-            found = [match[0] for match in pattern.finditer(block, 0, end)]
+            found = list(_one_by_one(pattern, block, end))
         else:
             found = pattern.findall(block, 0, end)
         shown = list(filter(None, found))
         if shown:
             head = self.name_head(self.plan.match_mark)
-            self.out.append(head + (b"\n" + head).join(shown) + b"\n")
+            self.out += (head, longbytes.joined(shown, b"\n" + head), b"\n")
         self.selected += len(found)
         self._offset += len(block)
         return True
@@ -575,7 +578,10 @@ class Search:
 
     def _print_pieces(self, line: bytes, offset: int, sep: bytes, check: bool) -> None:
         colours = self.plan.colours
-        for start, stop in self._pieces(line):
+        for count, (start, stop) in enumerate(self._pieces(line), 1):
+            if not count & 4095:
+                checkpoint()
+                self.out[:] = [b"".join(self.out)]
             piece = line[start:stop]
             if check and not _valid(piece):
                 self.binary_hit = True
@@ -599,6 +605,13 @@ class Search:
         if pos < len(line):
             parts.append(colours.paint(line_sgr, line[pos:]))
         return b"".join(parts)
+
+
+def _one_by_one(pattern: re.Pattern[bytes], block: bytes, end: int) -> Iterator[bytes]:
+    for count, match in enumerate(pattern.finditer(block, 0, end)):
+        if not count & 1023:
+            checkpoint()
+        yield match[0]
 
 
 def _valid(data: bytes) -> bool:
