@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ramet.commands import bzip2_words
 from ramet.commands.compress_filters import chain, checked
 from ramet.commands.compress_options import PackOptions, XzOptions, ZstdOptions, zstd_words
 from ramet.commands.compression import (
@@ -59,6 +60,14 @@ class _Pack:
     alone: bool = True
     """Whether there is one file only."""
     status: int = 0
+    bad_tests: int = 0
+    """Files that bzip2 found to be broken when it tested them."""
+    longest: int = 0
+    """How long the longest name of a file is."""
+    given: int = 0
+    done: int = 0
+    gives_up: bool = False
+    """Whether what was wrong keeps it from going on."""
 
     @property
     def name(self) -> str:
@@ -161,12 +170,18 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
         if format_ is not GZIP:
             raise UsageError(f"such a listing is not supported for {format_.name}", hint=False)
         return await list_gzip(proc, operands, lambda word: _bare(job, word) or word, quiet=o.quiet, verbose=o.verbose)
+    job.longest, job.given = max(map(len, ("(stdin)", *operands))), len(operands)
     for word in operands or ["-"]:
+        job.done += 1
         if word == "-":
             await _stream(job, proc.stdin, "stdin")
         else:
             await _file(job, word)
+        if job.gives_up:
+            break
         await proc.budget.breathe()
+    if job.bad_tests:
+        proc.stderr.write(encode(bzip2_words.RECOVER))
     return job.status
 
 
@@ -186,7 +201,26 @@ async def _blocks(proc: Proc, reader: Reader) -> AsyncIterator[bytes]:
         await proc.budget.breathe()
 
 
-def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
+def _bad_bzip2(job: _Pack, name: str, text: str, output: str) -> None:
+    say = job.proc.stderr.write
+    if job.mode == "t":
+        start = bzip2_words.tested(name, job.longest) if job.o.verbose else f"{job.name}: {name}: "
+        say(encode(f"{start}{bzip2_words.test_result(text)}\n"))
+        if text != "trailing garbage":
+            job.bad_tests += 1
+            job.status = 2
+    elif text == "trailing garbage":
+        say(encode(f"\n{job.name}: {name}: {bzip2_words.GARBAGE}\n"))
+    elif text == "not in format":
+        say(encode(f"{job.name}: {name} is not a bzip2 file.\n"))
+        job.status = 2
+    else:
+        say(encode(bzip2_words.broken(job.name, name, output, text, (job.given, job.given - job.done))))
+        job.status = 2
+        job.gives_up = True
+
+
+def _bad(job: _Pack, shown_name: str, corrupt: Corrupt, output: str = "") -> None:
     text = str(corrupt)
     name = job.format.name
     if name == "gzip":
@@ -200,16 +234,7 @@ def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
         job.proc.stderr.write(encode(f"\n{job.name}: {shown_name}: {words}\n"))
         job.status = 2 if "garbage" in words and job.status == 0 else 1
     elif name == "bzip2":
-        words = "(stdin) is not a bzip2 file." if shown_name == "stdin" else f"{shown_name} is not a bzip2 file."
-        if text != "not in format":
-            words = (
-                "Compressed file ends unexpectedly;\n\tperhaps it is corrupted?  *Possible* reason follows.\n"
-                f"{job.name}: Success"
-                if "end" in text
-                else f"Data integrity error when decompressing.\n\tInput file = {shown_name}, output file = (stdout)"
-            )
-        job.proc.complain(words)
-        job.status = 2
+        _bad_bzip2(job, "(stdin)" if shown_name == "stdin" else shown_name, text, output)
     elif name == "zstd":
         words = (
             ("unknown header" if shown_name == "stdin" else "unsupported format")
@@ -334,9 +359,12 @@ async def _file(job: _Pack, word: str) -> None:
         return
     try:
         if job.stdout or job.mode == "t":
+            bad_before = job.bad_tests
             await _stream(job, reader, shown(word), word, stat)
-            if job.mode == "t" and not job.status and job.o.verbose and not isinstance(job.o, ZstdOptions):
-                proc.stderr.write(encode(f"{word}:\t OK\n"))
+            good = job.bad_tests == bad_before if job.format is BZIP2 else not job.status
+            if job.mode == "t" and good and job.o.verbose and not isinstance(job.o, ZstdOptions):
+                told = f"{bzip2_words.tested(word, job.longest)}ok\n" if job.format is BZIP2 else f"{word}:\t OK\n"
+                proc.stderr.write(encode(told))
             return
         await _convert(job, word, reader, stat)
     finally:
@@ -356,9 +384,10 @@ async def _directory(job: _Pack, word: str, path: Any) -> None:
         words = {
             "gzip": f"{shown(word)} is a directory -- ignored",
             "bzip2": f"Input file {word} is a directory.",
-            "xz": f"{shown(word)}: Is a directory, skipping",
+            "zstd": f"{word} is a directory -- ignored ",
         }
-        job.warn(words.get(job.format.name, f"{word} is a directory -- ignored "), 2 if job.format is GZIP else 1)
+        status = 1 if job.format.name in ("bzip2", "zstd") else 2
+        job.warn(words.get(job.format.name, f"{shown(word)}: Is a directory, skipping"), status)
         return
     async for name, _ in job.proc.fs.scan(path):
         child = f"{word.rstrip('/')}/{name}"
@@ -372,6 +401,12 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
     proc = job.proc
     target = job.o.output
     if target is None:
+        if job.mode == "d" and job.format.name in ("xz", "lzma") and _bare(job, word) is None:
+            # What it is comes before what it is called.
+            reader.unread(head := await reader.read(CHUNK))
+            if _actual(job, head) is None:
+                job.warn(f"{shown(word)}: File format not recognized")
+                return
         target = _target(job, word)
         if target is None:
             return
@@ -424,7 +459,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
     try:
         await proc.fs.write(proc.path(target), produce())
     except Corrupt as corrupt:
-        _bad(job, shown(word), corrupt)
+        _bad(job, shown(word), corrupt, target)
         if job.status == 1 or "garbage" not in str(corrupt):
             if existing is None and await lookup(proc, proc.path(target)) is not None:
                 await proc.fs.remove(proc.path(target))
@@ -485,13 +520,15 @@ def _target(job: _Pack, word: str) -> str | None:
         job.warn(f"{shown(word)}: With --format=raw, --suffix=.SUF is required unless writing to stdout")
         return None
     if job.mode == "z":
-        if word.endswith(job.suffix) and not job.o.force:
+        endings = (job.suffix, ".txz") if job.format.name == "xz" else (job.suffix,)
+        ending = next((ending for ending in endings if ending and word.endswith(ending)), None)
+        if ending is not None and not job.o.force:
             if job.format is BZIP2:
                 job.warn(f"Input file {word} already has {job.suffix} suffix.")
             elif job.format is GZIP:
                 job.warn(f"{shown(word)} already has {job.suffix} suffix -- unchanged", 2)
             else:
-                job.warn(f"{shown(word)}: File already has '{job.suffix}' suffix, skipping", 2)
+                job.warn(f"{shown(word)}: File already has `{ending}' suffix, skipping", 2)
             return None
         return word + job.suffix
     found = _bare(job, word)

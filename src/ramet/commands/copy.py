@@ -55,7 +55,8 @@ async def pairs(
         stat = await lookup(proc, proc.path(target), follow=True)
         if stat is None or not stat.is_dir:
             why = "No such file or directory" if stat is None else "Not a directory"
-            raise UsageError(f"target directory {quote(target)}: {why}", hint=False)
+            what = "failed to access" if proc.argv[0] == "install" else "target directory"
+            raise UsageError(f"{what} {quote(target)}: {why}", hint=False)
         return [Pair(w, _inside(target, w, parents)) for w in operands]
     if len(operands) == 1:
         raise UsageError(f"missing destination file operand after {quote(operands[0])}")

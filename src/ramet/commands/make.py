@@ -189,15 +189,19 @@ async def mknod(proc: Proc, o: MkfifoOptions, operands: list[str]) -> int:
     if kind != "p":
         if len(numbers) < 2:
             told = "\nSpecial files require major and minor device numbers."
-            raise UsageError(f"missing operand after {quote(operands[-1])}{told}")
+            raise UsageError(f"missing operand after {quote(operands[-1])}{told if not numbers else ''}")
         if len(numbers) > 2:
             raise UsageError(f"extra operand {quote(numbers[2])}")
         if kind not in "bcu":
             raise UsageError(f"invalid device type {quote(kind)}")
+        for number, which in zip(numbers, ("major", "minor"), strict=True):
+            if not re.fullmatch(r"0[xX][0-9a-fA-F]+|[0-9]+", number):
+                raise UsageError(f"invalid {which} device number {quote(number)}", hint=False)
         proc.complain(f"{shown(name)}: Operation not permitted")
         return 1
     if numbers:
-        raise UsageError(f"extra operand {quote(numbers[0])}")
+        told = "\nFifos do not have major and minor device numbers." if len(numbers) == 2 else ""
+        raise UsageError(f"extra operand {quote(numbers[0])}{told}")
     try:
         path = proc.path(name)
         await proc.fs.mkfifo(path)

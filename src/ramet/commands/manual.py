@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value
-from ramet.commands.inputs import Inputs
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -108,40 +106,17 @@ async def help_(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PagerOptions:
-    number: bool = flag("-N", "--LINE-NUMBERS", help="show a line number at the beginning of each line")
-    squeeze: bool = flag("-s", "--squeeze-blank-lines", help="squeeze several blank lines into one")
+class ClearOptions:
+    terminal: str | None = value("-T", metavar="TERM", help="use this TERM instead of $TERM")
 
 
-async def pager(proc: Proc, o: PagerOptions, operands: list[str]) -> int:
-    """Without a terminal there is nothing to page: the files are passed through."""
-    operands = [w for w in operands if not w.startswith("+")]
-    inputs = Inputs(proc, operands)
-    if len(operands) > 1 and proc.argv[0].endswith("more"):
-        for i, word in enumerate(operands):
-            one = Inputs(proc, [word])
-            await proc.emit(encode(f"{chr(10) if i else ''}::::::::::::::\n{word}\n::::::::::::::\n"))
-            async for block in one.blocks():
-                await proc.emit(block)
-            inputs.status |= one.status
-        return inputs.status
-    number = 0
-    blank = False
-    async for block in inputs.joined_lines() if o.number or o.squeeze else inputs.blocks():
-        if o.number or o.squeeze:
-            out: list[bytes] = []
-            for line in block.splitlines(keepends=True):
-                if o.squeeze and blank and line == b"\n":
-                    continue
-                blank = line == b"\n"
-                number += 1
-                out.append((b"%7d " % number if o.number else b"") + line)
-            block = b"".join(out)
-        await proc.emit(block)
-    return inputs.status
-
-
-async def clear(proc: Proc, o: object, operands: list[str]) -> int:
+async def clear(proc: Proc, o: ClearOptions, operands: list[str]) -> int:
+    terminal = o.terminal or proc.env.get("TERM")
+    if not terminal:
+        proc.stderr.write(b"TERM environment variable not set.\n")
+        return 1
+    if terminal == "dumb":
+        return 1
     await proc.emit(b"\x1b[H\x1b[2J\x1b[3J")
     return 0
 
@@ -181,68 +156,54 @@ _TPUT = {
 }
 
 
-_PARAMETERS: Final = 9
-"""How many a capability can have."""
-
-
 async def tput(proc: Proc, o: TputOptions, operands: list[str]) -> int:
     if not operands:
         raise UsageError("usage: tput [-T term] capname [parameters]", hint=False, status=2)
-    name, args = operands[0], [int(a) for a in operands[1 : 1 + _PARAMETERS] if a.isdigit()]
+    terminal = o.terminal or proc.env.get("TERM")
+    if not terminal:
+        proc.complain("No value for $TERM and no -T specified")
+        return 2
+    status, rest = 0, operands
+    while rest and not status:
+        name, *rest = rest
+        status, rest = await _capability(proc, terminal, name, rest)
+    return status
+
+
+async def _capability(proc: Proc, terminal: str, name: str, rest: list[str]) -> tuple[int, list[str]]:
+    """The status of one capability, and the words behind it and its parameters."""
+    count = {"setaf": 1, "setab": 1, "cup": 2}.get(name, 0)
+    args = [int(word) for word in rest[:count] if word.isdigit()]
+    rest = rest[count:]
     if name in ("cols", "lines", "colors"):
         sizes = {
             "cols": proc.env.get("COLUMNS") or "80",
             "lines": proc.env.get("LINES") or "24",
-            "colors": "256" if "256" in (o.terminal or proc.env.get("TERM", "")) else "8",
+            "colors": "256" if "256" in terminal else "-1" if terminal == "dumb" else "8",
         }
         await proc.emit(encode(sizes[name] + "\n"))
-    elif name in ("setaf", "setab") and args:
-        color, base = args[0], 30 if name == "setaf" else 40
-        await proc.emit(
-            (
-                f"\x1b[{base + color}m"
-                if color < 8
-                else f"\x1b[{base + 52 + color}m"
-                if color < 16
-                else f"\x1b[{base + 8};5;{color}m"
-            ).encode()
-        )
-    elif name == "cup" and len(args) == 2:
-        await proc.emit(f"\x1b[{args[0] + 1};{args[1] + 1}H".encode())
-    elif name in _TPUT:
-        await proc.emit(_TPUT[name].encode())
     elif name == "longname":
         await proc.emit(b"a terminal that is not there")
-    else:
+    elif name not in _TPUT and not count:
         proc.complain(f"unknown terminfo capability '{name}'")
-        return 4
-    return 0
+        return 4, rest
+    elif terminal == "dumb" or len(args) < count:
+        return 1, rest
+    elif name == "cup":
+        await proc.emit(f"\x1b[{args[0] + 1};{args[1] + 1}H".encode())
+    elif count:
+        await proc.emit(_colour(args[0], 30 if name == "setaf" else 40))
+    else:
+        await proc.emit(_TPUT[name].encode())
+    return 0, rest
 
 
-_IGNORED = (
-    "-R --RAW-CONTROL-CHARS",
-    "-r --raw-control-chars",
-    "-S --chop-long-lines",
-    "-F --quit-if-one-screen",
-    "-X --no-init",
-    "-i --ignore-case",
-    "-I --IGNORE-CASE",
-    "-e --quit-at-eof",
-    "-E --QUIT-AT-EOF",
-    "-M --LONG-PROMPT",
-    "-m --long-prompt",
-    "-n --line-numbers",
-    "-q --quiet",
-    "-K --quit-on-intr",
-    "-f --force",
-    "-c",
-    "-d",
-    "-l",
-    "-p",
-    "-u",
-    "-x= --tabs=",
-    "-P= --prompt=",
-)
+def _colour(color: int, base: int) -> bytes:
+    if color < 8:
+        return b"\x1b[%dm" % (base + color)
+    return b"\x1b[%dm" % (base + 52 + color) if color < 16 else b"\x1b[%d;5;%dm" % (base + 8, color)
+
+
 COMMANDS = [
     Command(
         "man",
@@ -252,13 +213,7 @@ COMMANDS = [
         usage="[OPTION]... NAME...",
     ),
     Command("help", help_, summary="List the commands, or show the help of one.", usage="[NAME]..."),
-    Command(
-        "less", pager, PagerOptions, summary="Show files; without a terminal they are passed through.", ignored=_IGNORED
-    ),
-    Command(
-        "more", pager, PagerOptions, summary="Show files; without a terminal they are passed through.", ignored=_IGNORED
-    ),
-    Command("clear", clear, summary="Clear the terminal screen.", usage="", ignored=("-x", "-V", "-T=")),
+    Command("clear", clear, ClearOptions, summary="Clear the terminal screen.", usage="", ignored=("-x", "-V")),
     Command(
         "tput", tput, TputOptions, summary="Print terminal control sequences.", usage="[-T TERM] CAPNAME [PARAMETER]..."
     ),

@@ -259,7 +259,11 @@ async def pathchk(proc: Proc, o: PathchkOptions, operands: list[str]) -> int:
         await proc.budget.breathe()
         message = await _path_problem(proc, word, posix, strict)
         if message:
-            proc.complain(message if message.startswith(("leading", "''")) else typographic(proc, message))
+            proc.complain(
+                message
+                if message.startswith(("leading", "''")) or quote(word) not in message
+                else typographic(proc, message)
+            )
             status = 1
     return status
 
@@ -275,6 +279,15 @@ async def _path_problem(proc: Proc, word: str, posix: bool, strict: bool) -> str
                 return f"nonportable character {quote(char)} in file name {quote(word)}"
     elif not word:
         return "'': No such file or directory"
+    else:
+        try:
+            found = await proc.fs.stat(proc.path(word), follow=word.endswith("/"))
+            if word.endswith("/") and not found.is_dir:
+                raise fail(errno.ENOTDIR, word)
+            return ""
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                return f"{shown(word)}: {reason(error)}"
     limit, part = (255, 14) if posix else (PATH_MAX - 1, NAME_MAX)
     size = len(encode(word))
     if size > limit:

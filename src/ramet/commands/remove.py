@@ -1,4 +1,4 @@
-"""rm, rmdir, unlink, shred: names and content taken away; a failure is told and the rest goes on."""
+"""rm, rmdir, unlink: names and content taken away; a failure is told and the rest goes on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ramet.commands.copy import TOGETHER, confirm, lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, quote
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.fs import Lending
@@ -240,42 +240,6 @@ async def unlink(proc: Proc, o: object, operands: list[str]) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class ShredOptions:
-    force: bool = flag("-f", "--force", help="change permissions to allow writing if necessary")
-    iterations: str = value(
-        "-n", "--iterations", metavar="N", default="3", help="overwrite N times instead of the default (3)"
-    )
-    size: str | None = value("-s", "--size", metavar="N", help="shred this many bytes")
-    remove: bool = mixed(
-        flag("-u", help="deallocate and remove file after overwriting"),
-        optional("--remove", metavar="HOW", const=True, help="like -u"),
-        default=False,
-    )
-    verbose: bool = flag("-v", "--verbose", help="show progress")
-    exact: bool = flag("-x", "--exact", help="do not round file sizes up to the next full block")
-    zero: bool = flag("-z", "--zero", help="add a final overwrite with zeros to hide shredding")
-
-
-async def shred(proc: Proc, o: ShredOptions, operands: list[str]) -> int:
-    if not operands:
-        raise UsageError("missing file operand")
-    import os
-
-    status = 0
-    for word in operands:
-        path = proc.path(word)
-        try:
-            size = (await proc.fs.stat(path, follow=True)).size or 0
-            await proc.fs.write(path, b"\0" * size if o.zero else os.urandom(size))
-            if o.remove:
-                await proc.fs.remove(path)
-        except OSError as error:
-            proc.complain(f"{shown(word)}: failed to open for writing: {reason(error)}")
-            status = 1
-    return status
-
-
 def _unabbreviated(words: list[str]) -> list[str]:
     """The one option that must be spelled out."""
     for word in words:
@@ -305,11 +269,4 @@ COMMANDS = [
         min_operands=1,
     ),
     Command("unlink", unlink, summary="Remove the specified FILE.", usage="FILE", min_operands=1, max_operands=1),
-    Command(
-        "shred",
-        shred,
-        ShredOptions,
-        summary="Overwrite the specified FILE(s) to hide their contents.",
-        ignored=("--random-source=",),
-    ),
 ]

@@ -269,7 +269,10 @@ _CONF = {
     "CHILD_MAX": "4096",
     "POSIX_VERSION": "200809",
     "_POSIX_VERSION": "200809",
+    "WORD_BIT": "32",
 }
+_OF_PATHS = frozenset(("NAME_MAX", "PATH_MAX", "PIPE_BUF"))
+"""Variables that depend on a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,11 +284,20 @@ async def getconf(proc: Proc, o: GetconfOptions, operands: list[str]) -> int:
     if o.all:
         await proc.emit(encode("".join(f"{name:<34} {text}\n" for name, text in _CONF.items())))
         return 0
-    if not operands:
-        raise UsageError("missing operand", status=2)
-    if operands[0] not in _CONF:
-        proc.stderr.write(encode(f"getconf: Unrecognized variable `{operands[0]}'\n"))
+    name, *rest = operands or [""]
+    if not name or len(rest) > 1 or (name in _OF_PATHS and not rest):
+        usage = "Usage: getconf [-v specification] variable_name [pathname]\n       getconf -a [pathname]\n"
+        proc.stderr.write(usage.encode())
         return 2
+    if name not in _CONF:
+        proc.stderr.write(encode(f"getconf: Unrecognized variable `{name}'\n"))
+        return 2
+    if name in _OF_PATHS:
+        try:
+            await proc.fs.stat(proc.path(rest[0]), follow=True)
+        except OSError as error:
+            proc.stderr.write(encode(f"getconf: pathconf: {rest[0]}: {reason(error)}\n"))
+            return 3
     await proc.emit(encode(_CONF[operands[0]] + "\n"))
     return 0
 

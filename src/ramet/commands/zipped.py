@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ramet.commands.declare import Command, UsageError
+from ramet.core.ops import exists
 from ramet.core.proc import Proc
 
 _TAKES = frozenset("efmABCdD")
@@ -13,8 +15,12 @@ _TAKES_LONG = frozenset(
     ("--regexp", "--file", "--max-count", "--after-context", "--before-context", "--context", "--label")
 )
 _SEARCH = 'gzip -cdfq -- "$1" | "${@:2}"; s=("${PIPESTATUS[@]}"); [ ${s[0]} -ne 0 ] && exit 2; exit ${s[1]}'
-_COMPARE = '"${@:3}" <(gzip -cdfq -- "$1") <(gzip -cdfq -- "$2")'
-_WITH_PLAIN = 'gzip -cdfq -- "$1" | "${@:3}" - "$2"'
+_PLAIN = '"${@:3}" -- "$1" "$2"'
+_FIRST = 'gzip -cdfq -- "$1" | "${@:3}" -- - "$2"'
+_SECOND = 'gzip -cdfq -- "$2" | "${@:3}" -- "$1" -'
+_BOTH = 'gzip -cdfq -- "$2" | "${@:3}" -- /dev/fd/5 - 5< <(gzip -cdfq -- "$1")'
+_COMPRESSED = re.compile(r".*([-.][gx]?z|[-.]Z|\.t[abglx]z|\.tbz2?|[-.](bz2?|lzma|lz|lzo|zst))", re.DOTALL)
+"""Names of files that are decompressed first."""
 
 
 def _cut(words: Sequence[str], takes: frozenset[str], takes_long: frozenset[str]) -> tuple[list[str], list[str], bool]:
@@ -78,16 +84,22 @@ def _comparer(tool: str) -> object:
     async def compare(proc: Proc, _: None, words: list[str]) -> int:
         options, operands, _pattern = _cut(words, frozenset("UCIFxXWLS"), frozenset())
         if not operands:
-            raise UsageError(f"missing operand after '{proc.argv[0]}'", 2)
+            raise UsageError("missing operand", 2, hint=False)
         if len(operands) > 2:
-            raise UsageError(f"extra operand '{operands[2]}'", 2)
-        script = _COMPARE
+            raise UsageError(f"extra operand '{operands[2]}'", 2, hint=False)
         if len(operands) == 1:
-            script = _WITH_PLAIN
             stem, dot, suffix = operands[0].rpartition(".")
             if not dot or suffix not in ("gz", "z", "Z", "tgz", "taz"):
                 raise UsageError(f"{operands[0]}: unknown compressed file extension", 2, hint=False)
             operands.append(f"{stem}.tar" if suffix in ("tgz", "taz") else stem)
+            script = _FIRST
+        else:
+            packed = [word == "-" or _COMPRESSED.fullmatch(word) is not None for word in operands]
+            script = (_BOTH if packed[1] else _FIRST) if packed[0] else _SECOND if packed[1] else _PLAIN
+            for word, is_packed in zip(operands, packed, strict=True):
+                if is_packed and word != "-" and not await exists(proc.fs, proc.path(word)):
+                    proc.complain(f"cannot open {word}: No such file")
+                    return 2
         return await proc.run(["bash", "-c", script, proc.argv[0], *operands, tool, *options])
 
     return compare

@@ -421,7 +421,7 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
         shown = name if parent == "xargs" else f"\u2018{name}\u2019"
         if parent in ("timeout", "nohup", "stdbuf"):
             shown = f"failed to run command {shown}"
-        elif parent == "flock":
+        elif parent in ("flock", "setsid"):
             shown = f"failed to execute {name}"
         child.err(f"{parent}: {shown}: {strerror(refusal)}\n")
         await release_all(child.fds)
