@@ -40,7 +40,7 @@ SCRIPTS = [
     "strings bin", "base64 bin | base64 -d", "fold -w 30 text", "fold -s -w 30 text", "fold -w 30 one", "fmt text",
     "unexpand -a text", "expand one", "rev text", "tac text", "nl tiny", "cat -n tiny", "cat -A bin", "tsort pairs",
     "shuf text", "sort -V text", "sort -t' ' -k2,2n -k1,1 text", "uniq -c tiny", "tr a-z A-Z < one",
-    "head -20000 tiny | factor", "pr text", "numfmt --to=iec < pairs --invalid=ignore", "grep -n 2 tiny",
+    "head -20000 tiny | factor", "factor 100000000006900000000117", "pr text", "numfmt --to=iec < pairs --invalid=ignore", "grep -n 2 tiny",
     "xargs echo < tiny", "grep -o '[0-9]*' text",
     "sed 's/[0-9]/#/g' text", "sed 'N;P;D' tiny", "awk '{a[$1]++} END{for(k in a) print k}' text", "wc -mL bin",
     "awk '{gsub(/[0-9]/,\"#\")} 1' text", "jq . array", "jq -c '.[]' array", "jq -s 'group_by(.tags)' json",

@@ -334,8 +334,10 @@ async def _rho(proc: Proc, n: int) -> int:
         g = r = q = 1
         while g == 1:
             x = y
-            for _ in range(r):
-                y = (y * y + c) % n
+            for k in range(0, r, m):
+                for _ in range(min(m, r - k)):
+                    y = (y * y + c) % n
+                await proc.budget.breathe()
             k = 0
             while k < r and g == 1:
                 ys = y

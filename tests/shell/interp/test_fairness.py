@@ -83,6 +83,8 @@ HOSTILE = {
     "a function of such steps": "a=({1..900}); f() {\n" + "x=\"${a[*]@A}\"\n" * 60 + "}; f",
     "a chain of such steps": "a=({1..900}); " + " && ".join(["x=\"${a[*]@A}\""] * 60),
     "turns of such steps": "a=({1..900}); i=0; until ((i++ == 60)); do x=\"${a[*]@A}\"; done",
+    "groups on middling texts": "shopt -s extglob; printf -v x %030000d; [[ $x == +(0|1|00)2 ]]; : ${x/*(0|00)1}",
+    "many middling arguments": f"printf -v x %0200000d; printf '%q %d' {'$x ' * 40} > /dev/null",
     "values that double": f"{DOUBLING}; echo $((a)); ((a)); [[ a -eq 1 ]]; let a; x[a]=1",
     "a large associative array": "declare -A m; for i in {1..20000}; do m[k$i]=; done; : \"${m[@]}\" ${m[*]/x/y}",
     "many assignments": " ".join(["a=1"] * 30_000),

@@ -31,6 +31,14 @@ def apart() -> bool:
     return here.stop is not None
 
 
+_EXTENDED: Final = 2048
+
+
+def long_match(pattern: str, size: int) -> bool:
+    """Whether so many characters take a while to match: groups look at each of them again and again."""
+    return len(pattern) > LONG_SOURCE or size > (_EXTENDED if "(" in pattern else LARGE)
+
+
 WINDOW: Final = 1 << 16
 """Characters, or values, that are worked on between two chances for others to run."""
 

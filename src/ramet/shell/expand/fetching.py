@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
+from ramet.shell.expand.aside import WINDOW, aside, long_match
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.choices import label_of
 from ramet.shell.expand.params import Apply, Base, Found, Star, joined_patiently, one_text, star_join, unbound
@@ -51,11 +51,11 @@ def names(base: Base) -> Callable[[Any], Awaitable[Found]]:
     return run
 
 
-def _is_large(found: str | list[str]) -> bool:
+def _is_large(found: str | list[str], pattern: str) -> bool:
     """Whether working on a value is done aside."""
     if type(found) is str:
-        return len(found) >= LARGE
-    return len(found) >= _MANY_VALUES or sum(map(len, found)) >= LARGE
+        return long_match(pattern, len(found))
+    return len(found) >= _MANY_VALUES or long_match(pattern, sum(map(len, found)))
 
 
 def applied(
@@ -79,7 +79,7 @@ def applied(
             return apply(host, found, NO_ARGUMENTS)
         values = [run(host) for run in runs] if at_once else [await ready(host, arg) for arg in args]
         await host.budget.breathe()  # one command may have many of these
-        if not _is_large(found) and not (values and len(values[0]) > LONG_SOURCE):
+        if not _is_large(found, values[0] if values else ""):
             return apply(host, found, values)
         if node.op == "@P" and isinstance(found, list):
             return await _prompts(host, found)

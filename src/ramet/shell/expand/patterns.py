@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ramet.core.depth import room
-from ramet.shell.expand.aside import windows
+from ramet.shell.expand.aside import checkpoint, windows
 from ramet.shell.expand.fields import LONG
 from ramet.shell.expand.growing import find, grown, has_any, joined, part_of
 from ramet.shell.expand.pattern_text import (
@@ -250,6 +250,7 @@ class _Positions:
         if op == "!":
             ends = 0
             while starts:
+                checkpoint()
                 start = starts & -starts
                 starts ^= start
                 ends |= self.all & ~(start - 1) & ~self._alternatives(group, start)
@@ -258,12 +259,23 @@ class _Positions:
         if known is not None:
             return known  # repetitions of repetitions would ask again and again
         reached = starts if op == "*" else 0
+        if all(len(one) == 1 and not isinstance(one[0], Group | Star) for one in group.alternatives):
+            return reached | self._run(group, starts)
         frontier = starts
         while frontier:
+            checkpoint()
             frontier = self._alternatives(group, frontier) & ~reached
             reached |= frontier
         self.known[id(group), starts] = reached
         return reached
+
+    def _run(self, group: Group, starts: int) -> int:
+        """Where runs of single characters end: a carry goes through all of a run at once."""
+        chars = 0
+        for (token,) in group.alternatives:
+            chars |= self.mask(token)
+        begun = starts & chars
+        return ((((begun + chars) ^ chars) | begun) & chars) << 1
 
 
 class _Extended(Pattern):

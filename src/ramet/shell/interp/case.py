@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.shell.expand import texts
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.aside import aside, long_match
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.patterns import compile_pattern
@@ -54,6 +54,7 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
             else:
                 tried.append((number, body, one, [compile_pattern(one.const, on).matches for on in (False, True)]))
     many = len(tried) > _ROW * 4
+    groups = "(" if any(one.const is not None and "(" in one.const for _, _, one, _ in tried) else ""
 
     def match(sh: Session, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
@@ -67,7 +68,12 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         value: Any = subject_parts(sh)
         if parted and isinstance(value, Parts):
             return drive(after(sh, value))
-        if many or len(value) > LARGE or "nocasematch" in sh.shopts or not (value.isascii() or not bytewise(sh)):
+        if (
+            many
+            or long_match(groups, len(value))
+            or "nocasematch" in sh.shopts
+            or not (value.isascii() or not bytewise(sh))
+        ):
             return drive(search(sh, value))
         extglob = "extglob" in sh.shopts
         last, found = table.get(value, _NOWHERE)
@@ -79,7 +85,7 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
                     return body(sh)
                 continue
             text: Any = pattern.run(sh) if pattern.parts is None else pattern.parts(sh)
-            if len(text) > LONG_SOURCE or type(text) is not str:
+            if type(text) is not str or long_match(text, len(value)):
                 return drive(search(sh, value, number, text))
             if match(sh, value, text):
                 return body(sh)
@@ -89,9 +95,9 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         return 0
 
     async def matched(sh: Session, value: str, pattern: str) -> bool:
-        if len(pattern) <= LONG_SOURCE and len(value) <= LARGE:
-            return match(sh, value, pattern)
-        return await aside(sh, partial(match, sh, value, pattern))
+        if long_match(pattern, len(value)):
+            return await aside(sh, partial(match, sh, value, pattern))
+        return match(sh, value, pattern)
 
     async def after(sh: Session, subject: Parts) -> int:
         return await search(sh, await put_together(sh, subject))

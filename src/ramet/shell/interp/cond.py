@@ -16,7 +16,7 @@ from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, long_match
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.growing import Parts, decoded, encoded, put_together
@@ -579,7 +579,7 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
     def match(sh: Session, value: str, pattern: str) -> bool:
-        if len(pattern) > LONG_SOURCE or len(value) > LARGE:
+        if long_match(pattern, len(value)):
             raise _Long(partial(aside, sh, partial(matches, sh, value, pattern)))
         return matches(sh, value, pattern)
 

@@ -421,7 +421,7 @@ def printf(sh: Session, argv: list[str]) -> Result:
     parts = _parse(given, plain)
     if len(printer.arguments) > _MANY and target is None:
         return drive(_print_many(printer, parts))
-    if len(printer.arguments) > _MANY or any(len(word) > LARGE for word in printer.arguments):
+    if len(printer.arguments) > _MANY or sum(map(len, printer.arguments)) > LARGE:
         return drive(_print_aside(printer, parts, target))
     printer.direct = target is None
     try:
