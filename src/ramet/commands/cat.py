@@ -156,7 +156,7 @@ class RevOptions:
 
 async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
     utf8, end = is_utf8(proc), b"\0" if o.zero else b"\n"
-    inputs = Inputs(proc, operands, form="cannot open {}: {}", dash=False)
+    inputs = Inputs(proc, operands, form="cannot open {}: {}", dash=False, name=str)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, end, PART):
             plain = not utf8 or block.isascii()

@@ -281,7 +281,7 @@ _ENDS = {"_": "\x1b[24m", "!": "\x1b(B\x1b[m"}
 async def ul(proc: Proc, o: UlOptions, operands: list[str]) -> int:
     terminal = proc.env.get("TERM", "") if o.terminal is None else o.terminal
     coloured = any(name in terminal for name in ("xterm", "screen", "tmux", "linux", "ansi", "rxvt", "vt1", "vt2"))
-    inputs = Inputs(proc, operands, form="cannot open {}: {}")
+    inputs = Inputs(proc, operands, form="cannot open {}: {}", name=str)
     async for block in inputs.joined_lines():
         text = decode(block)
         lines = text.split("\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -52,7 +53,7 @@ async def pairs(
     if target is not None:
         if no_target:
             raise UsageError("cannot combine --target-directory (-t) and --no-target-directory (-T)", hint=False)
-        stat = await lookup(proc, proc.path(target), follow=True)
+        stat = await lookup(proc, proc.path(target), follow=True) if target else None
         if stat is None or not stat.is_dir:
             why = "No such file or directory" if stat is None else "Not a directory"
             what = "failed to access" if proc.argv[0] == "install" else "target directory"
@@ -65,7 +66,7 @@ async def pairs(
         if len(operands) > 2:
             raise UsageError(f"extra operand {quote(operands[2])}")
         return [Pair(operands[0], last)]
-    stat = await lookup(proc, proc.path(last), follow=True)
+    stat = await lookup(proc, proc.path(last), follow=True) if last else None
     if stat is not None and stat.is_dir:
         return [Pair(w, _inside(last, w, parents)) for w in operands[:-1]]
     if len(operands) > 2 or parents:
@@ -117,7 +118,15 @@ class Copier:
 
     async def copy(self, pair: Pair, top: bool = True) -> bool:
         self.operands, self.inside, self.found_itself = pair, False, False
+        if not pair.source:
+            self.fail(f"cannot stat '': {os.strerror(errno.ENOENT)}")
+            return False
         try:
+            if not pair.target:
+                if (await self.proc.fs.stat(self.proc.path(pair.source), follow=True)).is_dir and self.recursive:
+                    self.fail(f"cannot create directory '': {os.strerror(errno.ENOENT)}")
+                    return False
+                raise fail(errno.ENOENT, "")
             return await self._copy(
                 pair.source, pair.target, self.proc.path(pair.source), self.proc.path(pair.target), top
             )
@@ -524,6 +533,9 @@ async def cp(proc: Proc, o: CpOptions, operands: list[str]) -> int:
     copier = make_copier(proc, o)
     seen: set[Path] = set()
     for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes, o.parents):
+        if not pair.source:
+            await copier.copy(pair)
+            continue
         if len(operands) > 2 and (src := proc.path(pair.source)) in seen and not backups(o.backup, o.suffix):
             stat = await lookup(proc, src)
             if stat is not None and (not stat.is_dir or copier.recursive):

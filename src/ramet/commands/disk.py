@@ -152,8 +152,8 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
     state = _Du(proc, o, unit, depth, excluded, threshold, set(), [], many=len(words) > 1)
     total = newest = 0
     for word, problem in words:
-        if problem:
-            proc.complain(problem)
+        if problem or not word:
+            proc.complain(problem or "invalid zero-length file name")
             state.status = 1
             continue
         if excluded and state.skip(word, word.rstrip("/").rpartition("/")[2]):

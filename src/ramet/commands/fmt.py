@@ -352,7 +352,7 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     if o.goal is not None:
         goal = parse_count(o.goal, "width", 0, width)
         width = goal + 10 if o.width == "75" else width
-    inputs = Inputs(proc, operands, form="cannot open '{}' for reading: {}", directory="read error")
+    inputs = Inputs(proc, operands, form="cannot open {} for reading: {}", directory="read error", name=quote)
     prefix = encode(o.prefix).strip(b" ")
     lead = encode(o.prefix)[: len(encode(o.prefix)) - len(encode(o.prefix).lstrip(b" "))]
     async for _, reader in inputs.each():

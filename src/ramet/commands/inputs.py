@@ -60,6 +60,7 @@ class Inputs:
         failure: int = 1,
         directory: str = "",
         dash: bool = True,
+        name: Callable[[str], str] = shown,
     ) -> None:
         self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
         self.directory = directory or form
@@ -69,14 +70,16 @@ class Inputs:
         """How many of them could not be read."""
         self.missing = 0
         """How many of them could not even be opened."""
+        self.name = name
+        """How a file is called in messages."""
         self.dash = dash or not words
         """Whether `-` is standard input."""
 
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:
             raise error
-        form = self.directory if only_opens(error) else self.form
-        self.proc.complain(form.format(shown(word), reason(error)))
+        form, name = (self.directory, shown) if only_opens(error) else (self.form, self.name)
+        self.proc.complain(form.format(name(word), reason(error)))
         self.status = self.failure
         self.failed += 1
         self.missing += not only_opens(error)

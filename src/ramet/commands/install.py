@@ -76,6 +76,9 @@ async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
     )
     copier = make_copier(proc, cp_options)
     for pair in await pairs(proc, operands, o.target, o.no_target, False):
+        if not (pair.source and pair.target):
+            await copier.copy(pair)
+            continue
         dst = proc.path(pair.target)
         stat = await lookup(proc, proc.path(pair.source), follow=True)
         if stat is not None and stat.is_dir:

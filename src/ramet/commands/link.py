@@ -56,7 +56,7 @@ async def ln(proc: Proc, o: LnOptions, operands: list[str]) -> int:
     if len(operands) == 1 and o.target is None and not o.no_target:
         operands = [operands[0], "."]
     no_target = o.no_target
-    if o.no_deref and len(operands) == 2 and o.target is None:
+    if o.no_deref and len(operands) == 2 and o.target is None and operands[1]:
         last = await lookup(proc, proc.path(operands[1]))
         no_target = no_target or (last is not None and last.kind is Kind.LINK)
     status = 0
@@ -75,10 +75,9 @@ async def ln(proc: Proc, o: LnOptions, operands: list[str]) -> int:
 
 
 async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
-    dst = proc.path(target)
     if not o.symbolic:
-        src = proc.path(source)
         try:
+            src = proc.path(source)
             stat = await proc.fs.stat(src, o.follow)
             if source.endswith("/") and not stat.is_dir:
                 raise fail(errno.ENOTDIR, source)
@@ -90,6 +89,7 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
             return False
         if o.follow:
             src = await proc.fs.resolve(src)
+    dst = proc.path(target)
     there = await lookup(proc, dst)
     kept = ""
     if there is not None:

@@ -46,12 +46,13 @@ async def _one_file(proc: Proc, src: Path, dst: Path, stat: Stat, there: Stat, k
 
 async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
     source, target = pair.source, pair.target
-    src, dst = proc.path(source), proc.path(target)
     try:
+        src = proc.path(source)
         stat = await proc.fs.stat(src)
     except OSError as error:
         proc.complain(f"cannot stat {quote(source)}: {reason(error)}")
         return False
+    dst = proc.path(target)
     if source.endswith("/") and not stat.is_dir:
         followed = await lookup(proc, src, follow=True)
         leads_on = followed is not None and followed.is_dir

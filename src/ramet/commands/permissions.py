@@ -117,7 +117,7 @@ async def _walk(
             if not quiet:
                 dangling = (
                     "cannot operate on dangling symlink"
-                    if error.errno == errno.ENOENT and await lookup(proc, proc.path(word))
+                    if error.errno == errno.ENOENT and word and await lookup(proc, proc.path(word))
                     else what
                 )
                 proc.complain(f"{dangling} {quote(word)}" + ("" if dangling != what else f": {reason(error)}"))

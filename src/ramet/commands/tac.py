@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO
 
-from ramet.commands.declare import Command, flag, value
+from ramet.commands.declare import Command, flag, quote, value
 from ramet.commands.inputs import Inputs, beside
 from ramet.commands.regexes import patiently
 from ramet.core import longbytes
@@ -34,7 +34,9 @@ class TacOptions:
 
 
 async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
-    inputs = Inputs(proc, operands, form="failed to open '{}' for reading: {}", directory="{}: read error: {}")
+    inputs = Inputs(
+        proc, operands, form="failed to open {} for reading: {}", directory="{}: read error: {}", name=quote
+    )
     separator = encode(o.separator) or b"\0"
     async for _, reader in inputs.each():
         if o.regex or len(separator) > 1:

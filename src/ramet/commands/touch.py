@@ -193,8 +193,8 @@ async def truncate(proc: Proc, o: TruncateOptions, operands: list[str]) -> int:
             raise UsageError(f"cannot stat {quote(o.reference)}: {reason(error)}", hint=False) from None
     status = 0
     for word in operands:
-        path = proc.path(word)
         try:
+            path = proc.path(word)
             there = await lookup(proc, path, follow=True)
             if there is None:
                 if o.no_create:

@@ -147,7 +147,7 @@ async def iconv(proc: Proc, o: IconvOptions, operands: list[str]) -> int:
     out = await proc.create(o.output) if o.output is not None else proc.stdout
     decoder = codecs.getincrementaldecoder(source)("ignore" if ignore else "strict")
     encoder = codecs.getincrementalencoder(target)("ignore" if ignore and not translit else "strict")
-    inputs = Inputs(proc, operands, form="cannot open input file `{}': {}")
+    inputs = Inputs(proc, operands, form="cannot open input file `{}': {}", name=str)
     status = 0
     seen = 0
     async for _, reader in inputs.each():

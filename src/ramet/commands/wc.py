@@ -73,8 +73,8 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
     sizes, odd = 0, False
     for word, problem in words:
         counts = Counts()
-        if problem:
-            rows.append(problem)
+        if problem or not word:
+            rows.append(problem or "invalid zero-length file name")
             status = 1
             continue
         try:
