@@ -43,9 +43,10 @@ def apart(text: str) -> str:
     """The same text in a place of its own, for what is to become very long."""
     _kept.text = text
     try:
-        return b"\xff".decode("utf-8", _LEAP)
+        moved = b"\xff".decode("utf-8", _LEAP)
     finally:
         _kept.text = ""
+    return moved if moved == text else text  # no decoder has to do it like this
 
 
 def _leap(error: UnicodeError) -> tuple[str, int]:
