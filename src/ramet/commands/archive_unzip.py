@@ -59,9 +59,9 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
     if not operands:
         raise UsageError("Usage: unzip [-opts] file[.zip] [list] [-x xlist] [-d exdir]", hint=False, status=10)
     name = operands[0]
-    path = proc.path(name)
-    if await lookup(proc, path, follow=True) is None:
-        if await lookup(proc, proc.path(name + ".zip"), follow=True) is None:
+    path = proc.path(name or ".")
+    if not name or await lookup(proc, path, follow=True) is None:
+        if not name or await lookup(proc, proc.path(name + ".zip"), follow=True) is None:
             own = "zipinfo" if o.names_only else "unzip"
             said = proc.stdout if o.names_only or o.test else proc.stderr
             if o.pipe:

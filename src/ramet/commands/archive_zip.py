@@ -414,8 +414,8 @@ async def _collect(
                 yield item
         return
     for word in words:
-        path = proc.path(word)
-        stat = await lookup(proc, path, follow=not o.symlinks)
+        path = proc.path(word or ".")
+        stat = await lookup(proc, path, follow=not o.symlinks) if word else None
         if stat is None:
             if not o.quiet:
                 await proc.emit(encode(f"\tzip warning: name not matched: {word}\n"))

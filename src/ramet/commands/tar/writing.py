@@ -211,8 +211,10 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
     dumping = await incremental.opened(job, filling.limit) if job.o.snapshot or job.o.incremental else None
     trees: list[incremental.Folder] = []
     for named in names:
-        path = job.proc.fs.named(named.name, named.cwd)
+        if not named.name:
+            job.complain("Substituting `.' for empty member name", 0)
         try:
+            path = job.proc.fs.named(named.name, named.cwd)
             stat = await job.proc.fs.stat(path, follow=job.o.dereference)
         except OSError as error:
             warning = "Warning: " if job.o.ignore_failed else ""
