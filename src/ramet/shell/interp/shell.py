@@ -29,7 +29,7 @@ from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import aside
 from ramet.shell.expand.bytewise import bytewise
-from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Slip, TooMany, Unforgiven
+from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
 from ramet.shell.freeing import let_go, look
 from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
@@ -298,7 +298,7 @@ class Shell:
                     if type(result) is not int:
                         result = await result
             except (Discard, ArithFailure) as error:
-                beyond = isinstance(error, BadSubscript) or (isinstance(error, ArithFailure) and error.subscript)
+                beyond = isinstance(error, BadNumber) or (isinstance(error, ArithFailure) and error.subscript)
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
                     sh.complain_once(error)
                     raise
