@@ -478,7 +478,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
     name, deeper = store.follow(name)
     if deeper is not None:
         raise Discard(f"`{name}[{deeper}]': not a valid identifier")
-    store.writable(name)
+    store.assignable(name)
     old = store.values.get(name)
     if type(old) is Assoc:
         _assign_pairs(sh, name, old, items, append)
@@ -504,13 +504,13 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
             if item.key is not None:
                 sign = "+=" if item.append else "="
                 if item.key in ("@", "*"):
-                    sh.complain(f"[{item.key}]{sign}{item.value}: cannot assign to non-numeric index")
+                    store.amiss(f"[{item.key}]{sign}{item.value}: cannot assign to non-numeric index")
                     continue
                 place = sh.evaluate_subscript(item.key) if item.key.strip() else 0
                 if place < 0:
                     place += array.top
                 if place < 0 or not item.key:
-                    sh.complain(f"[{item.key}]{sign}{item.value}: bad array subscript")
+                    store.amiss(f"[{item.key}]{sign}{item.value}: bad array subscript")
                     continue
                 index = place
             value = item.value
@@ -528,7 +528,7 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     pending: Item | None = None
     for item in watched(items):
         if item.key == "" and not loose:
-            sh.complain(f"{item.written}: bad array subscript")
+            store.amiss(f"{item.written}: bad array subscript")
         elif item.key is not None and not loose:
             value = item.value
             if item.append:
@@ -541,12 +541,12 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
             if pending.value:
                 array.set(pending.value, store.transform(name, item.value))
             else:
-                sh.complain(f"{pending.written}: bad array subscript")
+                store.amiss(f"{pending.written}: bad array subscript")
             pending = None
         else:
-            sh.complain(f"{name}: {item.written}: must use subscript when assigning associative array")
+            store.amiss(f"{name}: {item.written}: must use subscript when assigning associative array")
     if pending is not None and pending.value:
         array.set(pending.value, store.transform(name, ""))
     elif pending is not None:
-        sh.complain(f"{pending.written}: bad array subscript")
+        store.amiss(f"{pending.written}: bad array subscript")
     store.values[name] = array

@@ -65,6 +65,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
                         store.local(name)
                     scope.temps.discard(name)
                     if text is not None:
+                        store.writable(name)
                         store.set(name, text)
                 except Readonly as error:
                     sh.status = sh.error(f"local: {error.message}")

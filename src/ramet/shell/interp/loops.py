@@ -159,7 +159,7 @@ def _put_reference(sh: Session, name: str, item: str) -> None:
     from ramet.shell.expand.values import NameRef
 
     if type(sh.vars.get(name)) is NameRef:
-        sh.store.writable(name)
+        sh.store.assignable(name)
         sh.store.bind(name, item)
     else:
         sh.store.set(name, item)

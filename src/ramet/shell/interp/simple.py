@@ -633,7 +633,7 @@ def _is_program(sh: Session, name: str) -> bool:
 async def _in_its_process(sh: Session, argv: list[str], redirects: list[Plan]) -> int:
     """A program whose redirections assign variables or may fail: none of that is seen outside of its process."""
     child = sh.fork(borrow=True)
-    child.lone = True
+    child.lone, child.staged = True, child
 
     async def body(own: Session) -> int:
         undo: Undo = []

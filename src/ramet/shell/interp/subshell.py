@@ -17,7 +17,7 @@ from ramet.shell.expand.arith import Unbound
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE
 from ramet.shell.expand.braces import TooManyWords
-from ramet.shell.expand.errors import Fatal, ShellError
+from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
 from ramet.shell.expand.growing import decoded_blocks, grown_patiently
 from ramet.shell.expand.pattern_tokens import PatternTooCostly
 from ramet.shell.interp import signals
@@ -43,9 +43,14 @@ def report(sh: Session, error: Exception) -> int:
         sh.complain("maximum recursion depth reached")
         return 1
     sh.complain_once(error)
-    if isinstance(error, Fatal | Unbound):
-        # What ends a shell ends `bash -c` with 127, any other shell, and one with `set -e`, with 1.
-        return 127 if sh.origin == "environment" and not (sh.sub_level or sh.interactive or sh.errexit) else 1
+    if isinstance(error, Fatal | Unbound) or (sh.posix and isinstance(error, Unforgiven | ArithFailure)):
+        # What ends a shell ends `bash -c` with 127, also the process that it makes for a simple command; any other
+        # shell, and one with `set -e`, with 1.
+        apart: Session | None = sh
+        level = sh.sub_level
+        while apart is not None and apart.staged is not None:
+            level, apart = level - 1, apart.parent
+        return 127 if sh.origin == "environment" and not (level or sh.interactive or sh.errexit) else 1
     return error.status if isinstance(error, ShellError) else 1
 
 

@@ -318,6 +318,13 @@ class Variables:
         if self.attrs.get(name, 0) & READONLY:
             raise Readonly(name)
 
+    def assignable(self, name: str) -> None:
+        """The same for what assigns: under `set -e` a shell that fails in it ends, whatever stands around."""
+        if self.attrs.get(name, 0) & READONLY:
+            if getattr(self.host, "errexit", False):
+                raise Fatal(f"{name}: readonly variable", 1)
+            raise Readonly(name)
+
     def set(self, name: str, value: str, append: bool = False) -> None:
         """`name=value` or `name+=value`, with everything that the attributes ask for."""
         old = self.values.get(name)
@@ -341,7 +348,7 @@ class Variables:
                 return
             name, old = target, self.values.get(target)
         if name in self.attrs:
-            self.writable(name)
+            self.assignable(name)
             if append:
                 value = self._appended(name, self.get(name) or "", value)
             value = self.transform(name, value)
@@ -443,7 +450,7 @@ class Variables:
         if deeper is not None:
             raise Discard(f"`{name}[{deeper}]': not a valid identifier")
         if name in self.attrs:
-            self.writable(name)
+            self.assignable(name)
         old = self.values.get(name)
         if type(old) is Dynamic and old.put is not None:
             old.put(self.host, str(key), value)
@@ -471,7 +478,7 @@ class Variables:
     def set_list(self, name: str, items: Iterable[str]) -> None:
         """Make an indexed array of these words (`read -a`, `mapfile`, `BASH_REMATCH`)."""
         name, _ = self.follow(name)
-        self.writable(name)
+        self.assignable(name)
         if self.attrs.get(name, 0) & TRANSFORM:
             items = [self.transform(name, item) for item in items]
         self.values[name] = Indexed(items, self.token)

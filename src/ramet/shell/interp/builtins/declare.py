@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
-from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Readonly, ShellError, Slip, Unforgiven
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -266,10 +266,11 @@ def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) ->
             if not _apply_one(sh, request, word, local):
                 status = 1
         except Readonly as error:
-            status = sh.error(f"{request.command}: {error.message}" if request.command == "local" else error.message)
+            told = error.message if request.command in _MARKERS else f"{request.command}: {error.message}"
+            status = sh.error(told)
         except Compound as error:
             raise Discard(error.message) from None
-        except BadSubscript:
+        except (BadSubscript, Fatal):
             raise
         except BadNumber as error:
             raise BadNumber(f"{request.command}: {error.message}") from None
@@ -335,8 +336,11 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     if old_flags & READONLY and compound:
         raise Compound(f"{name}: readonly variable")
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
-        prefix = "" if request.command in ("export", "readonly") else f"{request.command}: "
-        sh.complain(f"{prefix}{name}: readonly variable")
+        if request.command in _MARKERS and assignment is not None:
+            store.amiss(f"{name}: readonly variable")
+        else:
+            prefix = "" if request.command in _MARKERS else f"{request.command}: "
+            sh.complain(f"{prefix}{name}: readonly variable")
         sh.refused = request.command in _MARKERS
         if request.command == "export":
             store.flag(name, request.add & EXPORT, request.remove & EXPORT)

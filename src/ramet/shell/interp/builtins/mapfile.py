@@ -56,7 +56,7 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
     if type(sh.vars.get(target)) is Assoc:
         return sh.error(f"{command}: {name}: not an indexed array")
     try:
-        sh.store.writable(target)
+        sh.store.assignable(target)
         if "O" in options:
             array = sh.store.indexed(target)
         else:
