@@ -269,6 +269,8 @@ def _variable_fields(name: str, patient: bool) -> Plan:
     return run
 
 
+_SOME: Final = 256
+"""Words of a command after which others may want to run."""
 _SMALL: Final = 512
 """A brace expansion up to this size is compiled like written words; a bigger one is made when it runs."""
 
@@ -492,6 +494,8 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
                 more = append(host, out)
                 if more is not None:
                     await more
+                elif len(out) > _SOME:
+                    await host.budget.breathe()
         return await _whole(host, out) if host.parted else out
 
     def run(host: Any) -> list[str] | Awaitable[list[str]]:
@@ -503,6 +507,8 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
                 out.append(single(host))
             elif append is not None:
                 pending = append(host, out)
+                if pending is None and len(out) > _SOME and patient and host.budget.check():
+                    pending = host.budget.breathe()
                 if pending is not None:
                     number = next(i for i, plan in enumerate(plans) if plan[3] is append) + 1
                     return rest(host, out, number, pending)
