@@ -14,6 +14,10 @@ import threading
 from io import BytesIO
 from typing import Final
 
+from ramet.core.abandoned import checkpoint
+
+SLICE: Final = 1 << 20
+"""Characters that are copied at once."""
 _OWN_PLACE: Final = 33 << 20
 """Bytes of which every block has a place of its own."""
 
@@ -49,9 +53,19 @@ def apart(text: str) -> str:
     return moved if moved == text else text  # no decoder has to do it like this
 
 
+def part_of(text: str, start: int, stop: int) -> str:
+    """`text[start:stop]`, however much that is."""
+    if stop - start <= SLICE or (start == 0 and stop == len(text)):
+        return text[start:stop]
+    found = apart(text[start : start + SLICE])
+    for at in range(start + SLICE, stop, SLICE):
+        checkpoint()
+        found += text[at : min(at + SLICE, stop)]
+    return found
+
+
 def _leap(error: UnicodeError) -> tuple[str, int]:
-    """Lets a decoder expect more than it will get: it has a hole in the ground filled with zeros before it, and leaps
-    over it."""
+    """Lets a decoder expect much and get little: it is given more to decode, and then goes on at the end of that."""
     assert isinstance(error, UnicodeDecodeError)
     if len(error.object) == 1:
         error.object = _hole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -11,6 +12,7 @@ from ramet.core.resource import REDACTED
 
 _USERINFO: Final = re.compile(rb"(://)[^/\s:@'\"]*:[^/\s@'\"]+@")
 """A password in a URL is a secret that nobody declared."""
+_WINDOW: Final = 1 << 20
 SHORTEST: Final = 4
 """Shorter values are not scrubbed from texts: they would match by accident everywhere. Their variables still are."""
 
@@ -59,6 +61,18 @@ class Secrets:
 
     def scrub_text(self, text: str) -> str:
         return decode(self.scrub(encode(text))) if self._raw or "://" in text else text
+
+    async def scrub_long(self, text: str) -> str:
+        """`scrub_text` of a text that may be very long, while others run."""
+        if not self._raw:
+            for at in range(0, len(text), _WINDOW):
+                if text.find("://", at, at + _WINDOW + 2) >= 0:
+                    break
+                if at:
+                    await asyncio.sleep(0)
+            else:
+                return text
+        return self.scrub_text(text)
 
     def scrub_env(self, env: Mapping[str, str]) -> dict[str, str]:
         """An environment for recording: secret names lose their value, other values the secrets inside them."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ramet.core.paths import TEXT_MAX
-from ramet.shell.expand.aside import WINDOW, checkpoint, windows
+from ramet.shell.expand.aside import WINDOW, checkpoint, watched, windows
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.growing import grown, has_any, joined, search, spanned
@@ -168,7 +168,7 @@ class Fields:
             if not other and not globs:
                 self._split_long(text, white)
                 return
-            matches = _separators(pattern, self.ifs, text)
+            matches = watched(_separators(pattern, self.ifs, text))
         else:
             matches = pattern.finditer(text)
         pos = 0

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Final
 
 from ramet.core import growth
+from ramet.core.growth import part_of as part_of
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.aside import LARGE, WINDOW, aside, checkpoint, windows
 
@@ -141,13 +142,6 @@ def spliced(text: str, start: int, stop: int, new: str = "") -> str:
 def behind(head: str, text: str) -> str:
     """`head + text`, however long the text is."""
     return head + text if len(text) <= _SLICE else grown((head, text))
-
-
-def part_of(text: str, start: int, stop: int) -> str:
-    """`text[start:stop]`, however much that is."""
-    if stop - start <= _SLICE or (start == 0 and stop == len(text)):
-        return text[start:stop]
-    return grown(spanned(text, start, stop))
 
 
 # -------------------------------------------------------------------------------------------------- text and bytes

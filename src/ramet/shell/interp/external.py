@@ -109,6 +109,8 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
     slow = unsure is not None and unsure(name)
     table = await aside(sh, partial(in_table, sh, name)) if slow else in_table(sh, name)
     for directory in path.split(":"):
+        if len(directory) > paths.TEXT_MAX:
+            continue  # which names nothing
         folder = directory.rstrip("/") or ("/" if directory else ".")
         if table and folder in BIN:
             return f"\0{folder}/{name}"

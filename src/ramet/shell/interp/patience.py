@@ -64,11 +64,11 @@ async def turn(sh: Session) -> None:
             return  # there is nowhere left to say it
 
 
-def refuse(sh: Session, *message: str) -> Result:
+def refuse(sh: Session, *message: str, status: int = 1) -> Result:
     """`sh.error` with a message of several parts, of which some may be very long."""
     if sum(map(len, message)) < LARGE:
-        return sh.error("".join(message))
-    return drive(refused_patiently(sh, message))
+        return sh.error("".join(message), status)
+    return drive(refused_patiently(sh, message, status))
 
 
 async def refused_patiently(sh: Session, message: Sequence[str], status: int = 1) -> int:

@@ -29,7 +29,7 @@ from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
 from ramet.shell.interp.variables import split_subscript
-from ramet.shell.syntax.nodes import ArithSub, DoubleQuoted, Literal, Param, Part, Redirect, Word
+from ramet.shell.syntax.nodes import ArithSub, DoubleQuoted, Literal, Param, Part, Redirect, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 
 Undo = list[tuple[int, Description | None]]
@@ -106,7 +106,7 @@ _CHANGES = re.compile(r"\$\{(?:[^}]{0,1000}[=?]|[^}]{1001})|\$[(\[](?:[^)\]]{0,1
 def _private(node: Redirect, word: Word) -> int:
     if node.var is not None or (node.op in (">&", "<&") and word_text(word)[1:].endswith("-")):
         return ALWAYS
-    if all(isinstance(part, Literal) for part in word.parts):
+    if all(isinstance(part, Literal | SingleQuoted) for part in word.parts):
         return NEVER
     if any(map(_may_fail, word.parts)):
         return ALWAYS

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ramet.core.growth import part_of
 from ramet.shell.syntax.conditions import ConditionReader
 from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import (
@@ -133,16 +134,26 @@ class RedirectReader(ConditionReader):
             if pos > self.horizon:
                 raise Unready
             stop = text.find("\n", pos, end)
-            line = text[pos:] if stop < 0 else text[pos:stop]
+            edge = end if stop < 0 else stop
+            if edge - pos > _LONG_LINE:
+                if edge > self.horizon:
+                    raise Unready
+                if not self._closing and not text.endswith(delimiter, pos, edge) and not continues(text, pos, edge):
+                    # It cannot be the delimiter, and is not copied to find out.
+                    if stop < 0:
+                        break
+                    pos = stop + 1
+                    continue
+            line = text[pos:edge]
             bare = line.lstrip("\t") if one.strip else line
             if bare == delimiter:
                 self.pos = end if stop < 0 else stop + 1
-                return self._stripped(text[begin:pos], one)
+                return self._stripped(part_of(text, begin, pos), one)
             if self._closing and bare.startswith(delimiter) and self._closing in bare[len(delimiter) :]:
                 # `$(cat <<E ... E)`: the parenthesis may follow the delimiter, somewhere in its line.
                 self.pos = pos + len(line) - len(bare) + len(delimiter)
                 self._unfinished(one, self.line_at(pos))
-                return self._stripped(text[begin:pos], one)
+                return self._stripped(part_of(text, begin, pos), one)
             if not one.quoted and stop >= 0 and continues(text, pos, stop):
                 # A continued line is looked at as a whole.
                 first = pos
@@ -152,13 +163,13 @@ class RedirectReader(ConditionReader):
                 whole = text[first : end if stop < 0 else stop].replace("\\\n", "")
                 if (whole.lstrip("\t") if one.strip else whole) == delimiter:
                     self.pos = end if stop < 0 else stop + 1
-                    return self._stripped(text[begin:first], one)
+                    return self._stripped(part_of(text, begin, first), one)
             if stop < 0:
                 break
             pos = stop + 1
         self.pos = end
         self._unfinished(one, self.last_line() - 1)
-        return self._stripped(text[begin:end], one)
+        return self._stripped(part_of(text, begin, end), one)
 
     def _unfinished(self, one: _Pending, line: int) -> None:
         wanted = f"warning: here-document at line {one.line} delimited by end-of-file (wanted `{one.delimiter}')"
@@ -177,6 +188,10 @@ def _is_number(raw: str) -> bool:
 
 
 _DIGITS, _LARGEST = 4096, 0x7FFFFFFF
+
+
+_LONG_LINE = 1 << 16
+"""Characters of a line of a document that is more than looked at only where it may be the last one."""
 
 
 def continues(text: str, begin: int, end: int) -> bool:

@@ -12,6 +12,7 @@ from typing import Literal as OneOf
 
 from ramet.core.depth import DEEPEST, room
 from ramet.core.growth import apart as apart_of_others
+from ramet.core.growth import part_of
 from ramet.shell.syntax.errors import TooDeep, Unready
 from ramet.shell.syntax.modes import (
     ARGUMENT,
@@ -292,6 +293,8 @@ class WordReader(Scanner):
                 pos = self.pos
             elif c == "'":
                 end = text.find("'", pos + 1, n)
+                if end > self.horizon:
+                    raise Unready
                 if quoted:
                     if end < 0 and not apart and not self.options.posix:
                         raise _OpenBrace if mode.document else self.missing("'", pos)
@@ -301,7 +304,7 @@ class WordReader(Scanner):
                     continue
                 if end < 0:
                     raise self.missing("'", pos)
-                found = SingleQuoted(text[pos + 1 : end])
+                found = SingleQuoted(part_of(text, pos + 1, end))
                 pos = end + 1
             elif c == '"' and '"' not in stops:
                 if apart:

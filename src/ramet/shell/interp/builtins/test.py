@@ -11,27 +11,28 @@ from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import refuse, refused_patiently
 from ramet.shell.interp.session import Builtin, Session
 
 BINARY: Final = frozenset((*NUMERIC, *FILE_PAIRS, "=", "==", "!=", "<", ">"))
 
 
 class Usage(Exception):
-    """The expression is wrong: status 2."""
+    """The expression is wrong: status 2. Its arguments make up the message."""
 
 
 def integer(text: str) -> int:
     if len(text) < 19 and text.isdecimal() and text.isascii():
         return int(text)
     if len(text) > LONGEST_NUMBER:
-        raise Usage(f"{text}: integer expression expected")
+        raise Usage(text, ": integer expression expected")
     stripped = text.strip(" \t\n")
     digits = stripped[1:] if stripped[:1] in "+-" else stripped
     if not digits or not digits.isascii() or not digits.isdigit():
-        raise Usage(f"{text}: integer expression expected")
+        raise Usage(text, ": integer expression expected")
     number = int(stripped)
     if not -(1 << 63) <= number < 1 << 63:
-        raise Usage(f"{text}: integer expression expected")
+        raise Usage(text, ": integer expression expected")
     return number
 
 
@@ -200,8 +201,7 @@ def test(sh: Session, argv: list[str]) -> Result:
     try:
         found = _decide(sh, args, "]" if name == "[" else "")
     except Usage as error:
-        sh.complain(f"{name}: {error}")
-        return 2
+        return refuse(sh, f"{name}: ", *error.args, status=2)
     if isinstance(found, bool):
         return 0 if found else 1
     return drive(_later(sh, name, found))
@@ -211,8 +211,7 @@ async def _later(sh: Session, name: str, found: Awaitable[Any]) -> int:
     try:
         return 0 if await found else 1
     except Usage as error:
-        sh.complain(f"{name}: {error}")
-        return 2
+        return await refused_patiently(sh, (f"{name}: ", *error.args), 2)
 
 
 TABLE: Final[dict[str, Builtin]] = {"test": test, "[": test}
