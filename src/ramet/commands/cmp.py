@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
+from ramet.commands.declare import Command, UsageError, flag, quote, value
 from ramet.commands.inputs import size_suffix
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -66,7 +66,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
         except OSError as error:
             # What opens and cannot be read is told even by -s.
             if not o.silent or error.errno == errno.EISDIR:
-                proc.complain(f"{shown(word)}: {reason(error)}")
+                proc.complain(f"{word}: {reason(error)}")
             return 2
     digits = len(str(await _smaller(proc, (a, b), readers, skips, limit))) if o.verbose else 0
     at_byte, line, status = 1, 1, 0
@@ -110,12 +110,12 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
                 where = at_byte + size - 1
                 lines = line + piece.count(b"\n") - (1 if (piece.endswith(b"\n") if piece else ended_line) else 0)
                 if where == 0:
-                    proc.complain(f"EOF on {shown(short)} which is empty")
+                    proc.complain(f"EOF on {short} which is empty")
                 elif o.verbose:
-                    proc.complain(f"EOF on {shown(short)} after byte {where}")
+                    proc.complain(f"EOF on {short} after byte {where}")
                 else:
                     inside = "" if (piece.endswith(b"\n") if piece else ended_line) else "in "
-                    proc.complain(f"EOF on {shown(short)} after byte {where}, {inside}line {lines}")
+                    proc.complain(f"EOF on {short} after byte {where}, {inside}line {lines}")
             return 1
         at_byte += size
         line += x.count(b"\n")

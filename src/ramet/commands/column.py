@@ -67,7 +67,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         raise UsageError("option --table required for all --table-*", hint=False)
     if o.table and o.fill_rows:
         raise UsageError("mutually exclusive arguments: --table --fillrows", hint=False)
-    inputs = Apart(proc, operands, dash=False)
+    inputs = Apart(proc, operands, dash=False, name=str)
     lines: list[str] = []
     async for block in inputs.joined_lines():
         work = partial(_texts, block, empty=o.empty_lines and o.table)

@@ -34,7 +34,6 @@ from ramet.commands.declare import (
     Command,
     UsageError,
     help_text,
-    shown,
     version_text,
 )
 from ramet.commands.gzip_list import list_gzip
@@ -160,7 +159,7 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
         try:
             compressor(format_, job.level)
         except (lzma.LZMAError, ValueError):
-            job.warn("(stdin): Unsupported options" if not operands else f"{shown(operands[0])}: Unsupported options")
+            job.warn("(stdin): Unsupported options" if not operands else f"{operands[0]}: Unsupported options")
             return 1
     if mode == "l":
         if format_.name == "zstd":
@@ -360,7 +359,7 @@ async def _file(job: _Pack, word: str) -> None:
     try:
         if job.stdout or job.mode == "t":
             bad_before = job.bad_tests
-            await _stream(job, reader, shown(word), word, stat)
+            await _stream(job, reader, word, word, stat)
             good = job.bad_tests == bad_before if job.format is BZIP2 else not job.status
             if job.mode == "t" and good and job.o.verbose and not isinstance(job.o, ZstdOptions):
                 told = f"{bzip2_words.tested(word, job.longest)}ok\n" if job.format is BZIP2 else f"{word}:\t OK\n"
@@ -376,18 +375,18 @@ def _missing(job: _Pack, word: str, error: OSError) -> str:
         return f"Can't open input file {word}: {reason(error)}."
     if job.format.name == "zstd":
         return f"can't stat {word} : {reason(error)} -- ignored "
-    return f"{shown(word)}: {reason(error)}"
+    return f"{word}: {reason(error)}"
 
 
 async def _directory(job: _Pack, word: str, path: Any) -> None:
     if not job.o.recursive if isinstance(job.o, (PackOptions, ZstdOptions)) else True:
         words = {
-            "gzip": f"{shown(word)} is a directory -- ignored",
+            "gzip": f"{word} is a directory -- ignored",
             "bzip2": f"Input file {word} is a directory.",
             "zstd": f"{word} is a directory -- ignored ",
         }
         status = 1 if job.format.name in ("bzip2", "zstd") else 2
-        job.warn(words.get(job.format.name, f"{shown(word)}: Is a directory, skipping"), status)
+        job.warn(words.get(job.format.name, f"{word}: Is a directory, skipping"), status)
         return
     async for name, _ in job.proc.fs.scan(path):
         child = f"{word.rstrip('/')}/{name}"
@@ -405,7 +404,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
             # What it is comes before what it is called.
             reader.unread(head := await reader.read(CHUNK))
             if _actual(job, head) is None:
-                job.warn(f"{shown(word)}: File format not recognized")
+                job.warn(f"{word}: File format not recognized")
                 return
         target = _target(job, word)
         if target is None:
@@ -418,7 +417,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
     existing = await lookup(proc, proc.path(target))
     if existing is not None and not job.o.force:
         if job.format is GZIP:
-            proc.stderr.write(encode(f"{job.name}: {shown(target)} already exists;"))
+            proc.stderr.write(encode(f"{job.name}: {target} already exists;"))
             answer = await proc.stdin.readline()
             if answer[:1] not in (b"y", b"Y"):
                 proc.stderr.write(b"\tnot overwritten\n")
@@ -438,7 +437,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
                 job.status = 1
                 return
         else:
-            job.warn(f"{shown(target)}: File exists")
+            job.warn(f"{target}: File exists")
             return
     size_in, size_out = stat.size or 0, 0
 
@@ -459,13 +458,13 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
     try:
         await proc.fs.write(proc.path(target), produce())
     except Corrupt as corrupt:
-        _bad(job, shown(word), corrupt, target)
+        _bad(job, word, corrupt, target)
         if job.status == 1 or "garbage" not in str(corrupt):
             if existing is None and await lookup(proc, proc.path(target)) is not None:
                 await proc.fs.remove(proc.path(target))
             return
     except OSError as error:
-        job.warn(f"{shown(target)}: {reason(error)}")
+        job.warn(f"{target}: {reason(error)}")
         return
     await proc.fs.setattr(proc.path(target), Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
     if not job.o.keep:
@@ -517,7 +516,7 @@ def _bare(job: _Pack, word: str) -> str | None:
 
 def _target(job: _Pack, word: str) -> str | None:
     if job.format.name == "raw" and not job.suffix:
-        job.warn(f"{shown(word)}: With --format=raw, --suffix=.SUF is required unless writing to stdout")
+        job.warn(f"{word}: With --format=raw, --suffix=.SUF is required unless writing to stdout")
         return None
     if job.mode == "z":
         endings = (job.suffix, ".txz") if job.format.name == "xz" else (job.suffix,)
@@ -526,16 +525,16 @@ def _target(job: _Pack, word: str) -> str | None:
             if job.format is BZIP2:
                 job.warn(f"Input file {word} already has {job.suffix} suffix.")
             elif job.format is GZIP:
-                job.warn(f"{shown(word)} already has {job.suffix} suffix -- unchanged", 2)
+                job.warn(f"{word} already has {job.suffix} suffix -- unchanged", 2)
             else:
-                job.warn(f"{shown(word)}: File already has `{ending}' suffix, skipping", 2)
+                job.warn(f"{word}: File already has `{ending}' suffix, skipping", 2)
             return None
         return word + job.suffix
     found = _bare(job, word)
     if found is not None:
         return found
     if job.format is GZIP:
-        job.warn(f"{shown(word)}: unknown suffix -- ignored", 2)
+        job.warn(f"{word}: unknown suffix -- ignored", 2)
     elif job.format is BZIP2:
         job.proc.complain(f"Can't guess original name for {word} -- using {word}.out")
         return word + ".out"
@@ -545,7 +544,7 @@ def _target(job: _Pack, word: str) -> str | None:
             "file name. Specify it with -o dstFileName. Ignoring."
         )
     else:
-        job.warn(f"{shown(word)}: Filename has an unknown suffix, skipping", 2)
+        job.warn(f"{word}: Filename has an unknown suffix, skipping", 2)
     return None
 
 

@@ -101,7 +101,7 @@ async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
         try:
             excluded += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
         except OSError as error:
-            raise UsageError(f"{shown(word)}: {reason(error)}", hint=False) from None
+            raise UsageError(f"{word}: {reason(error)}", hint=False) from None
     shown_words = [w for w in words if w.startswith("-")]
     ignored = await patiently(proc, o.ignore_re, partial(_ignored, o))
     job = Comparison(proc, o, format_, style, _key(o), ignored, excluded, _formats(o))

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, several, shown
+from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, several
 from ramet.commands.diff_core import changes
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
@@ -117,7 +117,7 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         try:
             *lines, last = (await slurp(proc, word)).split(b"\n")
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{word}: {reason(error)}")
             return 2
         ended = [(line.removesuffix(b"\r") if o.strip_cr else line) + b"\n" for line in lines]
         texts.append([*ended, last] if last else ended)

@@ -11,7 +11,6 @@ from itertools import islice
 
 from ramet.commands import diff_output as output
 from ramet.commands.clock import at, strftime, zone_of
-from ramet.commands.declare import shown
 from ramet.commands.diff_core import Change, changes
 from ramet.commands.diff_formats import Formats
 from ramet.commands.diff_options import DiffOptions
@@ -53,7 +52,8 @@ async def _stat(job: Comparison, word: str) -> Stat | None:
     return await job.proc.fs.stat(job.proc.path(word), follow=not job.o.no_deref)
 
 
-async def pair(job: Comparison, a: str, b: str) -> None:
+async def pair(job: Comparison, a: str, b: str, *, found: bool = False) -> None:
+    """Compare two words; `found` says that one of them was found in a directory, for the other one's sake."""
     o = job.o
     stats: list[Stat | None] = []
     missing = 0
@@ -63,18 +63,21 @@ async def pair(job: Comparison, a: str, b: str) -> None:
         except OSError as error:
             stats.append(None)
             missing += 1
-            if not (new and error.errno == errno.ENOENT) or missing == 2:
-                job.trouble(f"{shown(word)}: {reason(error)}")
+            if not (new and error.errno == errno.ENOENT and not found) or missing == 2:
+                job.trouble(f"{word}: {reason(error)}")
     if job.status == 2 and None in stats:
         return
     left, right = stats
+    if found and left is not None and right is not None and left.is_dir != right.is_dir:
+        await _unlike(job, a, b, left, right, inside=True)
+        return
     if left is not None and right is not None and left.is_dir != right.is_dir:
         # A file against a directory means the file of that name in it.
         if left.is_dir:
             a = f"{a.rstrip('/')}/{b.rstrip('/').rpartition('/')[2]}"
         else:
             b = f"{b.rstrip('/')}/{a.rstrip('/').rpartition('/')[2]}"
-        await pair(job, a, b)
+        await pair(job, a, b, found=True)
         return
     if left is not None and right is not None and left.is_dir and right.is_dir:
         if o.ifdef is not None or job.formats is not None:
@@ -155,7 +158,7 @@ async def _entry(job: Comparison, path_a: str, path_b: str, left: Stat, right: S
             if right.kind is Kind.LINK:
                 right = await proc.fs.stat(proc.path(path_b), follow=True)
         except OSError as error:
-            job.trouble(f"{shown(path_a if left.kind is Kind.LINK else path_b)}: {reason(error)}")
+            job.trouble(f"{path_a if left.kind is Kind.LINK else path_b}: {reason(error)}")
             return
     if left.is_dir and right.is_dir:
         if o.recursive:
@@ -266,7 +269,7 @@ async def _read_both(job: Comparison, first: _Content, second: _Content) -> list
             word = second.word
             await second.finish()
     except OSError as error:
-        job.trouble(f"{shown(word)}: {reason(error)}")
+        job.trouble(f"{word}: {reason(error)}")
         return None
     finally:
         await first.close()
@@ -361,7 +364,7 @@ def _tell_unended(job: Comparison, *sides: output.Side) -> None:
     """A script for ed cannot say that a newline is missing."""
     for side in sides:
         if not side.ended:
-            job.proc.complain(f"{shown(side.name)}: No newline at end of file\n")
+            job.proc.complain(f"{side.name}: No newline at end of file\n")
             job.status = 2
 
 

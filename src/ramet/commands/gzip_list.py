@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramet.commands.clock import shown_at, zone_of
-from ramet.commands.declare import shown
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -47,13 +46,13 @@ async def list_gzip(proc: Proc, operands: list[str], named: Callable[[str], str]
                 word += ".gz"
             found = await _look(proc, word)
         except Unfit as unfit:
-            proc.stderr.write(encode(f"\ngzip: {'stdin' if word == '-' else shown(word)}: {unfit}\n"))
+            proc.stderr.write(encode(f"\ngzip: {'stdin' if word == '-' else word}: {unfit}\n"))
             status = 1
             if unfit.fatal:
                 return status
             continue
         except OSError as error:
-            proc.stderr.write(encode(f"gzip: {shown(word)}: {reason(error)}\n"))
+            proc.stderr.write(encode(f"gzip: {word}: {reason(error)}\n"))
             status = 1
             continue
         if not begun and not quiet:

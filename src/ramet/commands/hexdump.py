@@ -42,7 +42,7 @@ class HexdumpOptions:
 
 
 async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
-    inputs = Inputs(proc, operands, dash=False)
+    inputs = Inputs(proc, operands, dash=False, name=str)
     status = await _shown(proc, o, inputs)
     if inputs.failed == len(operands) > 0:
         proc.complain("all input file arguments failed")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ramet.commands.declare import shown
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -50,7 +49,7 @@ async def list_xz(proc: Proc, operands: list[str], *, quiet: bool, robot: bool) 
             found = _xz(await slurp(proc, word))
         except (OSError, Unfit) as error:
             why = reason(error) if isinstance(error, OSError) else str(error)
-            proc.complain(f"{shown(word)}: {why}")
+            proc.complain(f"{word}: {why}")
             status = 1
             continue
         if robot:
@@ -155,7 +154,7 @@ async def list_zstd(proc: Proc, operands: list[str]) -> int:
         try:
             found = _zstd(await slurp(proc, word))
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{word}: {reason(error)}")
             status = 1
             continue
         except Unfit as unfit:

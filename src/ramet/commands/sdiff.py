@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ramet.commands import diff_output as output
-from ramet.commands.declare import Command, flag, several, shown, value
+from ramet.commands.declare import Command, flag, several, value
 from ramet.commands.diff import prepare
 from ramet.commands.diff_core import Change
 from ramet.commands.diff_files import Comparison, pair
@@ -102,7 +102,7 @@ async def _merged(job: Comparison, target: str, first: str, second: str) -> int:
         try:
             kinds.append(word != "-" and (await proc.fs.stat(proc.path(word), follow=True)).is_dir)
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{word}: {reason(error)}")
             return 2
     if all(kinds):
         proc.complain("both files to be compared are directories")
@@ -114,7 +114,7 @@ async def _merged(job: Comparison, target: str, first: str, second: str) -> int:
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise
-        proc.complain(f"{shown(str(error.filename or target))}: {reason(error)}")
+        proc.complain(f"{error.filename or target}: {reason(error)}")
         return 2
     finally:
         await proc.close(writer)

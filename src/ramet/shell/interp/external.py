@@ -426,6 +426,8 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
         elif parent in ("flock", "setsid"):
             shown = f"failed to execute {name}"
         child.err(f"{parent}: {shown}: {strerror(refusal)}\n")
+        if parent == "env" and refusal == errno.ENOENT and any(char.isspace() for char in name):
+            child.err("env: use -[v]S to pass options in shebang lines\n")
         await release_all(child.fds)
         return 69 if parent == "flock" else 127 if refusal == errno.ENOENT else 126
 
