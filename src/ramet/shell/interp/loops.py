@@ -14,6 +14,7 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.growing import joined
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.freeing import let_go
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
@@ -146,6 +147,7 @@ def compile_for(node: For, body: Run) -> Run:
             raise
         finally:
             sh.loops -= 1
+            let_go(items)
             if len(sh.substitutions) > mark:
                 await sh.shell.end_substitutions(sh, mark)
         sh.status = status

@@ -104,9 +104,8 @@ class _Bad(Exception):
 class _Printer:
     """The state of one call."""
 
-    def __init__(self, sh: Session, arguments: list[str]) -> None:
-        self.sh, self.arguments = sh, arguments
-        self.used = 0
+    def __init__(self, sh: Session, arguments: list[str], used: int) -> None:
+        self.sh, self.arguments, self.used = sh, arguments, used
         self.status = 0
         self.size = 0
         self.begun = 0
@@ -415,7 +414,7 @@ def printf(sh: Session, argv: list[str]) -> Result:
         return 2
     given = argv[i]
     plain = "\\" in given and ("\\u" in given or "\\U" in given) and bytewise(sh)
-    printer = _Printer(sh, argv[i + 1 :])
+    printer = _Printer(sh, argv, i + 1)
     if len(given) > LARGE:
         return drive(_print_long(printer, str(given), plain, target))
     parts = _parse(given, plain)
