@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value, version_text
-from ramet.commands.inputs import Apart, beside, text_width
+from ramet.commands.inputs import LONG, Apart, beside, text_width
 from ramet.core import longbytes
 from ramet.core.abandoned import aside, checkpoint
 from ramet.core.paths import encode
@@ -69,7 +69,9 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         raise UsageError("mutually exclusive arguments: --table --fillrows", hint=False)
     inputs = Apart(proc, operands, dash=False, name=str)
     lines: list[str] = []
+    wide = False
     async for block in inputs.joined_lines():
+        wide = wide or len(block) > LONG
         work = partial(_texts, block, empty=o.empty_lines and o.table)
         lines += await beside(proc, len(block), work)
     if not lines:
@@ -80,14 +82,12 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     cells = lines
     if not cells:
         return inputs.status
-    size = 0
+    size, turn = 0, _Turns(proc, wide)
     for begin in range(0, len(cells), _SLICE):
-        size = max(size, max(map(_visible_width, cells[begin : begin + _SLICE])))
-        await proc.budget.breathe()
+        size = max(size, await turn.take(_widest, cells[begin : begin + _SLICE]))
     if size >= width:
         for begin in range(0, len(cells), _SLICE):
-            await proc.emit(encode("\n".join(cells[begin : begin + _SLICE]) + "\n"))
-            await proc.budget.breathe()
+            await proc.emit(await turn.take(_encoded, cells[begin : begin + _SLICE]))
         return inputs.status
     size = (size + 8) & ~7
     per_row = max(1, width // size)
@@ -114,6 +114,14 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
             await proc.budget.breathe()
     await proc.emit(encode("".join(out)))
     return inputs.status
+
+
+def _widest(cells: list[str]) -> int:
+    return max(map(_visible_width, cells))
+
+
+def _encoded(lines: list[str]) -> bytes:
+    return encode("\n".join([*lines, ""]))
 
 
 def _visible_width(text: str) -> int:
