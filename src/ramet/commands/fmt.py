@@ -563,9 +563,13 @@ class _Paragraphs:
     def _words(self, line: bytes) -> Iterator[Word]:
         odd = _ODD_SPACE.search(line) if len(line) <= PIECE else any(space in line for space in _ODD_SPACES)
         if not odd:
-            texts = longbytes.split(line, b" ")
-            last = texts.pop()
             known = self._known
+            texts: list[bytes] = []
+            for run in longbytes.runs(line, b" "):
+                for text in texts:
+                    yield known.get(text) or self._word(text)
+                texts = run
+            last = texts.pop()
             for text in texts:
                 yield known.get(text) or self._word(text)
             yield _word(last, 0, True, self.o.uniform)

@@ -7,6 +7,7 @@ others run while it copies, where a slice or a sum of the same length does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import AnyStr, Final
 
 from ramet.core.abandoned import checkpoint
@@ -69,20 +70,22 @@ def joined(parts: Sequence[AnyStr], between: AnyStr) -> AnyStr:
 
 def split(data: AnyStr, delim: AnyStr) -> list[AnyStr]:
     """`data.split(delim)` for a single character."""
-    if len(data) <= PIECE:
-        return data.split(delim)
-    found: list[AnyStr] = []
+    return data.split(delim) if len(data) <= PIECE else list(chain.from_iterable(runs(data, delim)))
+
+
+def runs(data: AnyStr, delim: AnyStr) -> Iterator[list[AnyStr]]:
+    """The same in several lists: to let go of one of millions would take a while."""
     at, size = 0, len(data)
     while size - at > PIECE:
         checkpoint()
         last = data.rfind(delim, at, at + PIECE)
         if last >= 0:
-            found += data[at:last].split(delim)
+            yield data[at:last].split(delim)
         else:
             last = data.find(delim, at + PIECE)
             if last < 0:
                 break
-            found.append(cut(data, at, last))
+            yield [cut(data, at, last)]
         at = last + 1
     rest = cut(data, at, size)
-    return found + (rest.split(delim) if len(rest) <= PIECE else [rest])
+    yield rest.split(delim) if len(rest) <= PIECE else [rest]
