@@ -261,7 +261,7 @@ async def pathchk(proc: Proc, o: PathchkOptions, operands: list[str]) -> int:
         if message:
             proc.complain(
                 message
-                if message.startswith(("leading", "''")) or quote(word) not in message
+                if message.startswith(("leading", "nonportable", "''")) or quote(word) not in message
                 else typographic(proc, message)
             )
             status = 1
@@ -276,7 +276,7 @@ async def _path_problem(proc: Proc, word: str, posix: bool, strict: bool) -> str
     if posix:
         for char in word:
             if not (char.isascii() and (char.isalnum() or char in "._-/")):
-                return f"nonportable character {quote(char)} in file name {quote(word)}"
+                return typographic(proc, f"nonportable character {quote(char)}") + f" in file name {quote(word)}"
     elif not word:
         return "'': No such file or directory"
     else:

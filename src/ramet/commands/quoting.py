@@ -30,10 +30,11 @@ def typographic(proc: Proc, message: str) -> str:
     locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     if "utf" not in locale.lower() or "'" not in message:
         return message
-    return _QUOTED.sub(lambda found: f"\u2018{found[1]}\u2019".replace("\\", "\\\\"), message)
+    return _QUOTED.sub(lambda found: f"\u2018{found[1] or found[2] or ''}\u2019".replace("\\", "\\\\"), message)
 
 
-_QUOTED = re.compile(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'")
+_QUOTED = re.compile(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'|\"([^\"']*'[^\"]*)\"")
+"""What `quote` has quoted, also what it puts into double quotes for a single one in it."""
 
 
 def quote(text: str) -> str:
