@@ -17,7 +17,7 @@ from typing import Final
 from ramet.core.depth import room
 from ramet.shell.expand.aside import checkpoint, windows
 from ramet.shell.expand.fields import LONG
-from ramet.shell.expand.growing import find, grown, has_any, joined, part_of
+from ramet.shell.expand.growing import find, grown, has_any, joined, part_of, search
 from ramet.shell.expand.pattern_text import (
     MAX_EXTENDED,
     WINDOW,
@@ -361,27 +361,39 @@ class _Run(_Extended):
         source = "|".join(map(one_regex, units)) if len(units) > 1 else one_regex(units[0])
         self.regex = re.compile(f"(?:{source})+", re.DOTALL | (re.IGNORECASE if nocase else 0))
 
+    def _reach(self, text: str, pos: int) -> int:
+        """Where the run ends that begins here."""
+        while (found := self.regex.match(text, pos, pos + WINDOW)) is not None:
+            begin, pos = pos, found.end()
+            if pos < begin + WINDOW:
+                break
+            checkpoint()
+        return pos
+
     def matches(self, text: str) -> bool:
-        return self.regex.fullmatch(text) is not None or (not text and not self.least)
+        return self._reach(text, 0) == len(text) and len(text) >= self.least
 
     def prefix(self, text: str, longest: bool) -> int:
-        m = self.regex.match(text)
-        if m is None:
-            return -1 if self.least else 0
-        return m.end() if longest else self.least
+        end = self._reach(text, 0)
+        return -1 if end < self.least else end if longest else self.least
 
     def suffix(self, text: str, longest: bool) -> int:
-        m = self.regex.match(text[::-1])
-        if m is None:
-            return -1 if self.least else len(text)
-        return len(text) - (m.end() if longest else self.least)
+        begin, ended = len(text), False
+        while begin and not ended:
+            part = text[max(begin - WINDOW, 0) : begin][::-1]
+            size = self._reach(part, 0)
+            begin, ended = begin - size, size < len(part)
+            checkpoint()
+        if len(text) - begin < self.least:
+            return -1
+        return begin if longest else len(text) - self.least
 
     def find(self, text: str, pos: int) -> tuple[int, int] | None:
-        if not self.least:
-            m = self.regex.match(text, pos)
-            return (pos, pos) if m is None else m.span()
-        m = self.regex.search(text, pos)
-        return None if m is None else m.span()
+        if self.least:
+            pos = search(self.regex, text, pos)
+            if pos == len(text):
+                return None
+        return pos, self._reach(text, pos)
 
 
 class _Choice(Pattern):
