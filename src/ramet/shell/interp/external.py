@@ -66,14 +66,14 @@ async def _not_found(sh: Session, argv: list[str]) -> int:
 
         resumed = fg(sh, ["fg", *argv])
         return resumed if isinstance(resumed, int) else await resumed
+    if not sh.store.get("PATH"):  # then a name is a file's, and found or not where it is run
+        return sh.error(f"{argv[0]}: No such file or directory", 127)
     handler = sh.functions.get("command_not_found_handle")
     if handler is not None:
         from ramet.shell.interp.functions import call_function
 
         result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
         return int(result if type(result) is int else await result)
-    if not sh.store.get("PATH"):
-        return sh.error(f"{argv[0]}: No such file or directory", 127)
     shown = _shown(argv[0]) if len(argv[0]) < WINDOW else await aside(sh, partial(_shown, argv[0]))
     return await refused_patiently(sh, (shown, ": command not found"), 127)
 

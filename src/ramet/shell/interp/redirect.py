@@ -235,9 +235,9 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
         return True
     source, move = (word[:-1], True) if word.endswith("-") else (word, False)
     if not is_number(source):
-        if plan.op == ">&" and fd == 1 and plan.var is None:
+        if plan.op == ">&" and fd == 1 and plan.var is None and not move:
             return False
-        raise RedirectError(f"{plan.shown}: ambiguous redirect")
+        raise RedirectError(f"{source}: ambiguous redirect")
     shared = sh.fds.get(int(source))
     if shared is None:
         if move and fd in sh.fds:

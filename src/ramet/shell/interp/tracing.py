@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from ramet.core.paths import encode
@@ -58,23 +59,44 @@ async def trace_value(sh: Session, head: str, value: str) -> None:
 async def trace_command(sh: Session, argv: list[str]) -> None:
     """The trace of a command; a declaration shows its arrays as assignments of their own."""
     shown: list[str] = []
-    scalars: list[AssignWord] = []
     for place, word in enumerate(argv, 1):
         if not place % _ROW:
             await sh.budget.breathe()
-        if isinstance(word, AssignWord):
-            if word.items is not None:
-                await trace_array(sh, word)
-                shown.append(word.name)
-                continue
-            scalars.append(word)
+        if isinstance(word, AssignWord) and word.items is not None:
+            await trace_array(sh, word)
+            shown.append(word.name)
+            continue
         shown.append(word)
     await trace_patiently(sh, shown)
-    if argv[0] in ("export", "readonly"):
-        for place, scalar in enumerate(scalars, 1):
+    while argv and argv[0] in ("command", "builtin"):
+        argv = argv[1:]
+    if argv and argv[0] in ("export", "readonly"):
+        for place, (head, value) in enumerate(_marked(argv), 1):
             if not place % _ROW:
                 await sh.budget.breathe()
-            await trace_value(sh, f"{scalar.name}{'+' if scalar.append else ''}=", scalar.value)
+            await trace_value(sh, head, value)
+
+
+def _marked(argv: list[str]) -> Iterator[tuple[str, str]]:
+    """The assignments among the words of `export` and `readonly`, which make them one by one, however they came
+    about."""
+    options = True
+    for word in islice(argv, 1, None):
+        if isinstance(word, AssignWord):
+            if word.items is None:
+                yield f"{word.name}{'+' if word.append else ''}=", word.value
+            options = False
+        elif options and word.startswith("-"):
+            if "a" in word or "A" in word:  # arrays are assigned otherwise
+                return
+            options = word != "--"
+        else:
+            options = False
+            if (assigned := _ASSIGNED(word)) is not None:
+                yield assigned[0], word[assigned.end() :]
+
+
+_ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+\+?=", re.ASCII).match
 
 
 async def trace_array(sh: Session, word: AssignWord) -> None:

@@ -57,9 +57,11 @@ class Parser(CompoundReader):
         self.depth = 0
         self.n = len(self.text)
         self._closing = ""
+        self._unaliased = None
         if self._bad:
             self._bad.clear()
-        begin, warned = (self.text, self.pos, self._line_pos, self._line), len(self.warnings)
+        begin = (self.text, self.pos, self._line_pos, self._line, self.start_line)
+        warned = len(self.warnings)
         try:
             self.peek()
             while self.kind == NEWLINE:
@@ -87,9 +89,9 @@ class Parser(CompoundReader):
             self.shallow()
         return Script(tuple(statements))
 
-    def _go_back(self, state: tuple[str, int, int, int]) -> None:
+    def _go_back(self, state: tuple[str, int, int, int, int]) -> None:
         """All is as it was when `next` began, also where aliases have changed the text."""
-        self.text, self.pos, self._line_pos, self._line = state
+        self.text, self.pos, self._line_pos, self._line, self.start_line = state
         self._line_end = self._alias_next = -1
         self._pending.clear()
         self._expanding.clear()
@@ -210,9 +212,9 @@ class Parser(CompoundReader):
     def _pipeline(self) -> Command | Pipeline:
         if self.raw in NAMES and not self.aliases:
             first: Command = self._simple()
+        elif self.aliases and self._aliased_to_nothing():
+            first = Simple((), (), (), self.line_at(self.start))
         elif self.kind == WORD and (self.raw == "!" or self.raw == "time"):
-            if self.aliases and self._alias_begins(self.raw):
-                return self._pipeline()
             return self._prefixed_pipeline()
         else:
             first = self._command()
@@ -242,6 +244,8 @@ class Parser(CompoundReader):
                 if self.kind == WORD and self.raw == "--":
                     timed = "time -p"
                     self.skip()
+            if self.aliases and self._aliased_to_nothing():
+                break
         if self._no_command(prefixed):
             return Pipeline((), negated, timed, (), line)
         first = self._command()
@@ -270,26 +274,26 @@ class Parser(CompoundReader):
 
     # ------------------------------------------------------------------ commands
 
+    def _aliased_to_nothing(self) -> bool:
+        """Puts aliases' texts in place of them where a command begins; was that all there is on this line?"""
+        replaced = False
+        while self.kind == WORD and self.raw in self.aliases and self._alias_begins(self.raw):
+            replaced = True
+        return replaced and self.kind in (NEWLINE, EOF)
+
     def _command(self) -> Command:
-        while True:
-            if self.kind == WORD:
-                raw = self.raw
-                if raw in self.aliases and self._alias_begins(raw):
-                    if self.kind in (NEWLINE, EOF):
-                        # An alias that is empty or a comment, and nothing after it on this line.
-                        return Simple((), (), (), self.line_at(self.start))
-                    continue
-                if raw in RESERVED:
-                    return self._reserved(raw)
-                return self._simple()
-            if self.kind == OPERATOR:
-                if self.raw == "(":
-                    return self._parenthesis()
-                if self.raw not in REDIRECTIONS:
-                    self.unexpected()
-            elif self.kind != COMPLEX:
+        if self.aliases and self._aliased_to_nothing():
+            return Simple((), (), (), self.line_at(self.start))
+        if self.kind == WORD:
+            return self._reserved(self.raw) if self.raw in RESERVED else self._simple()
+        if self.kind == OPERATOR:
+            if self.raw == "(":
+                return self._parenthesis()
+            if self.raw not in REDIRECTIONS:
                 self.unexpected()
-            return self._simple()
+        elif self.kind != COMPLEX:
+            self.unexpected()
+        return self._simple()
 
     # ----------------------------------------------------------------- fragments
 

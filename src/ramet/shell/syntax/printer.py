@@ -204,6 +204,8 @@ class _Printer:
         for place, statement in enumerate(script.statements):
             self.node(statement.node)
             if statement.background:
+                if self.bash and isinstance(statement.node, AndOr | Pipeline):
+                    self.bodies("")  # as between the links of a chain
                 self.bodies(" &")
                 if place < last:
                     self.put(" ")
@@ -456,6 +458,8 @@ class _Printer:
         if redirects:
             self.put(" ")
             self.redirections(redirects)
+            if not self.inside:
+                self.bodies("")
 
     # ------------------------------------------------------------- redirections
 

@@ -59,6 +59,7 @@ class SimpleReader(AssignmentReader):
         self.aliases = aliases
         self._expanding: dict[str, int] = {}  # aliases being read, each with the length of the text after it
         self._alias_next = -1  # length of the text after an alias that ended in a blank
+        self._unaliased: str | None = None  # the text as it was before aliases of this command line were replaced
 
     def _function_body(self, name: str, keyword: bool, line: int) -> Command:
         raise NotImplementedError
@@ -210,6 +211,20 @@ class SimpleReader(AssignmentReader):
         self._alias_next = -1
         return command_known and self._alias_here(raw)
 
+    def source_line(self, pos: int) -> str:
+        """What bash shows is what it reads from: the text of an alias, or else the line as it was written."""
+        if self._unaliased is None:
+            return super().source_line(pos)
+        left = len(self.text) - pos
+        for name, tail in reversed(self._expanding.items()):
+            if tail < left:
+                return self.aliases[name]
+        text, self.text = self.text, self._unaliased
+        try:
+            return super().source_line(len(self.text) - left)
+        finally:
+            self.text = text
+
     def _function_after(self, name: str, line: int) -> Command:
         """The rest of a definition; ``(`` is in sight."""
         self.skip()
@@ -232,6 +247,12 @@ class SimpleReader(AssignmentReader):
             raise Unready
         tail = len(text) - stop
         expanding[name] = tail
+        if self._unaliased is None:
+            self._unaliased = text
+        if (lines := value.count("\n")) > 0:  # they are none of the script
+            self.line_at(start)
+            self._line -= lines
+            self.start_line -= lines
         self.text = text[:start] + value + text[stop:]
         self.n += len(value) - (stop - start)
         self._closers.clear()

@@ -80,7 +80,6 @@ def cd(sh: Session, argv: list[str]) -> Result:
     if len(options[1]) > 1:
         return sh.error("cd: too many arguments")
     words = [str(word) for word in options[1]]
-    show = False
     if not words:
         home = sh.store.get("HOME")
         if home is None:
@@ -92,17 +91,17 @@ def cd(sh: Session, argv: list[str]) -> Result:
         old = sh.store.get("OLDPWD")
         if old is None:
             return sh.error("cd: OLDPWD not set")
-        target, show = old, True
+        return drive(_enter_directory(sh, old, physical, True))
     else:
         target = words[0]
-    return drive(_cd(sh, target, physical, show))
+    return drive(_cd(sh, target, physical))
 
 
 _SOME: Final = 256
 """Places that are looked at between two chances for others to run."""
 
 
-async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
+async def _cd(sh: Session, target: str, physical: bool) -> int:
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
         for place, prefix in enumerate(between_colons(sh.store.get("CDPATH") or "")):
             if not place % _SOME:
@@ -113,6 +112,11 @@ async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
                 except OSError:
                     continue
                 return await _said(sh)
+    return await _enter_directory(sh, target, physical, False)
+
+
+async def _enter_directory(sh: Session, target: str, physical: bool, show: bool) -> int:
+    """Go where a name leads from here, wherever `CDPATH` would look for it."""
     if not target:
         put(sh, "OLDPWD", sh.pwd)
         return await _said(sh, "") if show else 0
@@ -121,7 +125,7 @@ async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
     except OSError as error:
         name = sh.store.get(target) if "cdable_vars" in sh.shopts and is_name(target) else None
         if name:
-            return await _cd(sh, name, physical, True)
+            return await _enter_directory(sh, name, physical, True)
         if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
             return _lost(sh, target)
         return sh.error(f"cd: {target}: {reason(error)}")

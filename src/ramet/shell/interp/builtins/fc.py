@@ -65,7 +65,7 @@ def _place(sh: Session, word: str | None, listing: bool, first: bool = False) ->
     kept = sh.history
     last = _last(sh)
     if last < 0:
-        return _OUTSIDE
+        return 0 if listing else _OUTSIDE
     if word is None:
         return last
     digits = word.removeprefix("-")

@@ -224,7 +224,7 @@ def trap(sh: Session, argv: list[str]) -> Result:
     if words[:1] == ["--"]:
         words = words[1:]
     if printing or not words:
-        return _show_traps(sh, words)
+        return _show_traps(sh, words, by_default=printing and sh.posix)
     if len(words) == 1:
         action: str | None = None
         names = words
@@ -289,7 +289,8 @@ def _order(name: str) -> int:
     return signals.NUMBERS.get(name, 100 + (signals.PSEUDO.index(name) if name in signals.PSEUDO else 9))
 
 
-def _show_traps(sh: Session, wanted: list[str]) -> Result:
+def _show_traps(sh: Session, wanted: list[str], by_default: bool) -> Result:
+    """Writes traps; `by_default` also what is not trapped, as the commands that would bring that back."""
     traps = {**sh.traps_shown, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
     names: list[str] = []
 
@@ -297,16 +298,18 @@ def _show_traps(sh: Session, wanted: list[str]) -> Result:
         name = signals.trap_name(text)
         if name is None:
             return sh.error(f"trap: {text}: invalid signal specification")
-        if name in traps:
+        if name in traps or by_default:
             names.append(name)
         return 0
 
     def line(name: str) -> Iterator[str]:
         shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" and not sh.posix else name
-        return chain(("trap -- ",), quote.single_pieces(traps[name]), (f" {shown}\n",))
+        action = quote.single_pieces(traps[name]) if name in traps else ("-",)
+        return chain(("trap -- ",), action, (f" {shown}\n",))
 
     if not wanted:
-        names = sorted(traps, key=_order)
+        every = [name or str(number) for number, name in enumerate(signals.NAMES)] + [*signals.PSEUDO]
+        names = every if by_default else sorted(traps, key=_order)
     lines = chain.from_iterable(map(line, names))
     return then(each(sh, wanted, look_up), lambda status: write_lines(sh, lines, len(names), "trap", status))
 

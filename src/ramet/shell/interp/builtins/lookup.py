@@ -362,6 +362,8 @@ def enable(sh: Session, argv: list[str]) -> Result:
     if options is None:
         return 2
     flags, words = options
+    if "f" in flags and refused(sh, "enable: restricted"):
+        return 1
     if "f" in flags and not words:
         return bad_option(sh, "enable", "-f", "option requires an argument")
     if "f" in flags:

@@ -38,9 +38,7 @@ def set_(sh: Session, argv: list[str]) -> Result:
         return drive(write_settings(sh, "set", functions=not sh.posix))
     wrong = _wrong_letter(sh, argv)
     if wrong:
-        sh.complain(f"set: {wrong}: invalid option")
-        sh.err("set: usage: set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]\n")
-        return 2
+        return _invalid(sh, wrong)
     i = 1
     while i < len(argv):
         word = argv[i]
@@ -68,13 +66,21 @@ def set_(sh: Session, argv: list[str]) -> Result:
                     return 2
                 sh.set_option(name, on)
             elif letter == "r":
-                if not on:
-                    return sh.error("set: +r: invalid option")
-                restrict(sh)
+                if on:
+                    restrict(sh)
+                elif OPTION in sh.shopts:
+                    _invalid(sh, "+r")
+                    return 1
             else:
                 sh.set_option(LETTERS[letter], on)
     sh.rewatch()
     return _set_params(sh, argv, i) if i < len(argv) else 0
+
+
+def _invalid(sh: Session, option: str) -> int:
+    sh.complain(f"set: {option}: invalid option")
+    sh.err("set: usage: set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]\n")
+    return 2
 
 
 def _wrong_letter(sh: Session, argv: list[str]) -> str:
