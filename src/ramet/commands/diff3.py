@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, several
 from ramet.commands.diff_core import changes
 from ramet.commands.inputs import slurp
+from ramet.core.abandoned import aside, looking
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -122,10 +123,10 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         ended = [(line.removesuffix(b"\r") if o.strip_cr else line) + b"\n" for line in lines]
         texts.append([*ended, last] if last else ended)
     mine, old, yours = texts
-    check = proc.budget.check
+    check = looking(proc.budget)
     if len(mine) + len(old) + len(yours) > _MANY:
         # A comparison may take long, so it has a thread of its own.
-        found = await asyncio.to_thread(blocks, mine, old, yours, check)
+        found = await aside(proc.budget, partial(blocks, mine, old, yours, check))
     else:
         found = blocks(mine, old, yours, check)
     if o.kind and not o.merge:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from ramet.commands.diff_formats import Formats
 from ramet.commands.diff_options import DiffOptions
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import LONG
-from ramet.core.abandoned import aside
+from ramet.core.abandoned import aside, looking
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -310,7 +309,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     # What is large is computed beside the event loop, which keeps its turns meanwhile.
     beside = one.size + two.size > _LARGE
     compare = partial(_compare, job, first, second)
-    found = await asyncio.to_thread(compare) if beside else compare()
+    found = await aside(proc.budget, compare) if beside else compare()
     if not found:
         if job.format in ("ed", "forward-ed") and not o.brief:
             _tell_unended(job, first, second)
@@ -454,10 +453,7 @@ def _compare(job: Comparison, a: output.Side, b: output.Side) -> list[Change]:
         xs = xs if a.ended else [*xs[:-1], xs[-1] + b"\n"]
         ys = ys if b.ended else [*ys[:-1], ys[-1] + b"\n"]
 
-    def check() -> None:
-        job.proc.budget.check()
-
-    found = changes(xs, ys, minimal=job.o.minimal, check=check)
+    found = changes(xs, ys, minimal=job.o.minimal, check=looking(job.proc.budget))
     if job.ignored is not None:
         test = job.ignored
         kept = [c for c in found if not test(a.lines[c.a : c.b] + b.lines[c.c : c.d])]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Final
 
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, several, typographic, value
 from ramet.commands.inputs import parse_size
@@ -379,6 +380,10 @@ async def _ended(task: asyncio.Future[int], patience: float | None) -> bool:
     return bool(done)
 
 
+_LOOK_AGAIN: Final = 86400.0
+"""Seconds that the event loop is asked to wait at most; it takes no endless ones."""
+
+
 async def sleep(proc: Proc, o: object, operands: list[str]) -> int:
     if not operands:
         raise UsageError("missing operand")
@@ -397,7 +402,7 @@ async def sleep(proc: Proc, o: object, operands: list[str]) -> int:
     end = loop.time() + total
     while (left := end - loop.time()) > 0:
         budget = proc.budget.left()
-        await asyncio.sleep(min(left, 0.25 if budget is None else min(0.25, budget)))
+        await asyncio.sleep(min(left, _LOOK_AGAIN if budget is None else min(_LOOK_AGAIN, budget)))
         proc.budget.check()
     return 0
 

@@ -48,6 +48,16 @@ def checkpoint() -> None:
         raise Abandoned
 
 
+def looking(budget: Budget) -> Callable[[], None]:
+    """What long work calls now and then, wherever it is done: it ends with the time of its execution, or abandoned."""
+
+    def look() -> None:
+        checkpoint()
+        budget.check()
+
+    return look
+
+
 async def aside(budget: Budget, work: Callable[[], T]) -> T:
     """What `work` gives; the limits and the cancellation of the execution hold while it is done."""
     if budget.slice_end == float("inf"):

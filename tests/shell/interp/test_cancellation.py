@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
+import traceback
 from collections.abc import Coroutine, Generator
 from typing import Any
 
@@ -191,5 +193,39 @@ def test_a_regular_expression_that_is_too_big_says_so() -> None:
         async with Workspace() as ws:
             result = await ws.execute("printf -v r %040000d 0; [[ a =~ ${r//0/(a|b)} ]]; echo $?")
             assert result.text == "2\n" and "Regular expression too big" in result.error_text
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize(
+    ("script", "at_work"),
+    [
+        ("seq 90000 | shuf > /tmp/a; seq 90000 | shuf > /tmp/b; echo; diff /tmp/a /tmp/b", "diff_core.py"),
+        ("seq 90000 | shuf > /tmp/a; seq 9000 | shuf > /tmp/b; echo; diff3 /tmp/a /tmp/b /tmp/a", "diff_core.py"),
+        ("echo; bc -l <<< 'scale = 9000; e(1.5)'", "numbers.py"),
+    ],
+)
+def test_no_thread_goes_on_with_what_was_cancelled(script: str, at_work: str) -> None:
+    def working() -> bool:
+        stacks = [traceback.extract_stack(frame) for frame in sys._current_frames().values()]
+        return any(entry.filename.endswith(at_work) for stack in stacks for entry in stack)
+
+    async def act() -> None:
+        async with Workspace() as ws:
+
+            async def finish() -> Any:
+                return await ws.execute(script)
+
+            running = asyncio.ensure_future(finish())
+            while not working():
+                assert not running.done(), "it was over before it could be cancelled"
+                await asyncio.sleep(0.001)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            patience = asyncio.get_running_loop().time() + 20
+            while working():
+                assert asyncio.get_running_loop().time() < patience, "its thread goes on"
+                await asyncio.sleep(0.01)
 
     asyncio.run(act())

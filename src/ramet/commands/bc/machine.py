@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from ramet.commands.bc.numbers import ZERO, Check, Num, Trouble, based_text, decimal_text
+from ramet.core.abandoned import aside, looking
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -70,10 +71,10 @@ class Machine:
 
     async def beside(self, function: Callable[[Num, int, Check], Num], number: Num) -> Num:
         """What a function of the math library gives; where that takes long, others go on meanwhile."""
-        check, scale = self.proc.budget.check, self.scale
+        check, scale = looking(self.proc.budget), self.scale
         if scale + number.digits.bit_length() < _LONG:
             return function(number, scale, check)
-        return await asyncio.to_thread(function, number, scale, check)
+        return await aside(self.proc.budget, partial(function, number, scale, check))
 
     async def flush(self) -> None:
         if self.out:

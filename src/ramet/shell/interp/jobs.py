@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Coroutine
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.limits import Budget, Cancelled, TimeUp
@@ -140,18 +142,23 @@ class Jobs:
         process.session.process = None  # they know each other, which only a collection would find
         if len(self.reaped) > 4096:
             del self.reaped[next(iter(self.reaped))]
-        for job in self.jobs:
-            if job.process is process:
-                job.status = status
-                job.state = JobState.KILLED if process.killed else JobState.COMPLETED
-                self.ended.append(job)
+        job = process.job
+        if job is not None and self._place(job) is not None:
+            job.status = status
+            job.state = JobState.KILLED if process.killed else JobState.COMPLETED
+            self.ended.append(job)
 
     def add(self, process: Process, text: str) -> Job:
         # Jobs stand in the order of their numbers, so the last one has the highest.
         number = self.jobs[-1].id + 1 if self.jobs else 1
-        job = Job(number, process, text)
+        job = process.job = Job(number, process, text)
         self.jobs.append(job)
         return job
+
+    def _place(self, job: Job) -> int | None:
+        """Where a job stands in the table, which is in the order of the numbers; None for one that does not."""
+        place = bisect_left(self.jobs, job.id, key=_number)
+        return place if place < len(self.jobs) and self.jobs[place] is job else None
 
     def over(self) -> list[tuple[int, int, str, int, int, bool]]:
         """Jobs that have ended and are still in the table, as plain data: number, pid, text, status, signal, told."""
@@ -205,8 +212,9 @@ class Jobs:
         return found[0] if found else None
 
     def forget(self, job: Job) -> None:
-        if job in self.jobs:
-            self.jobs.remove(job)
+        place = self._place(job)
+        if place is not None:
+            del self.jobs[place]
 
     def forget_ended(self) -> None:
         """After a `wait` for everything, no status of what has ended can be asked for any more."""
@@ -304,6 +312,7 @@ class Jobs:
             await asyncio.gather(*self.shell.closing, return_exceptions=True)
 
 
+_number = attrgetter("id")
 _AT_ONCE: Final = 32
 _DIGITS: Final = 20
 """Characters that no number of a job has."""

@@ -6,19 +6,24 @@ import asyncio
 import types
 from collections.abc import Coroutine, Generator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ramet.shell.interp import signals
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import send
 
+if TYPE_CHECKING:
+    from ramet.shell.interp.jobs import Job
+
 
 class Process:
-    __slots__ = ("_held", "_resumed", "killed", "pid", "session", "started", "task")
+    __slots__ = ("_held", "_resumed", "job", "killed", "pid", "session", "started", "task")
 
     def __init__(self, pid: int, session: Session) -> None:
         self.pid, self.session, self.started = pid, session, session.shell.now()
         self.killed = 0
+        self.job: Job | None = None
+        """What it is in the table of the shell that started it."""
         self.task: asyncio.Task[int] = None  # type: ignore[assignment]
         """None where it had ended before its session came here."""
         self._resumed: asyncio.Future[None] | None = None

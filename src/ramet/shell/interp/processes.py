@@ -51,9 +51,7 @@ def _shells(sh: Session | None) -> Iterator[Session]:
 
 
 def _text(process: Process) -> str:
-    parent = process.session.parent
-    jobs = parent.jobs.jobs if parent is not None else []
-    return next((job.text for job in jobs if job.process is process), "bash")
+    return process.job.text if process.job is not None else "bash"
 
 
 def deliver(sh: Session, pid: int, number: int) -> bool:

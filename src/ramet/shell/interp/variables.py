@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS
@@ -91,11 +91,13 @@ def aside(name: str) -> str:
 class Scope(dict[str, Saved]):
     """What the names that a function (or the assignments before a command) took over meant outside."""
 
-    __slots__ = ("temporary", "temps")
+    __slots__ = ("looked_through", "temporary", "temps")
 
     def __init__(self, temporary: bool = False) -> None:
         super().__init__()
         self.temporary = temporary
+        self.looked_through = False
+        """Whether a fork has made its arrays nobody's own; it is shared since, and replaced where it would change."""
         self.temps: set[str] = set()
         """Names that came with the call (`x=1 f`): unsetting one shows the outer value again. `x=` stands for one that
         the function has made to outlive it; of assignments before a command, `=` for a command that declares."""
@@ -158,11 +160,19 @@ class Variables:
         twin.limit, twin.longest = self.limit, self.longest
         twin.exporting = self.exporting
         if not borrow:
-            hidden = [value for scope in self.scopes for value, _ in scope.values()]
-            for value in itertools.chain(self.values.values(), hidden):
+            for value in itertools.chain(self.values.values(), self._hidden()):
                 if type(value) is Indexed or type(value) is Assoc:
                     value.owner = None
         return twin
+
+    def _hidden(self) -> Iterator[Any]:
+        """What calls of functions hide, as far as it may still be somebody's own."""
+        for scope in reversed(self.scopes):
+            if scope.looked_through:
+                return  # and so were those around it, at the same time
+            scope.looked_through = True
+            for value, _ in scope.values():
+                yield value
 
     # ------------------------------------------------------------------------------------------------ reading
 
