@@ -61,6 +61,8 @@ if 0 < sys.get_int_max_str_digits() < 50_000:
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
 _FEW: Final = 16
+_TOGETHER: Final = 4096
+"""Statements of a line that are compiled before the first of them runs."""
 _compiled: dict[int, tuple[Script, Run]] = {}
 
 
@@ -290,11 +292,10 @@ class Shell:
             if top:
                 sh.ignore = sh.loops = 0
             try:
-                make = compiled if reading.lasting else compile_script
                 if reading.large:
-                    result = await self._run_large(sh, make, script)
+                    result = await self._run_large(sh, script, reading.lasting)
                 else:
-                    result = make(script)(sh)
+                    result = (compiled if reading.lasting else compile_script)(script)(sh)
                     if type(result) is not int:
                         result = await result
             except (Discard, ArithFailure) as error:
@@ -325,15 +326,26 @@ class Shell:
             if source is not None:
                 await reading.catch_up()
 
-    async def _run_large(self, sh: Session, make: Callable[[Script], Run], script: Script) -> int:
-        """A line that is compiled aside, and taken apart in its time."""
-        run = await aside(sh, partial(make, script))
-        try:
-            result: Any = run(sh)
+    async def _run_large(self, sh: Session, script: Script, lasting: bool) -> int:
+        """A line that is compiled aside. What runs only once is compiled as it runs, and taken apart in its time."""
+        result: Any = 0
+        if lasting:
+            result = (await aside(sh, partial(compiled, script)))(sh)
             return int(result if type(result) is int else await result)
+        run: Run | None = None
+        try:
+            for start in range(0, len(script.statements), _TOGETHER):
+                let_go(run)
+                part = Script(script.statements[start : start + _TOGETHER])
+                run = await aside(sh, partial(compile_script, part))
+                result = run(sh)
+                if type(result) is not int:
+                    result = await result
+                if result > 255:
+                    break
+            return int(result)
         finally:
-            if make is compile_script:
-                let_go(script, run)
+            let_go(script, run)
 
     def unwind(self, sh: Session, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
         """Back to where the text began that an error ended a line of."""
