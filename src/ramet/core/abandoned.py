@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final, TypeVar
 
+from ramet.core.collecting import put_off, work_begins, work_ends
 from ramet.core.limits import Budget
 
 T = TypeVar("T")
@@ -62,13 +63,16 @@ async def aside(budget: Budget, work: Callable[[], T]) -> T:
     """What `work` gives; the limits and the cancellation of the execution hold while it is done."""
     if budget.slice_end == float("inf"):
         return work()  # someone needs the answer without a pause
+    put_off()
     stop = threading.Event()
 
     def run() -> T:
         here.stop = stop
+        work_begins()  # it may go on for a moment when its call has ended
         try:
             return work()
         finally:
+            work_ends()
             here.stop = None
 
     doing = asyncio.get_running_loop().run_in_executor(_threads(), run)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ramet.core.collecting import put_off
 from ramet.core.errors import LimitExceeded
 
 MIB = 1024 * 1024
@@ -106,12 +107,14 @@ class Budget:
     async def breathe(self) -> None:
         """Let the event loop run when this execution has had its slice."""
         if self.check():
+            put_off()
             await asyncio.sleep(0)
             self.slice_end = self.clock() + self.SLICE
 
     async def rest(self) -> None:
         """The same for what is to be finished in any case: late or cancelled, it goes on."""
         if self.clock() >= self.slice_end:
+            put_off()
             await asyncio.sleep(0)
             self.slice_end = self.clock() + self.SLICE
 

@@ -17,6 +17,8 @@ from sys import getrefcount
 from types import CellType, FunctionType
 from typing import Any, Final
 
+from ramet.core.collecting import work_begins, work_ends
+
 _LONG: Final = 512
 """Members of a row that do not go all at once."""
 _LOOKED_AT: Final = 4096
@@ -36,6 +38,7 @@ class _Rows(threading.local):
         """Rows that others may still have; of too many the oldest ones go as if they had never been here."""
         self.leaving: list[list[Any]] = []
         """Members of rows that nobody has any more."""
+        self.at_work = False
 
 
 _rows = _Rows()
@@ -56,7 +59,11 @@ def look() -> None:
     except RuntimeError:  # nobody is held up
         _rows.waiting.clear()
         _rows.leaving.clear()
+        _rest()
     else:
+        if not _rows.at_work:
+            _rows.at_work = True
+            work_begins()
         loop.call_soon(_free_some, loop)
 
 
@@ -77,6 +84,14 @@ def _free_some(loop: asyncio.AbstractEventLoop) -> None:
             leaving.pop()
     if leaving:
         loop.call_soon(_free_some, loop)
+    else:
+        _rest()
+
+
+def _rest() -> None:
+    if _rows.at_work:
+        _rows.at_work = False
+        work_ends()
 
 
 def _long_rows(objects: list[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ramet.core.collecting import work_begins, work_ends
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
@@ -155,6 +156,7 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
         for writer in (channels.stdout, channels.stderr):
             if isinstance(writer, PipeWriter):
                 writer.terminal = True  # who types sees what is said
+    work_begins()
     try:
         async with asyncio.timeout(limits.wall_time):
             outcome.exit_code = await session.shell.run(
@@ -180,6 +182,8 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     except LimitExceeded as error:
         outcome.exit_code, outcome.truncated = 1, True
         _tell(channels, f"ramet: {error}\n")
+    finally:
+        work_ends()
 
 
 def _tell(channels: Channels, message: str) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_SELDOM: Final = 1000
-"""Passes over the young after which there is a full one, however busy the server is; otherwise it is 10."""
+from ramet.core.collecting import SELDOM
+
 _ENOUGH: Final = 10
 _LATEST: Final = 600
 """Ticks, ten in a second, after which a stream that never ends is no reason to wait."""
@@ -37,7 +37,7 @@ class Collecting:
 def collecting() -> Iterator[Collecting]:
     """As long as this lasts, the process collects garbage in the server's way."""
     usual = gc.get_threshold()
-    gc.set_threshold(usual[0], usual[1], _SELDOM)
+    gc.set_threshold(usual[0], usual[1], SELDOM)
     gc.freeze()
     try:
         yield Collecting()
