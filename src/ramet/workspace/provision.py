@@ -415,7 +415,7 @@ class _Walk:
                     return None
                 if _is_glob(single):
                     state = self.session.state
-                    fields = [_glob(text)]
+                    fields = [GlobWord(text, text)]
                     budget = Budget(self.ws.settings.limits)
                     found += await globbing.expand(self.ws.fs, self.cwd, fields, state.shopts, None, budget)
                 else:
@@ -458,12 +458,6 @@ def _first_word(node: nodes.Simple) -> str:
     if isinstance(first, nodes.Word) and len(first.parts) == 1 and isinstance(first.parts[0], nodes.Literal):
         return first.parts[0].text
     return ""
-
-
-def _glob(text: str) -> GlobWord:
-    word = GlobWord(text)
-    word.pattern = text
-    return word
 
 
 def _is_glob(word: nodes.Word) -> bool:

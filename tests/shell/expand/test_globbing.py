@@ -46,9 +46,7 @@ async def expand(pattern: str, options: str, ignore: str | None = None) -> list[
         path = parse("/" + name)
         await ops.make_dirs(fs, path.parent)
         await ops.write_bytes(fs, path, b"")
-    word = GlobWord(pattern)
-    word.pattern = pattern
-    return await globbing.expand(fs, ROOT, [word], set(options.split()), ignore, Budget())
+    return await globbing.expand(fs, ROOT, [GlobWord(pattern, pattern)], set(options.split()), ignore, Budget())
 
 
 @pytest.mark.parametrize(("pattern", "options", "names"), TABLE)

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ramet.core.paths import TEXT_MAX
-from ramet.shell.expand.aside import WINDOW, checkpoint, watched, windows
+from ramet.shell.expand.aside import LARGE, WINDOW, checkpoint, watched, windows
 from ramet.shell.expand.bounds import within
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
-from ramet.shell.expand.growing import grown, has_any, joined, search, spanned
+from ramet.shell.expand.growing import find, grown, has_any, joined, search, spanned
 
 DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
@@ -32,17 +32,45 @@ _QUOTE: Final = re.compile(f"[{re.escape(_ACTIVE_SOMEWHERE)}]")
 
 def may_be_pattern(text: str) -> bool:
     """Does text hold a pattern, if nothing in it is quoted?"""
-    if len(text) > LONG:
-        if has_any(text, "*?"):
+    if len(text) <= LONG:
+        return ACTIVE(text) is not None
+    if has_any(text, "*?"):
+        return True
+    if has_any(text, "(") and any(find(text, mark) >= 0 for mark in ("@(", "!(", "+(")):
+        return True
+    return has_bracket(text, "/")
+
+
+def has_bracket(text: str, border: str = "") -> bool:
+    """Whether a bracket opens, and closes behind a character at least; `border` is what it does not reach over."""
+    start = find(text, "[")
+    while start >= 0:
+        end = find(text, border, start) if border else -1
+        if text.rfind("]", start + 2, end if end >= 0 else len(text)) >= 0:
             return True
-        if not has_any(text, "[("):
-            return False
-    return ACTIVE(text) is not None
+        start = find(text, "[", end) if end >= 0 else -1
+    return False
 
 
 def is_active(text: str) -> bool:
     """Does unquoted text hold a pattern?"""
-    return may_be_pattern(text) and ("\\" not in text or ACTIVE(_ESCAPED("x", text)) is not None)
+    if not may_be_pattern(text):
+        return False
+    if len(text) <= WINDOW:
+        return "\\" not in text or ACTIVE(_ESCAPED("x", text)) is not None
+    return find(text, "\\") < 0 or may_be_pattern(grown(_unescaped(text)))
+
+
+def _unescaped(text: str) -> Iterator[str]:
+    """A long text with something plain in the place of what is escaped, a part at a time."""
+    pos = 0
+    while pos < len(text):
+        checkpoint()
+        part = text[pos : pos + WINDOW]
+        if (len(part) - len(part.rstrip("\\"))) % 2 and len(part) > 1:
+            part = part[:-1]  # it goes with what follows
+        yield _ESCAPED("x", part)
+        pos += len(part)
 
 
 def _all_plain(text: str) -> bool:
@@ -64,10 +92,22 @@ def _escaped(text: str) -> str:
 
 
 class GlobWord(str):
-    """A field with active pattern characters: its text, and the pattern to look for in the tree."""
+    """A field with active pattern characters: its text, and the pattern to look for in the tree.
 
-    __slots__ = ("pattern",)
+    Of a long text it has only the beginning in itself, since that is a copy; `str` gives all of it.
+    """
+
+    __slots__ = ("pattern", "text")
     pattern: str
+    text: str
+
+    def __new__(cls, text: str, pattern: str) -> GlobWord:
+        word = super().__new__(cls, text if len(text) <= LONG else text[:LONG])
+        word.text, word.pattern = text, pattern
+        return word
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def distinct(ifs: str) -> str:
@@ -217,20 +257,28 @@ class Fields:
                 self.end()
                 self._after_space = True
 
-    def end(self) -> None:
-        """Finish the field that is being built, if there is one."""
+    def end(self, wait: bool = False) -> bool:
+        """Finish the field that is being built, if there is one. True, and nothing done yet, for one that takes its
+        time where somebody can wait."""
         if not self._open:
-            return
+            return False
         pieces = self._pieces
         if len(pieces) == 1:
             text, quoted = pieces[0]
-            if quoted or not is_active(text):
+            if quoted:
                 self.done.append(text)
-            else:
+            elif wait and len(text) > LARGE:
+                return True
+            elif is_active(text):
                 self._glob(text, text)
+            else:
+                self.done.append(text)
         else:
+            size = sum([len(piece) for piece, _ in pieces])
             if self.host is not None:
-                within(self.host, sum([len(piece) for piece, _ in pieces]))
+                within(self.host, size)
+            if wait and size > LARGE:
+                return True
             text = joined("", [piece for piece, _ in pieces])
             bare = joined("", [piece if not quoted else "x" for piece, quoted in pieces])
             if is_active(bare):
@@ -240,11 +288,10 @@ class Fields:
                 self.done.append(text)
         self._pieces = []
         self._open = False
+        return False
 
     def _glob(self, text: str, pattern: str) -> None:
-        word = GlobWord(text)
-        word.pattern = pattern
-        self.done.append(word)
+        self.done.append(GlobWord(text, pattern))
         self.globs = True
 
     def several(self, values: list[str]) -> None:
@@ -290,10 +337,11 @@ class _ByteFields(Fields):
     def split(self, text: str) -> None:
         super().split(as_bytes(text))
 
-    def end(self) -> None:
+    def end(self, wait: bool = False) -> bool:
         before = len(self.done)
-        super().end()
+        later = super().end(wait)
         self.done[before:] = [field if isinstance(field, GlobWord) else as_text(field) for field in self.done[before:]]
+        return later
 
 
 def fields_for(host: Any, out: list[str]) -> Fields:

@@ -9,14 +9,16 @@ from functools import lru_cache, partial
 from typing import Final
 
 from ramet.core import ops
+from ramet.core.abandoned import through
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
 from ramet.core.paths import PATH_MAX, TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
-from ramet.shell.expand.aside import aside, watched
+from ramet.shell.expand.aside import aside, watched, windows
 from ramet.shell.expand.bytewise import as_bytes
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.fields import ACTIVE, LONG, GlobWord
+from ramet.shell.expand.fields import ACTIVE, LONG, GlobWord, has_bracket, may_be_pattern
+from ramet.shell.expand.growing import has_any
 from ramet.shell.expand.patterns import compile_pattern
 
 _PLAIN_ACTIVE: Final = re.compile(r"[*?]|\A[^\[]*+\[.+\]", re.DOTALL).search
@@ -40,13 +42,8 @@ async def expand(
         if not isinstance(field, GlobWord):
             out.append(field)
             continue
-        if len(field.pattern) > LONG:
-            await budget.breathe()
-            if _NOTHING.isdisjoint(shopts) and _beyond(field.pattern):
-                out.append(str(field))
-                continue
-        if not ACTIVE(field.pattern) or ("extglob" not in shopts and not _PLAIN_ACTIVE(field.pattern)):
-            out.append(str(field))
+        if await through(budget, len(field.pattern), partial(_stays, field.pattern, shopts)):
+            out.append(field.text)
             continue
         await budget.breathe()
         walker = _Walker(fs, cwd, shopts, bool(ignore), budget)
@@ -57,9 +54,9 @@ async def expand(
         if found:
             out += found
         elif "failglob" in shopts:
-            raise Discard(f"no match: {field}")
+            raise Discard(f"no match: {field.text}")
         elif "nullglob" not in shopts:
-            out.append(str(field))
+            out.append(field.text)
         if len(out) > budget.limits.expansion_words:
             raise budget.exceeded("expansion_words", "glob")
     return out
@@ -69,11 +66,20 @@ _NOTHING: Final = frozenset(("failglob", "nullglob"))
 """Options under which it matters whether what matches nothing is a pattern at all."""
 
 
+def _stays(pattern: str, shopts: Collection[str]) -> bool:
+    """Whether a word stays as it is without a look at any name."""
+    if len(pattern) <= LONG:
+        return not ACTIVE(pattern) or ("extglob" not in shopts and not _PLAIN_ACTIVE(pattern))
+    if _NOTHING.isdisjoint(shopts) and _beyond(pattern):
+        return True
+    return not may_be_pattern(pattern) or not ("extglob" in shopts or has_any(pattern, "*?") or has_bracket(pattern))
+
+
 def _beyond(pattern: str) -> bool:
     """Whether a pattern stands for more characters than any name has, which is told without reading it."""
-    if "[" in pattern or "(" in pattern:
+    if has_any(pattern, "[("):
         return False
-    return len(pattern) - pattern.count("*") - pattern.count("\\") > PATH_MAX
+    return len(pattern) - sum(part.count("*") + part.count("\\") for part in windows(pattern)) > PATH_MAX
 
 
 async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], walker: _Walker) -> list[str]:

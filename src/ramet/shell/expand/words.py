@@ -100,8 +100,7 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
             fields = fields_for(host, out)
             if whole:
                 fields.ifs = ""
-            await emit.run(host, fields)
-            _finish(host, fields)
+            await _finish_later(host, fields, emit.run(host, fields))
 
         return True, None, None, waiting
     inner = emit.run
@@ -114,8 +113,7 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
         pending = inner(host, fields)
         if pending is not None:
             return _finish_later(host, fields, pending)
-        _finish(host, fields)
-        return None
+        return _finish(host, fields)
 
     return False, None, None, run
 
@@ -180,8 +178,7 @@ def _listed(part: Part, patient: bool) -> Plan | None:
         if patient and len(found) > WINDOW:
             return _finish_later(host, fields, put_many(host, fields, found, False))
         fields.several_split(found)
-        _finish(host, fields)
-        return None
+        return _finish(host, fields)
 
     return run
 
@@ -207,8 +204,7 @@ def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> 
         return None
     fields = fields_for(host, out)
     fields.several_split(found)
-    _finish(host, fields)
-    return None
+    return _finish(host, fields)
 
 
 async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> None:
@@ -226,18 +222,33 @@ async def _append(host: Any, values: list[str], out: list[str]) -> None:
         await host.budget.breathe()
 
 
-def _finish(host: Any, fields: Fields) -> None:
-    fields.end()
+def _finish(host: Any, fields: Fields) -> Awaitable[None] | None:
+    if fields.end(fields.patient):
+        return _finish_aside(host, fields)
     if fields.globs:
-        if host.noglob:
-            fields.done[:] = map(str, fields.done)  # what would have been patterns are words like any other
-        else:
-            host.globbing = True
+        _globs(host, fields)
+    return None
+
+
+def _globs(host: Any, fields: Fields) -> None:
+    if host.noglob:
+        fields.done[:] = map(str, fields.done)  # what would have been patterns are words like any other
+    else:
+        host.globbing = True
+
+
+async def _finish_aside(host: Any, fields: Fields) -> None:
+    await aside(host, fields.end)
+    if fields.globs:
+        _globs(host, fields)
 
 
 async def _finish_later(host: Any, fields: Fields, pending: Awaitable[None]) -> None:
     await pending
-    _finish(host, fields)
+    fields.patient = True
+    more = _finish(host, fields)
+    if more is not None:
+        await more
 
 
 def _variable_fields(name: str, patient: bool) -> Plan:
@@ -252,8 +263,7 @@ def _variable_fields(name: str, patient: bool) -> Plan:
             if patient and len(found) > LARGE:
                 return _finish_later(host, fields, split_aside(host, fields, found))
             fields.split(found)
-            _finish(host, fields)
-            return None
+            return _finish(host, fields)
         if PLAIN(found) is None and "IFS" not in host.vars:
             out.append(found)
             return None
@@ -263,8 +273,7 @@ def _variable_fields(name: str, patient: bool) -> Plan:
             return None
         fields = fields_for(host, out)
         fields.split(found)
-        _finish(host, fields)
-        return None
+        return _finish(host, fields)
 
     return run
 

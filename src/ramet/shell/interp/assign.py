@@ -7,12 +7,13 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
 from ramet.shell.expand import texts, words
-from ramet.shell.expand.aside import LONG_SOURCE, aside, watched
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, watched
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Unforgiven
-from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.growing import Parts, grown, put_together
 from ramet.shell.expand.quote import single
-from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
+from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
+from ramet.shell.interp.lengthening import takes_long
 from ramet.shell.interp.noticed import NOTICED
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
@@ -67,7 +68,10 @@ class Values(Sequence[Item]):
 
 
 class AssignWord(str):
-    """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts."""
+    """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts.
+
+    Of a long value it has nothing in itself, since that would be a copy; `str` gives all of it.
+    """
 
     __slots__ = ("append", "items", "key", "name", "read", "value")
     name: str
@@ -78,11 +82,20 @@ class AssignWord(str):
     read: Sequence[Item] | None
     """What a builtin has read in the value of an array that came as text."""
 
+    @property
+    def is_long(self) -> bool:
+        return len(self.value) > LARGE
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(self.value) <= LARGE else grown((text, self.value))
+
 
 class Assign(NamedTuple):
     """A compiled assignment; `run(sh)` performs it, `word(sh)` gives it as an argument.
 
-    One that need not wait gives an awaitable all the same when there turns out to be much to do.
+    One that need not wait gives an awaitable all the same when there turns out to be much to do, or the value of an
+    argument is long.
     """
 
     wait: bool
@@ -149,6 +162,28 @@ def put(sh: Session, name: str, value: str, append: bool = False) -> None:
         NOTICED[name](sh, value)
 
 
+async def put_patiently(sh: Session, name: str, value: str, append: bool = False) -> None:
+    """The same for a value of any length."""
+    if (len(value) > LONG_SOURCE and name in sh.store.attrs) or (append and takes_long(sh.store, name, value)):
+        await aside(sh, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
+    else:
+        put(sh, name, value, append)
+
+
+async def word_of(assign: Assign, sh: Session) -> AssignWord:
+    """An assignment as an argument, for those who can wait."""
+    found: Any = assign.word(sh)
+    return found if isinstance(found, AssignWord) else await found
+
+
+async def _later_word(node: Assignment, key: str | None, pending: Awaitable[str]) -> AssignWord:
+    return assign_word(node.name, key, node.append, await pending, None)
+
+
+async def _ready(value: str) -> str:
+    return value
+
+
 def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     name, append = node.name, node.append
     text = texts.declared(value) if argument else texts.text(value, assign=True)
@@ -163,10 +198,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
                 found = await inner(sh)
             finally:
                 sh.joining = False
-            if len(found) > LONG_SOURCE and name in sh.store.attrs:
-                await aside(sh, lambda: put(sh, name, found, append))
-            else:
-                put(sh, name, found, append)
+            await put_patiently(sh, name, found, append)
 
         async def waiting_word(sh: Session) -> AssignWord:
             return assign_word(name, None, append, await inner(sh), None)
@@ -176,11 +208,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
         return _joined(node, text, text.large)
 
     async def later(sh: Session, found: Parts) -> None:
-        whole = await put_together(sh, found)
-        if name in sh.store.attrs:
-            await aside(sh, lambda: put(sh, name, whole, append))
-        else:
-            put(sh, name, whole, append)
+        await put_patiently(sh, name, await put_together(sh, found), append)
 
     def run(sh: Session) -> Awaitable[None] | None:
         found = parts(sh)
@@ -191,19 +219,33 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
             if type(old) is str or old is None:
                 sh.vars[name] = found
                 return None
+        if append:
+            old = sh.vars.get(name)
+            much = type(old) is not str or len(old) + len(found) > HUGE
+            del old  # nothing but the variable has it when it is made longer
+            if much and takes_long(sh.store, name, found):
+                return put_patiently(sh, name, found, True)
         if len(found) > LONG_SOURCE and name in sh.store.attrs:
-            return aside(sh, lambda: put(sh, name, found, append))  # what the attributes make of it takes its time
+            return put_patiently(sh, name, found, append)
         put(sh, name, found, append)
         return None
 
-    return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), node)
+    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+        found = parts(sh)
+        if isinstance(found, Parts):
+            return _later_word(node, None, put_together(sh, found))
+        if len(found) > LARGE:
+            return _later_word(node, None, _ready(found))
+        return assign_word(name, None, append, found, None)
+
+    return Assign(False, run, word, node)
 
 
 def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Coroutine[Any, Any, str] | None]) -> Assign:
     """`x=${a[*]}`."""
 
     async def later(sh: Session, pending: Awaitable[str]) -> None:
-        put(sh, node.name, await pending, node.append)
+        await put_patiently(sh, node.name, await pending, node.append)
 
     def run(sh: Session) -> Awaitable[None] | None:
         pending = large(sh)
@@ -212,12 +254,18 @@ def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Corou
         put(sh, node.name, text.run(sh), node.append)
         return None
 
-    return Assign(False, run, lambda sh: assign_word(node.name, None, node.append, text.run(sh), None), node)
+    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+        pending = large(sh)
+        if pending is not None:
+            return _later_word(node, None, pending)
+        return assign_word(node.name, None, node.append, text.run(sh), None)
+
+    return Assign(False, run, word, node)
 
 
 def assign_word(name: str, key: str | None, append: bool, value: str, items: Sequence[Item] | None) -> AssignWord:
     subscript = "" if key is None else f"[{key}]"
-    word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value}")
+    word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value if len(value) <= LARGE else ''}")
     word.name, word.key, word.append, word.value, word.items, word.read = name, key, append, value, items, None
     return word
 
@@ -245,6 +293,11 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     def store(sh: Session, index: str, found: str) -> None:
         set_item(sh, name, index, found, append, written)
 
+    def is_much(sh: Session, index: str, found: str) -> bool:
+        if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
+            return True
+        return append and takes_long(sh.store, name, found, index)
+
     if key.wait or text.wait:
 
         async def both(sh: Session) -> tuple[str, str]:
@@ -253,7 +306,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
 
         async def waiting(sh: Session) -> None:
             index, found = await both(sh)
-            if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
+            if is_much(sh, index, found):
                 await aside(sh, lambda: store(sh, index, found))
             else:
                 store(sh, index, found)
@@ -276,17 +329,24 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
         found: Any = parts(sh)
         if isinstance(found, Parts):
             return later(sh, index, put_together(sh, found))
-        if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
+        if is_much(sh, index, found):
             return aside(sh, lambda: store(sh, index, found))
         store(sh, index, found)
         return None
 
-    return Assign(
-        False,
-        run,
-        lambda sh: assign_word(name, name_in_word.run(sh), append, text.run(sh), None),
-        node,
-    )
+    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+        pending = None if large is None else large(sh)
+        found: Any = "" if pending is not None else parts(sh)
+        if isinstance(found, Parts):
+            pending = put_together(sh, found)
+        elif len(found) > LARGE:
+            pending = _ready(found)
+        index: str = name_in_word.run(sh)
+        if pending is not None:
+            return _later_word(node, index, pending)
+        return assign_word(name, index, append, found, None)
+
+    return Assign(False, run, word, node)
 
 
 def set_item(sh: Session, name: str, subscript: str, value: str, append: bool, written: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ramet.shell.expand import texts
 from ramet.shell.expand.errors import Readonly
+from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import NameRef
 from ramet.shell.interp.drive import Result, Run, drive
@@ -22,7 +23,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         return None
     if type(name := first.parts[0]) is not Literal or name.text != "local":
         return None
-    plans: list[tuple[str, Callable[[Session], str] | None]] = []
+    plans: list[tuple[str, Callable[[Session], Any] | None]] = []
     for word in node.words[1:]:
         if isinstance(word, Assignment):
             if word.subscript is not None or word.append or isinstance(word.value, ArrayLiteral):
@@ -30,7 +31,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             value = texts.declared(word.value)
             if value.wait:
                 return None
-            plans.append((word.name, value.run))
+            plans.append((word.name, value.parts or value.run if value.large is None else _large(value)))
         elif len(word.parts) == 1 and type(word.parts[0]) is Literal and is_name(word.parts[0].text):
             plans.append((word.parts[0].text, None))
         else:
@@ -53,6 +54,20 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             return drive(slow(sh))
         sh.line, sh.ran = line, node
         found = [(name, None if value is None else value(sh)) for name, value in plans]
+        return drive(later(sh, found)) if sh.parted else declare(sh, found)
+
+    async def later(sh: Session, found: list[tuple[str, Any]]) -> int:
+        """The same with values that are yet to be put together."""
+        sh.parted = False
+        for place, (name, value) in enumerate(found):
+            if isinstance(value, Parts):
+                found[place] = name, await put_together(sh, value)
+            elif value is not None and not isinstance(value, str):
+                found[place] = name, await value
+        return declare(sh, found)
+
+    def declare(sh: Session, found: list[tuple[str, str | None]]) -> int:
+        store = sh.store
         values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
         for name, text in found:
             if name in attrs or name in scope:
@@ -77,6 +92,19 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         sh.pipes = None
         sh.status = 0
         return 0
+
+    return run
+
+
+def _large(text: texts.Text) -> Callable[[Session], Any]:
+    """A value that is found while others run when it is made of many."""
+
+    def run(sh: Session) -> Any:
+        pending = None if text.large is None else text.large(sh)
+        if pending is None:
+            return text.run(sh)
+        sh.parted = True
+        return pending
 
     return run
 

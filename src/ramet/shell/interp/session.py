@@ -474,7 +474,7 @@ class Session:
         if name == "-":
             return self.flags()
         if name == "_":
-            return self.last_arg
+            return str(self.last_arg)
         if name == "0":
             return self.arg0
         return None

@@ -95,7 +95,7 @@ def _rest(sh: Session) -> dict[str, Any]:
         "name": [sh.arg0, sh.name],
         "status": sh.status,
         "pipe_status": sh.pipes,
-        "last_arg": sh.last_arg,
+        "last_arg": str(sh.last_arg),
         "arguments": sh.arguments,
         "unmourned": sh.unmourned,
         "background": sh.background,

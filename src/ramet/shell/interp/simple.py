@@ -12,13 +12,23 @@ from typing import Any, Final
 
 from ramet.shell.expand import words
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
+from ramet.shell.expand.growing import grown_patiently
 from ramet.shell.expand.numerals import among
 from ramet.shell.expand.values import EXPORT, Assoc, Indexed, NameRef
 from ramet.shell.freeing import let_go
-from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, compile_before_command, put, set_item
+from ramet.shell.interp.assign import (
+    Assign,
+    AssignWord,
+    compile_assign,
+    compile_before_command,
+    put,
+    put_patiently,
+    set_item,
+    word_of,
+)
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.drive import Result, Run, drive
@@ -143,31 +153,46 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
         for word in sources
     ]
     waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]
-    if not waits and len(plans) <= _ROW:
 
-        def run(sh: Session) -> list[str]:
-            out: list[str] = []
-            for fields, assign in plans:
-                if fields is not None:
-                    out += fields.run(sh)
-                elif assign is not None:
-                    out.append(assign.word(sh))
-            return out
-
-        return False, run
-
-    async def waiting(sh: Session) -> list[str]:
-        out: list[str] = []
-        for place, (fields, assign) in enumerate(plans):
+    async def rest(sh: Session, out: list[str], start: int, pending: Awaitable[AssignWord] | None) -> list[str]:
+        if pending is not None:
+            out.append(await pending)
+        for place in range(start, len(plans)):
+            fields, assign = plans[place]
             if place and not place % _ROW:
                 await sh.budget.breathe()
             if fields is not None:
                 out += await fields.run(sh) if fields.wait else fields.run(sh)
             elif assign is not None:
-                word = await assign.word(sh) if assign.wait else assign.word(sh)
+                word = await word_of(assign, sh)
                 more = place + 1 < len(plans)
                 out.append(await _declared(sh, out, word) if more and word.items is not None else word)
+        if out[0] not in BUILTINS or out[0] in sh.functions or out[0] in sh.disabled:
+            for place, one in enumerate(out):
+                if isinstance(one, AssignWord) and one.is_long:
+                    out[place] = await aside(sh, one.__str__)  # to others it is a word like any other
         return out
+
+    if not waits and len(plans) <= _ROW:
+
+        def run(sh: Session) -> Any:
+            out: list[str] = []
+            place = 0
+            for fields, assign in plans:
+                place += 1  # noqa: SIM113 - enumerate costs a tuple per word
+                if fields is not None:
+                    out += fields.run(sh)
+                elif assign is not None:
+                    word = assign.word(sh)
+                    if type(word) is not AssignWord:
+                        return rest(sh, out, place, word)
+                    out.append(word)
+            return out
+
+        return False, run
+
+    async def waiting(sh: Session) -> list[str]:
+        return await rest(sh, [], 0, None)
 
     return True, waiting
 
@@ -281,13 +306,11 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
         if pending is not None:
             await pending
         return
-    word = assign.word(sh)
-    if assign.wait:
-        word = await word
-    head = str(word)[: len(word) - len(word.value)] if word.key is None else assign.shown
+    word = await word_of(assign, sh)
+    head = f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.shown
     await trace_value(sh, head, word.value)
     if word.key is None:
-        put(sh, word.name, word.value, word.append)
+        await put_patiently(sh, word.name, word.value, word.append)
     else:
         written = "" if assign.node.subscript is None else word_text(assign.node.subscript)
         set_item(sh, word.name, word.key, word.value, word.append, written)
@@ -408,7 +431,12 @@ async def _later(
 
 def shown_argument(word: str) -> str:
     """What `$_` becomes: an array assignment counts by its name."""
-    return word.name if isinstance(word, AssignWord) and word.items is not None else str(word)
+    if isinstance(word, AssignWord):
+        if word.items is not None:
+            return word.name
+        if word.is_long:
+            return word  # whoever looks at it makes the text of it
+    return str(word)
 
 
 async def _called(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
@@ -580,12 +608,12 @@ async def _with_assignments(
 
 async def _as_text(sh: Session, assign: Assign, target: str) -> None:
     """An array is a plain variable while a command runs that has an assignment to it."""
-    word = assign.word(sh)
-    if assign.wait:
-        word = await word
+    word = await word_of(assign, sh)
     if sh.xtrace:
         await trace_value(sh, assign.shown, word.value)
-    sh.store.values[target] = (sh.store.get(target) or "") + word.value if word.append else word.value
+    old = (sh.store.get(target) or "") if word.append else ""
+    value = await grown_patiently(sh, (old, word.value)) if old and word.is_long else old + word.value
+    sh.store.values[target] = value
 
 
 _DECLARING: Final = ("declare", "export", "readonly", "typeset")

@@ -131,7 +131,7 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "BASH_ARGC": (lambda sh: [str(len(level)) for level in _arguments(sh)], _ignored),
     "BASH_ARGV": (lambda sh: [word for level in _arguments(sh) for word in reversed(level)], _ignored),
     "HISTCMD": (lambda sh: str(_command_number(sh)), _ignored),
-    "_": (lambda sh: sh.last_arg, _set_last),
+    "_": (lambda sh: str(sh.last_arg), _set_last),
 }
 
 

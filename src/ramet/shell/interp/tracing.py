@@ -66,6 +66,9 @@ async def trace_command(sh: Session, argv: list[str]) -> None:
             await trace_array(sh, word)
             shown.append(word.name)
             continue
+        if isinstance(word, AssignWord) and word.is_long:
+            shown.append(await aside(sh, word.__str__))
+            continue
         shown.append(word)
     await trace_patiently(sh, shown)
     while argv and argv[0] in ("command", "builtin"):

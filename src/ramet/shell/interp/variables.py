@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from ramet.core.errors import LimitExceeded
-from ramet.core.limits import DEFAULT_LIMITS
+from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
 from ramet.shell.expand.numerals import is_name
@@ -35,6 +35,7 @@ from ramet.shell.expand.values import (
     bucket,
     key_names,
 )
+from ramet.shell.interp.lengthening import is_copied, longer
 
 
 class _Missing:
@@ -364,8 +365,12 @@ class Variables:
             value = self.transform(name, value)
         elif append:
             if type(old) is str:
-                if len(old) + len(value) > self.limit:
-                    raise LimitExceeded("string_bytes", self.limit)
+                if len(old) + len(value) > NOTABLE:
+                    if len(old) + len(value) > self.limit:
+                        raise LimitExceeded("string_bytes", self.limit)
+                    if is_copied(old, value):
+                        self.values[name] = longer(old, value)
+                        return
                 # Python makes a text longer in place as long as nothing else holds it.
                 self.values[name] = None
                 old += value
@@ -410,7 +415,7 @@ class Variables:
             return str(self.number(old or "0") + self.number(value))
         if len(old) + len(value) > self.limit:
             raise LimitExceeded("string_bytes", self.limit)
-        return old + value
+        return longer(old, value)
 
     def bind(self, name: str, target: str) -> None:
         """Point a name reference at something."""

@@ -262,8 +262,7 @@ async def _by_command(sh: Session, command: str, word: str) -> list[str]:
 async def _globbed(sh: Session, pattern: str) -> list[str]:
     from ramet.shell.expand.fields import GlobWord
 
-    field = GlobWord()  # what stays where nothing matches
-    field.pattern = pattern
+    field = GlobWord("", pattern)  # nothing stays where nothing matches
     # A pattern of a completion is none of the shell's own: names that begin with a dot, or are to be ignored, are not
     # treated as its settings want it.
     found = await sh.shell.globbed(sh, [field], plainly=True)

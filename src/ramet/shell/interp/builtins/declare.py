@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from ramet.core.growth import part_of
 from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.numerals import is_name
@@ -53,7 +54,7 @@ _BITS: Final = {
     "x": EXPORT,
     "c": CAPITAL,
 }
-_ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,65535}+)(\[.*?\])?(\+?)=(.*)", re.DOTALL)
+_ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,65535}+)(\[.*?\])?(\+?)=", re.DOTALL).match
 _USAGE: Final = {
     "declare": "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]",
     "typeset": "typeset [-aAfFgiIlnrtux] name[=value] ... or typeset -p [-aAfFilnrtux] [name ...]",
@@ -231,7 +232,7 @@ def readonly(sh: Session, argv: list[str]) -> Result:
 def _apply(sh: Session, request: _Request, local: bool) -> Result:
     if len(request.words) > MANY:
         return drive(_apply_many(sh, request, local))
-    if any(_is_read(sh, request, word) for word in request.words if word.endswith(")")):
+    if any(_is_read(sh, request, word) for word in request.words if _closes(word)):
         return drive(_apply_reading(sh, request, request.words, local))
     if any(map(_has_many, request.words)):
         return drive(aside(sh, partial(_apply_all, sh, request, request.words, local)))
@@ -242,7 +243,7 @@ async def _apply_many(sh: Session, request: _Request, local: bool) -> int:
     status = 0
     for start in range(0, len(request.words), MANY):
         words = request.words[start : start + MANY]
-        if any(_is_read(sh, request, word) for word in words if word.endswith(")")):
+        if any(_is_read(sh, request, word) for word in words if _closes(word)):
             status = await _apply_reading(sh, request, words, local) or status
             continue
         row = partial(_apply_all, sh, request, words, local)
@@ -289,11 +290,11 @@ def _parsed(word: str) -> AssignWord | None:
     """A word that looks like an assignment only after expansion (`declare "$name=1"`)."""
     if isinstance(word, AssignWord):
         return word
-    match = _ASSIGNED.fullmatch(word)
+    match = _ASSIGNED(word)
     if match is None:
         return None
     key = match[2][1:-1] if match[2] else None
-    return assign_word(match[1], key, bool(match[3]), match[4], None)
+    return assign_word(match[1], key, bool(match[3]), part_of(word, match.end(), len(word)), None)
 
 
 def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
@@ -397,19 +398,26 @@ def _looks_compound(value: str) -> bool:
     return value.startswith("(") and value.endswith(")")
 
 
+def _closes(word: str) -> bool:
+    return (word.value if isinstance(word, AssignWord) else word).endswith(")")
+
+
 def _is_read(sh: Session, request: _Request, word: str) -> bool:
     """`declare -a "x=(1 2)"`: whether an argument holds text that is read as a compound assignment."""
-    assignment = _parsed(word)
-    if assignment is None or assignment.items is not None or assignment.key is not None:
+    if isinstance(word, AssignWord):
+        name = word.name if word.items is None and word.key is None and _looks_compound(word.value) else ""
+    else:
+        match = _ASSIGNED(word)
+        name = match[1] if match is not None and not match[2] and word.startswith("(", match.end()) else ""
+    if not name:
         return False
-    array = request.array in ("a", "A") or isinstance(sh.vars.get(sh.store.follow(assignment.name)[0]), Indexed | Assoc)
-    return array and _looks_compound(assignment.value)
+    return request.array in ("a", "A") or isinstance(sh.vars.get(sh.store.follow(name)[0]), Indexed | Assoc)
 
 
 async def _apply_reading(sh: Session, request: _Request, words: list[str], local: bool) -> int:
     status = 0
     for word in words:
-        if word.endswith(")") and _is_read(sh, request, word):
+        if _closes(word) and _is_read(sh, request, word):
             read = _parsed(word)
             assert read is not None
             read.read = await _compound_items(sh, read.value, request.array == "A" or sh.store.is_assoc(read.name))

@@ -43,7 +43,7 @@ def is_large(sh: Session, name: str) -> bool:
     if type(value) is str:
         return len(value) > LARGE
     if name == "_":
-        return len(sh.last_arg) > LARGE
+        return type(sh.last_arg) is not str or len(sh.last_arg) > LARGE
     return isinstance(value, Indexed | Assoc) and (
         len(value) > _LARGE_ARRAY or any(len(text) > LARGE for text in value.stored() if text is not None)
     )

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
+from ramet.core.growth import part_of
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
+from ramet.shell.interp.assign import AssignWord
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
@@ -401,11 +403,11 @@ def alias(sh: Session, argv: list[str]) -> Result:
         at = word.find("=")
         name = word[:at] if at >= 0 else str(word)
         if at > 0:
-            if len(name) > LARGE:
-                return drive(_define_long(sh, name, word[at + 1 :]))
+            if len(word) > LARGE:
+                return drive(_define_long(sh, name, word, at + 1))
             if not is_alias_name(name):
                 return sh.error(f"alias: `{name}': invalid alias name")
-            sh.aliases[name] = word[at + 1 :]
+            sh.aliases[name] = word.value if isinstance(word, AssignWord) and word.is_long else word[at + 1 :]
         elif among(name, sh.aliases):
             lines.extend(_alias_line(sh, name, bool(options[0])))
         else:
@@ -422,10 +424,10 @@ def alias(sh: Session, argv: list[str]) -> Result:
     return then(listed, lambda status: status or rest()) if words else listed
 
 
-async def _define_long(sh: Session, name: str, value: str) -> int:
+async def _define_long(sh: Session, name: str, word: str, start: int) -> int:
     if not await aside(sh, lambda: is_alias_name(name)):
-        return sh.error(f"alias: `{name}': invalid alias name")
-    sh.aliases[name] = value
+        return await refused_patiently(sh, ("alias: `", name, "': invalid alias name"))
+    sh.aliases[name] = await aside(sh, lambda: part_of(word, start, len(word)))
     return 0
 
 

@@ -1,0 +1,53 @@
+"""`name+=value` where a text is very long: put together a part at a time, unless Python lengthens it in place."""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import TYPE_CHECKING, Final
+
+from ramet.shell.expand.growing import grown
+from ramet.shell.expand.values import HUGE, Assoc, Indexed, NameRef
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.variables import Variables
+
+_AT_ONCE: Final = 1 << 23
+"""Characters that are put behind a text in place at once."""
+_HOPS: Final = 8
+_OURS: Final = 4
+"""References to a text that a variable has and the functions here: the table's, the caller's, and two for a look."""
+
+
+def is_copied(old: str, value: str) -> bool:
+    """Whether `old += value` is made in a new place, in parts; for a caller that has the former as a variable does.
+
+    A text that has just become so long gets a place of its own, in which it can grow (see `core.growth`).
+    """
+    if len(old) + len(value) <= HUGE:
+        return False
+    return len(old) <= HUGE or len(value) > _AT_ONCE or getrefcount(old) > _OURS
+
+
+def longer(old: str, value: str) -> str:
+    return old + value if len(old) + len(value) <= HUGE else grown((old, value))
+
+
+def takes_long(store: Variables, name: str, value: str, key: str | None = None) -> bool:
+    """Whether to put a text behind that of a variable, or of an element, takes its time."""
+    kept = store.values.get(name)
+    for _ in range(_HOPS):  # where references go in a circle is for others to say
+        if type(kept) is not NameRef:
+            break
+        kept = store.values.get(kept.target)
+    if type(kept) is str and key is None and name not in store.attrs:
+        return is_copied(kept, value)
+    if type(kept) is str:
+        old: str | None = kept
+    elif type(kept) is Assoc:
+        old = kept.items.get("0" if key is None else key)
+    elif type(kept) is Indexed:
+        index = "0" if key is None else key
+        old = kept.get(int(index)) if index.isdecimal() else None
+    else:
+        return len(value) > HUGE
+    return len(old or "") + len(value) > HUGE
