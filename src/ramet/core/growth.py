@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import threading
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from typing import Final
 
@@ -51,6 +52,32 @@ def apart(text: str) -> str:
     finally:
         _kept.text = ""
     return moved if moved == text else text  # no decoder has to do it like this
+
+
+def grown(parts: Iterable[str]) -> str:
+    """The text that parts make, however long they are. There should not be very many."""
+    text, moved = "", False
+    for part in sliced(parts):
+        checkpoint()
+        text += part
+        if not moved and len(text) > SLICE:
+            text, moved = apart(text), True
+    return text
+
+
+def sliced(parts: Iterable[str]) -> Iterator[str]:
+    """The same parts, long ones in several."""
+    for part in parts:
+        if len(part) <= SLICE:
+            yield part
+        else:
+            yield from spanned(part, 0, len(part))
+
+
+def spanned(text: str, start: int, stop: int, size: int = SLICE) -> Iterator[str]:
+    """A part of a text in slices."""
+    for at in range(start, stop, size):
+        yield text[at : min(at + size, stop)]
 
 
 def part_of(text: str, start: int, stop: int) -> str:

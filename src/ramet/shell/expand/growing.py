@@ -15,7 +15,10 @@ from itertools import chain
 from typing import Any, Final
 
 from ramet.core import growth
+from ramet.core.growth import SLICE as _SLICE
+from ramet.core.growth import grown as grown
 from ramet.core.growth import part_of as part_of
+from ramet.core.growth import spanned as spanned
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.aside import LARGE, WINDOW, aside, checkpoint, windows
 
@@ -43,21 +46,10 @@ class Deferred(Parts):
 # ------------------------------------------------------------------------------------------------- putting together
 
 
-def grown(parts: Iterable[str]) -> str:
-    """The text that parts make, however long they are. There should not be very many: see `blocks`."""
-    text, moved = "", False
-    for part in _sliced(parts):
-        checkpoint()
-        text += part
-        if not moved and len(text) > _SLICE:
-            text, moved = growth.apart(text), True
-    return text
-
-
 async def grown_patiently(host: Any, parts: Iterable[str]) -> str:
-    """The same while others run."""
+    """What `grown` gives, while others run."""
     text, moved = "", False
-    for part in _sliced(parts):
+    for part in growth.sliced(parts):
         text += part
         if not moved and len(text) > _SLICE:
             text, moved = growth.apart(text), True
@@ -256,21 +248,3 @@ def slices(parts: Parts) -> Iterator[str]:
         else:
             start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, len(part))
             yield from spanned(part, start, stop)
-
-
-def spanned(text: str, start: int, stop: int, size: int = 0) -> Iterator[str]:
-    """A part of a text in slices."""
-    size = size or _SLICE
-    for at in range(start, stop, size):
-        yield text[at : min(at + size, stop)]
-
-
-def _sliced(parts: Iterable[str]) -> Iterator[str]:
-    for part in parts:
-        if len(part) <= _SLICE:
-            yield part
-        else:
-            yield from spanned(part, 0, len(part))
-
-
-_SLICE: Final = 1 << 20

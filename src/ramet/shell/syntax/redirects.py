@@ -6,9 +6,9 @@ Rule: a body is read when the newline after its line is consumed, and put into t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ramet.core.growth import part_of
+from ramet.core.growth import grown, part_of
 from ramet.shell.syntax.conditions import ConditionReader
 from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import (
@@ -23,7 +23,7 @@ from ramet.shell.syntax.nodes import (
     Word,
 )
 from ramet.shell.syntax.printer import word_text
-from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, WORD, Options
+from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, WORD, Options, newlines
 from ramet.shell.syntax.usual import EMPTY
 
 CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
@@ -122,7 +122,7 @@ class RedirectReader(ConditionReader):
             if one.quoted:
                 word = Word((Literal(body),)) if body else EMPTY
             else:
-                word = self.fragment(body, self.line_at(self.pos) - body.count("\n") - 1)
+                word = self.fragment(body, self.line_at(self.pos) - newlines(body, 0, len(body)) - 1)
             here = HereDoc(word, one.delimiter, one.quoted)
             object.__setattr__(one.redirect, "here", here)
 
@@ -179,7 +179,21 @@ class RedirectReader(ConditionReader):
         if not one.strip:
             return body
         # What follows a line continuation is no start of a line.
-        return re.sub(r"(?m)^\t+" if one.quoted else r"(?m)^(?<!\\\n)\t+", "", body)
+        without = (_TABS if one.quoted else _TABS_OF_LINES).sub
+        if len(body) <= _LONG_LINE:
+            return without("", body)
+        return grown(without("", part) for part in _runs_of_lines(body))
+
+
+def _runs_of_lines(text: str) -> Iterator[str]:
+    """A long text in parts none of which ends within a line, or one that goes on in the next."""
+    begin = 0
+    while begin < len(text):
+        end = text.find("\n", begin + _LONG_LINE) + 1
+        while end and text.startswith("\\", end - 2):
+            end = text.find("\n", end) + 1
+        yield part_of(text, begin, end or len(text))
+        begin = end or len(text)
 
 
 def _is_number(raw: str) -> bool:
@@ -190,6 +204,8 @@ def _is_number(raw: str) -> bool:
 _DIGITS, _LARGEST = 4096, 0x7FFFFFFF
 
 
+_TABS = re.compile(r"(?m)^\t+")
+_TABS_OF_LINES = re.compile(r"(?m)^(?<!\\\n)\t+")
 _LONG_LINE = 1 << 16
 """Characters of a line of a document that is more than looked at only where it may be the last one."""
 

@@ -13,6 +13,8 @@ import re
 import sys
 from typing import NamedTuple, NoReturn
 
+from ramet.core.abandoned import checkpoint
+from ramet.core.growth import SLICE
 from ramet.shell.syntax.errors import SyntaxFailure
 
 EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)
@@ -34,20 +36,33 @@ _OPERATORS = (
 _OPERATOR_SET = frozenset(_OPERATORS) | {"<", ">"}
 ALONE = r"(?![^ \t\n|&;)])"
 """After a word: it is one in any view."""
+COMMENT = r"\#[^\n]{0,4096}+(?=\n|\Z)"
+"""One that is not very long."""
 TOKEN = re.compile(
-    r"[ \t]*+(?:(?:\\\n[ \t]*+)++(?:#[^\n]*+)?|#[^\n]*+)?"
-    r"(?:([^ \t\n\"'`$\\|&;()<>]{1,4096}+)" + ALONE + r"|(\n)"
+    r"[ \t]{0,4096}+(?:(?:\\\n[ \t]{0,4096}+){1,200}+(?:" + COMMENT + r")?|" + COMMENT + r")?"
+    r"(?:((?!\#)[^ \t\n\"'`$\\|&;()<>]{1,4096}+)" + ALONE + r"|(\n)"
     r"|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
-    r"|(" + SIMPLE + r")(?![^ \t\n|&;()<>]|[<>]\())?",
+    r"|((?!\#)" + SIMPLE + r")(?![^ \t\n|&;()<>]|[<>]\())?",
     re.ASCII,
 ).match
 """A plain word, a newline, an operator, any word whose extent is known."""
+_BETWEEN = re.compile(r"(?:[ \t]{1,4096}+|\\\n){1,16}+").match
 _CUT_WORD = re.compile(
     r"(?:[A-Za-z0-9_-][A-Za-z0-9_]{0,4096}+(?:\\\n[A-Za-z0-9_]{0,4096}+){1,200}+"
     r"|[][{}!=~]{1,2}+(?:\\\n[][{}!=~]{0,2}+){1,200}+)(?=[ \t\n|&;()]|\Z)",
     re.ASCII,
 ).match
 _EXTGLOB = frozenset("?*+@!")
+
+
+def newlines(text: str, start: int, stop: int) -> int:
+    """How many lines end in a part of a text."""
+    found = 0
+    while stop - start > SLICE:
+        found += text.count("\n", start, start + SLICE)
+        start += SLICE
+        checkpoint()
+    return found + text.count("\n", start, stop)
 
 
 class Options(NamedTuple):
@@ -103,13 +118,29 @@ class Scanner:
             self.kind = WORD
 
     def _unusual(self, start: int) -> None:
-        """The token at ``start`` is the end of the text or a word whose extent is not known from its text alone."""
+        """The token at ``start`` is the end of the text or a word whose extent is not known from its text alone, or
+        comes after something that is very long."""
+        if start < self.n and (self.text[start] in "# \t" or self.text.startswith("\\\n", start)):
+            self._far(start)
+            return
         self.start = self.stop = start
         self.raw = ""
         self.kind = EOF if start >= self.n else COMPLEX
         if self.kind == COMPLEX and (cut := _CUT_WORD(self.text, start, self.n)) is not None:
             # A plain word that line continuations cut is plain still, and may be a keyword.
             self.kind, self.raw, self.stop = WORD, cut[0].replace("\\\n", ""), cut.end()
+
+    def _far(self, start: int) -> None:
+        """Finds the token after a long comment, or many blanks or continuations of the line."""
+        while m := _BETWEEN(self.text, start, self.n):
+            start = m.end()
+            checkpoint()
+        if self.text.startswith("#", start) and start < self.n:
+            end = self.text.find("\n", start, self.n)
+            start = self.n if end < 0 else end
+        consumed, self.pos = self.pos, start
+        self.peek()
+        self.pos = consumed
 
     def _join_operator(self) -> None:
         """An operator may be cut by line continuations: ``&\\<newline>&``."""
@@ -141,9 +172,9 @@ class Scanner:
         if self._line_pos <= pos <= self._line_end:
             return self._line
         if pos >= self._line_pos:
-            self._line += self.text.count("\n", self._line_pos, pos)
+            self._line += newlines(self.text, self._line_pos, pos)
         else:
-            self._line -= self.text.count("\n", pos, self._line_pos)
+            self._line -= newlines(self.text, pos, self._line_pos)
         self._line_pos = pos
         end = self.text.find("\n", pos)
         self._line_end = len(self.text) if end < 0 else end
@@ -156,7 +187,7 @@ class Scanner:
     def last_line(self) -> int:
         """The line bash names when the text ends too early: the one after the last."""
         text = self.text
-        return self.start_line + text.count("\n") + (0 if text.endswith("\n") else 1)
+        return self.start_line + newlines(text, 0, len(text)) + (0 if text.endswith("\n") else 1)
 
     def source_line(self, pos: int) -> str:
         """The line that holds ``pos``, for the second message of a syntax error."""

@@ -14,7 +14,7 @@ from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
 from ramet.shell.syntax.redirects import REDIRECTIONS
-from ramet.shell.syntax.scanner import ALONE, COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
+from ramet.shell.syntax.scanner import ALONE, COMMENT, COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
 from ramet.shell.syntax.unread import Unread, read_plain
 from ramet.shell.syntax.words import WORDS, remember
 
@@ -34,10 +34,10 @@ _USUAL_NAME = re.compile(r"[^=\[{0-9][^=\[]*+\Z|\[\Z").match
 _UNUSUAL = _DECLARATIONS | {_WRAPPER} | _COMPOUND_OK
 """Commands whose words are not all read alike."""
 
-_TARGET = r"[ \t]*+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]*+(?!\#)" + SIMPLE + ALONE
+_TARGET = r"[ \t]{0,4096}+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]{0,4096}+(?!\#)" + SIMPLE + ALONE
 _BULK = re.compile(
-    r"((?:[ \t]++(?!\#)" + SIMPLE + ALONE + r"){0,200}+(?:(?:[ \t]++[0-9])?" + _TARGET + r"){0,200}+)"
-    r"[ \t]*+(?:\#[^\n]*+)?(?:(\n)|((?>;;?&?|\|[|&]?|&&|&(?!>)|\)))(?!\\))?",
+    r"((?:[ \t]{1,4096}+(?!\#)" + SIMPLE + ALONE + r"){0,200}+(?:(?:[ \t]{1,4096}+[0-9])?" + _TARGET + r"){0,200}+)"
+    r"[ \t]{0,4096}+(?:" + COMMENT + r")?(?:(\n)|((?>;;?&?|\|[|&]?|&&|&(?!>)|\)))(?!\\))?",
     re.ASCII,
 ).match
 """Words, then redirections of the usual kinds, and the token after them."""
