@@ -50,7 +50,8 @@ async def getopt(proc: Proc, o: GetoptOptions, operands: list[str]) -> int:
             await proc.budget.breathe()
     if not o.silent:
         quoted = (lambda text: text) if plain else _csh if o.shell.endswith("csh") else _sh
-        for word, literal in scan.out:
+        while scan.out:  # what was written goes at once: all at the end would take a while
+            word, literal = scan.out.popleft()
             await proc.emit(encode(" " + (word if literal else quoted(word))))
             await proc.budget.breathe()
         await proc.emit(b"\n")
@@ -86,7 +87,7 @@ class _Scan:
     long: dict[str, int]
     alternative: bool
     posix: bool
-    out: list[tuple[str, bool]] = field(default_factory=list)
+    out: deque[tuple[str, bool]] = field(default_factory=deque)
     """Words with whether they stand as they are; the others are quoted."""
     errors: list[str] = field(default_factory=list)
 
@@ -115,7 +116,7 @@ class _Scan:
             else:
                 rest.append(word)
         self.out.append(("--", True))
-        self.out += [(word, False) for word in rest]
+        self.out.extend((word, False) for word in rest)
 
     def _is_long(self, word: str) -> bool:
         """With -a: a word with one dash that is not a short option alone."""

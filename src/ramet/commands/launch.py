@@ -164,7 +164,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         if o.chdir is not None:
             raise UsageError("must specify command with --chdir (-C)")
         end = "\0" if o.zero else "\n"
-        await proc.emit(encode("".join(f"{name}={text}{end}" for name, text in variables.items())))
+        await proc.emit_texts(part for name, text in variables.items() for part in (name, "=", text, end))
         return 0
     if o.zero:
         raise UsageError("cannot specify --null (-0) with command")

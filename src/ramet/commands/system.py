@@ -310,10 +310,10 @@ class PrintenvOptions:
 async def printenv(proc: Proc, o: PrintenvOptions, operands: list[str]) -> int:
     end = "\0" if o.zero else "\n"
     if not operands:
-        await proc.emit(encode("".join(f"{n}={v}{end}" for n, v in proc.env.items())))
+        await proc.emit_texts(part for name, text in proc.env.items() for part in (name, "=", text, end))
         return 0
     found = [proc.env[name] for name in operands if name in proc.env and "=" not in name]
-    await proc.emit(encode("".join(text + end for text in found)))
+    await proc.emit_texts(part for text in found for part in (text, end))
     return 0 if len(found) == len(operands) else 1
 
 

@@ -7,17 +7,19 @@ reaches for anything of the host.
 from __future__ import annotations
 
 import errno
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ramet.core import paths
 from ramet.core.errors import fail
 from ramet.core.fs import FileSystem, Open
+from ramet.core.growth import SLICE, sliced
 from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.streams import Reader, Writer
 
+_ROW: Final = 1024
 PROGRAM: Final = b"\x7fRAMET\0"
 """How a file begins that stands for a command of the table, whose name follows: running it, or a link to it, or a copy
 of it, runs the command."""
@@ -86,6 +88,19 @@ class Proc:
         self.stdout.write(data)
         if self.stdout.full:
             await self.stdout.drain()
+
+    async def emit_texts(self, texts: Iterable[str]) -> None:
+        """The same for texts of any length, which are encoded and written a piece at a time."""
+        row: list[str] = []
+        size = 0
+        for text in sliced(texts):
+            row.append(text)
+            size += len(text)
+            if size > SLICE or len(row) > _ROW:
+                await self.emit(paths.encode("".join(row)))
+                await self.budget.breathe()
+                row, size = [], 0
+        await self.emit(paths.encode("".join(row)))
 
     def complain(self, message: str) -> None:
         """One line on stderr in the form `name: message`."""

@@ -2,7 +2,7 @@
 
 When the last reference to a tree goes, the interpreter frees all of it before anything else runs. Nearly always what
 makes a tree large is a long row near its root; so whoever is done with a tree leaves the long rows of it here, and
-their members go some at a time, once nobody else has the row.
+their members go some at a time, once nobody else has the row. Very long texts go one at a time.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _SLICE: Final = 0.001
 _AT_ONCE: Final = 64
 """Members that go between two looks at the clock."""
 _PLAIN: Final = frozenset((str, int, bool, bytes, type(None), float))
+_HUGE: Final = 1 << 22
+"""Characters of a text whose memory takes a while to give back."""
 
 
 class _Rows(threading.local):
@@ -73,13 +75,18 @@ def _free_some(loop: asyncio.AbstractEventLoop) -> None:
         row = waiting.popleft()
         if getrefcount(row) > 2:  # it is more than `row` and an argument
             waiting.append(row)
+        elif isinstance(row, str | bytes):
+            leaving.append([row])
         else:
             leaving.append(row if type(row) is list else list(row.values() if isinstance(row, dict) else row))
         del row
     end = time.perf_counter() + _SLICE
     while leaving and time.perf_counter() < end:
         members = leaving[-1]
-        del members[-_AT_ONCE:]
+        if any(map(_is_huge, members[-_AT_ONCE:])):
+            members.pop()
+        else:
+            del members[-_AT_ONCE:]
         if not members:
             leaving.pop()
     if leaving:
@@ -94,12 +101,19 @@ def _rest() -> None:
         work_ends()
 
 
+def _is_huge(one: object) -> bool:
+    return isinstance(one, str | bytes) and len(one) >= _HUGE
+
+
 def _long_rows(objects: list[Any]) -> list[Any]:
     """The long rows among some objects and what they hold."""
     found: list[Any] = []
     seen: set[int] = set()
     for one in objects:  # grows while it is walked
         inner: Any
+        if _is_huge(one):
+            found.append(one)
+            continue
         if isinstance(one, tuple | list | dict):
             if len(one) >= _LONG:
                 found.append(one)
@@ -112,7 +126,7 @@ def _long_rows(objects: list[Any]) -> list[Any]:
         else:
             continue
         for member in inner:
-            if type(member) not in _PLAIN and id(member) not in seen:
+            if (type(member) not in _PLAIN or _is_huge(member)) and id(member) not in seen:
                 seen.add(id(member))
                 objects.append(member)
         if len(objects) > _LOOKED_AT:

@@ -15,7 +15,7 @@ from ramet.shell.expand.aside import LARGE, apart, watched
 from ramet.shell.expand.bounds import joined, total, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
-from ramet.shell.expand.growing import Deferred, Parts, Span, part_of, put_together
+from ramet.shell.expand.growing import Deferred, Parts, Span, find, part_of, put_together
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.pattern_text import TextPattern
 from ramet.shell.expand.patterns import compile_pattern
@@ -323,7 +323,7 @@ def _replace(op: str) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if not args[0] and op in ("/", "//"):
             return found
-        if ("[!]" in args[0] or "[^]" in args[0]) and _mismeasured(args[0]):
+        if (find(args[0], "[!]") >= 0 or find(args[0], "[^]") >= 0) and _mismeasured(args[0]):
             return found
         pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
         replacement = args[1] if len(args) > 1 else ""
@@ -429,7 +429,7 @@ def _slice(node: Param) -> Apply:
             return transform.substring(found[0], offset, length)
         if not found:
             return kind()
-        array = array or Indexed(found)
+        array = array or Indexed(tuple(found))
         return _as_kind(kind, transform.slice_array(array, offset, length))
 
     return apply

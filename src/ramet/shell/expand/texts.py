@@ -54,6 +54,7 @@ from ramet.shell.expand.pieces import Text as Text
 from ramet.shell.expand.pieces import concat as concat
 from ramet.shell.expand.pieces import const as const
 from ramet.shell.expand.pieces import patient as patient
+from ramet.shell.expand.pieces import ready as ready
 from ramet.shell.expand.values import HUGE, Subscript, is_heavy
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,

@@ -33,7 +33,8 @@ class Indexed:
     __slots__ = ("_far", "_holes", "_row", "_sorted", "blank", "owner", "top")
 
     def __init__(self, items: Iterable[str] = (), owner: object = None) -> None:
-        self._row: list[str | None] = list(items)
+        """A list that is given is the array's own from then on."""
+        self._row: list[str | None] = items if type(items) is list else list(items)
         self._holes = 0
         self._far: dict[int, str] = {}
         self._sorted = True

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, watched
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.errors import Discard
@@ -458,7 +458,8 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
     With `patient` even the words that need not wait may give an awaitable in place of the list: when a value turns
     out to be so large that splitting it would hold up others.
     """
-    plans = [plan for source in sources for plan in _braced(source, patient)]
+    several = sources if len(sources) <= _ROW else watched(sources)
+    plans = [plan for source in several for plan in _braced(source, patient)]
     if all(constant is not None for _, constant, _, _ in plans):
         fixed = [constant for _, constant, _, _ in plans if constant is not None]
         return Words(False, lambda host: fixed.copy())

@@ -25,6 +25,7 @@ from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
 from ramet.shell.interp.own_fds import as_device
+from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
@@ -67,7 +68,10 @@ class Plan(NamedTuple):
 
 
 class RedirectError(Exception):
-    """A redirection that could not be made."""
+    """A redirection that could not be made, with the parts of its message."""
+
+    def __str__(self) -> str:
+        return "".join(self.args)
 
 
 def compile_redirects(redirects: tuple[Redirect, ...]) -> list[Plan]:
@@ -92,7 +96,7 @@ def _compile(node: Redirect) -> Plan:
     if node.op == "<<<":
         text = texts.patient(texts.text(node.target, assign=True))
         return Plan(node.op, fd, node.var, text.wait, text.parts or text.run, "", True, _private(node, node.target))
-    fields = words.words((node.target,))
+    fields = words.words((node.target,), patient=True)
     shown = word_text(node.target)
     private = _private(node, node.target)
     whole = None if all(isinstance(part, Literal) for part in node.target.parts) else texts.text(node.target)
@@ -139,7 +143,7 @@ async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
         try:
             await _apply(sh, plan, undo)
         except RedirectError as error:
-            sh.complain(str(error))
+            await refused_patiently(sh, error.args)
             return False
     return True
 
@@ -162,10 +166,11 @@ async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     found: Any
     try:
         if sh.posix and plan.whole is not None:
-            text = plan.whole.run(sh)
-            found = [await text if plan.whole.wait else text]
+            found = [await texts.ready(sh, plan.whole)]
         else:
             found = await plan.target(sh) if plan.wait else plan.target(sh)
+            if plan.whole is not None and type(found) is not list:
+                found = await found
     finally:
         sh.noglob = noglob
     if op in ("<<", "<<-"):
@@ -266,7 +271,7 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
     if word == "/dev/null":
         return Description(Null(), path=word)
     if len(word) > LARGE:
-        raise RedirectError(f"{word}: {reason(fail(errno.ENAMETOOLONG, word))}")
+        raise RedirectError(word, f": {reason(fail(errno.ENAMETOOLONG, word))}")
     if "//" in word or "/./" in word:
         device = str(paths.parse(word, sh.cwd))
         word = device if device.startswith(("/dev/", "/proc/")) else word

@@ -220,7 +220,7 @@ def _loaded(sh: Session, name: str, value: Any) -> Value:
             empty.blank = True
             return empty
         if kind == "row" and isinstance(content, list):
-            return Indexed(_all_texts(content), sh.store.token)
+            return Indexed(tuple(_all_texts(content)), sh.store.token)
         if kind == "indexed" and isinstance(content, list):
             array = Indexed((), sh.store.token)
             for item in content:

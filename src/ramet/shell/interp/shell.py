@@ -27,9 +27,10 @@ from ramet.core.proc import Exec, User
 from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import LARGE, aside, windows
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
+from ramet.shell.expand.growing import grown
 from ramet.shell.freeing import let_go, look
 from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
@@ -77,6 +78,10 @@ def compiled(script: Script) -> Run:
             del _compiled[key]
     _compiled[id(script)] = (script, run)
     return run
+
+
+def _without_nulls(text: str) -> str:
+    return grown(part.replace("\0", "") for part in windows(text))
 
 
 class Shell:
@@ -256,8 +261,8 @@ class Shell:
         With a `source`, what a line leaves of the text is the standard input of its commands. What is `recorded` is in
         the history already. With `strict` the shell does not outlive what cannot be parsed.
         """
-        if "\0" in text:
-            text = text.replace("\0", "")  # as bash does with what it reads
+        if "\0" in text:  # left out as bash does with what it reads
+            text = text.replace("\0", "") if len(text) < LARGE else await aside(sh, partial(_without_nulls, text))
         kept = top and not recorded and sh.origin != "environment"
         shown = ALL if top else LINES if sh.in_trap or where or sh.frames else NOTHING
         reading = Reading(sh, text, line, kept, shown, source)

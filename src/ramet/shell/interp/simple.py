@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ramet.shell.expand import words
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import LARGE, aside, watched
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
 from ramet.shell.expand.growing import grown_patiently
@@ -60,10 +60,12 @@ def compile_simple(node: Simple) -> Run:
             return _bare_redirected(node, assigns, redirects)
         return _assignments(node, assigns)
     run = _with_words(node, assigns, redirects)
-    rest = tuple(word for word in node.words[1:] if _keyword(word) is None)
-    if len(rest) == len(node.words) - 1:
+    arguments = node.words[1:]
+    looked_at = arguments if len(arguments) <= _ROW else watched(arguments)
+    rest = tuple(word for word in looked_at if _keyword(word) is None)
+    if len(rest) == len(arguments):
         return run
-    found = [assignment for word in node.words[1:] if (assignment := _keyword(word)) is not None]
+    found = [assignment for word in arguments if (assignment := _keyword(word)) is not None]
     other: list[Run] = []
 
     def perhaps(sh: Session) -> Result:
@@ -149,20 +151,23 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
         return compiled.wait, compiled.run
     keyed = any(_KEYED(word.parts[0].text) for word in plain if word.parts and isinstance(word.parts[0], Literal))
     plans: list[tuple[words.Words | None, Assign | None]] = [
-        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word, keyed, argument=True))
+        (words.words((word,), patient=True), None)
+        if isinstance(word, Word)
+        else (None, compile_assign(word, keyed, argument=True))
         for word in sources
     ]
     waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]
 
-    async def rest(sh: Session, out: list[str], start: int, pending: Awaitable[AssignWord] | None) -> list[str]:
+    async def rest(sh: Session, out: list[str], start: int, pending: Awaitable[Any] | None) -> list[str]:
         if pending is not None:
-            out.append(await pending)
+            found = await pending
+            out += found if type(found) is list else (found,)
         for place in range(start, len(plans)):
             fields, assign = plans[place]
             if place and not place % _ROW:
                 await sh.budget.breathe()
             if fields is not None:
-                out += await fields.run(sh) if fields.wait else fields.run(sh)
+                out += await words.fields_of(fields, sh)
             elif assign is not None:
                 word = await word_of(assign, sh)
                 more = place + 1 < len(plans)
@@ -181,7 +186,10 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
             for fields, assign in plans:
                 place += 1  # noqa: SIM113 - enumerate costs a tuple per word
                 if fields is not None:
-                    out += fields.run(sh)
+                    found = fields.run(sh)
+                    if type(found) is not list:
+                        return rest(sh, out, place, found)
+                    out += found
                 elif assign is not None:
                     word = assign.word(sh)
                     if type(word) is not AssignWord:

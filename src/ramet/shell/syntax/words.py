@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal as OneOf
 
+from ramet.core.abandoned import checkpoint
 from ramet.core.depth import DEEPEST, room
 from ramet.core.growth import apart as apart_of_others
 from ramet.core.growth import part_of
@@ -270,6 +271,8 @@ class WordReader(Scanner):
             if c == "$":
                 if pos > self.horizon:
                     raise Unready
+                if not len(parts) & 1023:
+                    checkpoint()
                 found: Part | str
                 if apart and text.startswith("'", pos + 1):
                     plain += c

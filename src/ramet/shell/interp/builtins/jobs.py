@@ -11,7 +11,7 @@ from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import each, plain, refuse, then, turn, write_lines
+from ramet.shell.interp.patience import each, plain, refuse, refused_patiently, then, turn, write_lines
 from ramet.shell.interp.processes import deliver
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import interrupted
@@ -182,9 +182,9 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
                 _put_pid(sh, variable, str(job.pid))
         return status
     if word.startswith("%"):
-        return sh.error(f"wait: {word}: no such job", 127)
+        return await refused_patiently(sh, ("wait: ", word, ": no such job"), 127)
     if number_of(word) is None or not is_number(word):
-        return sh.error(f"wait: `{word}': not a pid or valid job spec")
+        return await refused_patiently(sh, ("wait: `", word, "': not a pid or valid job spec"))
     process = sh.shell.processes.get(int(word))
     if process is not None and process.session.parent is sh:
         return await sh.jobs.wait(sh, process)
@@ -274,10 +274,10 @@ def disown(sh: Session, argv: list[str]) -> Result:
         sh.jobs.forget(current)
         return 0
 
-    def drop(word: str) -> int:
+    def drop(word: str) -> Result:
         job = _found(sh, "disown", word)
         if job is None:
-            return sh.error(f"disown: {word}: no such job")
+            return refuse(sh, "disown: ", word, ": no such job")
         if not keep:
             sh.jobs.forget(job)
         return 0

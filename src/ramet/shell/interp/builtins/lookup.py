@@ -16,7 +16,17 @@ from ramet.shell.interp.assign import AssignWord
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
-from ramet.shell.interp.patience import each, in_buckets, in_order, refuse, refused_patiently, then, turn, write_lines
+from ramet.shell.interp.patience import (
+    each,
+    in_buckets,
+    in_order,
+    plain,
+    refuse,
+    refused_patiently,
+    then,
+    turn,
+    write_lines,
+)
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import is_alias_name
@@ -109,12 +119,12 @@ async def _file(sh: Session, name: str) -> str | None:
 
 def type_(sh: Session, argv: list[str]) -> Result:
     found = flags_of(sh, argv, "aftpP")
-    return 2 if found is None else drive(_type(sh, found[0], [str(word) for word in found[1]]))
+    return 2 if found is None else drive(_type(sh, found[0], found[1]))
 
 
-async def _type(sh: Session, flags: str, names: list[str]) -> int:
+async def _type(sh: Session, flags: str, words: list[str]) -> int:
     status = 0
-    for name in names:
+    for name in await plain(sh, words, 0):
         await turn(sh)
         found = await _describe(sh, name, flags)
         if not found:

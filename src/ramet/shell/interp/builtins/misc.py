@@ -19,6 +19,7 @@ from ramet.shell.expand.growing import between, blocks, decoded_patiently
 from ramet.shell.expand.joining import spaced
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import joined_patiently
+from ramet.shell.freeing import let_go
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
@@ -198,6 +199,9 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         sh.rewatch()
     try:
         text = await decoded_patiently(sh, data)
+        if len(text) > LARGE:
+            let_go(data, text)
+        del data
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, strict=strict))
         if result == EXIT and "EXIT" in sh.traps:
             await exit_within(sh)

@@ -11,7 +11,7 @@ from ramet.shell.interp.builtins.listing import write_settings
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.noticed import COMPATIBLE, switch_compatibility
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
-from ramet.shell.interp.patience import each, plain, refuse, then, write_lines
+from ramet.shell.interp.patience import MANY, each, plain, refuse, then, write_lines
 from ramet.shell.interp.restricted import OPTION, restrict
 from ramet.shell.interp.session import Builtin, Session
 
@@ -170,7 +170,7 @@ def _listed(sh: Session, names: list[str], on: bool | None, options: bool, quiet
 
     if len(names) == 1 and len(names[0]) > LARGE:
         return _unknown(sh, names[0], options)  # nothing is called so
-    if any(len(name) > LARGE for name in names):
+    if len(names) > MANY or any(len(name) > LARGE for name in names):
         return each(sh, names, lambda name: _listed(sh, [name], on, options, quiet, reusable))
 
     def line(name: str) -> str:
