@@ -15,6 +15,7 @@ from ramet import Workspace
 LONG = "printf -v x '%03000000d' 0"
 MANY = "a=({1..300000})"
 VERY_LONG = "printf -v x '%020000000d' 0"
+HUGE = "printf -v x '%060000000d' 0"
 VERY_MANY = "a=({1..1000000})"
 SCRIPTS = {
     "a trace of many words": (MANY, 'exec 2> /dev/null; set -x; : "${a[@]}"'),
@@ -69,6 +70,13 @@ SCRIPTS = {
         "xargs true < /tmp/x; xargs -0 true < /tmp/x; xargs -I{} true < /tmp/x",
     ),
     "a very long name in a redirection": (VERY_LONG, ': > "$x"'),
+    "a huge text that is declared": (HUGE, 'declare y=$x; export z=$x; alias w=$x; f() { local v="a$1"; }; f "$x"'),
+    "a huge text that is made longer": (HUGE, "y=$x; y+=a; y+=b; q[1]=$x; q[1]+=c; declare -n r=y; y=$x; r+=d"),
+    "a huge text that is a pattern": (HUGE, ': *$x; : a"$x"*; : [$x]; case $x in "${x%0}") ;; esac'),
+    "a huge text that is tested": (HUGE, '[[ -z a$x ]]; [ "a$x" = "a$x" ]; y="${x:+a$x}"; : "${q:-$x$x}"'),
+    "a huge text that is an environment": (HUGE, "export x; env > /dev/null; printenv x > /dev/null"),
+    "a huge name in a redirection": (HUGE, 'exec 2> /dev/null; : >> "a$x"; cd "$x"; . "$x"'),
+    "a huge line of history": (HUGE, 'history -s "$x"; history > /dev/null'),
     "a very long form of a time": (LONG, 'printf "%($x)T"; printf "%(${x//000/%Y})T"'),
     "many commands of history": (
         "printf 'echo %d\\n' {1..30000} > /tmp/h; HISTSIZE=-1; history -r /tmp/h",

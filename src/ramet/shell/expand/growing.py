@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -72,6 +73,16 @@ async def made(host: Any, parts: Parts) -> Parts:
         if isinstance(part, Parts):
             parts[place] = await made(host, part)
     return parts
+
+
+def whole(parts: Parts) -> str:
+    """The text that some parts make, for who is aside already."""
+    if isinstance(parts, Deferred):
+        return parts.make()
+    start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, sys.maxsize)
+    return grown(
+        whole(part) if isinstance(part, Parts) else part_of(part, start, min(stop, len(part))) for part in parts
+    )
 
 
 def length(text: str | Parts) -> int:

@@ -34,7 +34,7 @@ from ramet.shell.expand.fetching import (
     variable,
 )
 from ramet.shell.expand.fields import escape
-from ramet.shell.expand.growing import Deferred, Parts
+from ramet.shell.expand.growing import Deferred, Parts, whole
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.nesting import level
@@ -605,7 +605,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     if escaped in (*DOCUMENTS, as_element) and listed and not node.op:
         return all_values(node, join)
     if escaped is not None:
-        return Text(False, lambda host: escaped(join(host, get(host))), parts=_escaped_parts(escaped, get, join))
+        return Text(False, lambda host: escaped(join(host, get(host))), parts=_escaped_parts(node, escaped, get, join))
     if listed and not node.op:
         return all_values(node, join)
 
@@ -623,12 +623,16 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 
 
 def _escaped_parts(
-    escaped: Callable[[str], str], get: Callable[[Any], Found], join: Callable[[Any, Found], str]
+    node: Param, escaped: Callable[[str], str], get: Callable[[Any], Found], join: Callable[[Any, Found], str]
 ) -> Callable[[Any], str | Parts]:
     """Quoted text in a pattern; a very long one is looked through by who can wait."""
+    some = sliced(node, True, get)
 
     def parts(host: Any) -> str | Parts:
-        found = join(host, get(host))
+        value = get(host) if some is None else some(host)
+        if isinstance(value, Parts):
+            return Deferred(lambda: escaped(whole(value)))
+        found = join(host, value)
         if len(found) <= LARGE:
             return escaped(found)
         host.parted = True
@@ -695,9 +699,16 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
             return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
         return settle(host, argument.run(host), None if key is None else key.run(host))
 
+    def parts(host: Any) -> str | Parts:
+        """The same where the word may come in parts, which are what is taken."""
+        found = get(host)
+        if not choice.takes_word(found, assign):
+            return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
+        return (argument.parts or argument.run)(host)
+
     listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
     if not listed or node.op[-1] == "+":
-        return Text(False, run)
+        return Text(False, run, parts=parts if argument.parts is not None and node.op[-1] in "-+" else None)
 
     def large(host: Any) -> Coroutine[Any, Any, str] | None:
         return patiently(host) if has_many(host, node) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
@@ -10,6 +11,7 @@ from ramet.shell.expand import texts, words
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, watched
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Unforgiven
+from ramet.shell.expand.fields import distinct
 from ramet.shell.expand.growing import Parts, grown, put_together
 from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
@@ -176,6 +178,22 @@ async def word_of(assign: Assign, sh: Session) -> AssignWord:
     return found if isinstance(found, AssignWord) else await found
 
 
+def _separating(assign: Callable[[Session], Awaitable[None] | None]) -> Callable[[Session], Awaitable[None] | None]:
+    """`IFS=value`: which characters there are in a very long one is found out before anything is split."""
+
+    async def later(sh: Session, pending: Awaitable[None] | None) -> None:
+        if pending is not None:
+            await pending
+        await aside(sh, partial(distinct, sh.store.get("IFS") or ""))
+
+    def run(sh: Session) -> Awaitable[None] | None:
+        pending = assign(sh)
+        value = sh.vars.get("IFS")
+        return pending if pending is None and (type(value) is not str or len(value) < LARGE) else later(sh, pending)
+
+    return run
+
+
 async def _later_word(node: Assignment, key: str | None, pending: Awaitable[str]) -> AssignWord:
     return assign_word(node.name, key, node.append, await pending, None)
 
@@ -238,7 +256,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
             return _later_word(node, None, _ready(found))
         return assign_word(name, None, append, found, None)
 
-    return Assign(False, run, word, node)
+    return Assign(False, _separating(run) if name == "IFS" else run, word, node)
 
 
 def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Coroutine[Any, Any, str] | None]) -> Assign:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -108,7 +108,7 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
     unsure = getattr(sh.shell.commands, "unsure", None)
     slow = unsure is not None and unsure(name)
     table = await aside(sh, partial(in_table, sh, name)) if slow else in_table(sh, name)
-    for directory in path.split(":"):
+    for directory in path.split(":") if len(path) < LARGE else _directories(path):
         if len(directory) > paths.TEXT_MAX:
             continue  # which names nothing
         folder = directory.rstrip("/") or ("/" if directory else ".")
@@ -127,6 +127,17 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
                 return found
             unusable = unusable or found
     return unusable if executable else None
+
+
+def _directories(path: str) -> Iterator[str]:
+    """The parts of a very long PATH, without those that are too long to be names themselves."""
+    begin = 0
+    while begin <= len(path):
+        end = path.find(":", begin)
+        end = len(path) if end < 0 else end
+        if end - begin <= paths.TEXT_MAX:
+            yield path[begin:end]
+        begin = end + 1
 
 
 async def _by_path(sh: Session, argv: list[str], name: str) -> int:

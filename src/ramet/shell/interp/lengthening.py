@@ -29,7 +29,9 @@ def is_copied(old: str, value: str) -> bool:
 
 
 def longer(old: str, value: str) -> str:
-    return old + value if len(old) + len(value) <= HUGE else grown((old, value))
+    if len(old) + len(value) <= HUGE:
+        return old + value
+    return grown((old, value)) if old and value else old or value
 
 
 def takes_long(store: Variables, name: str, value: str, key: str | None = None) -> bool:
@@ -49,5 +51,5 @@ def takes_long(store: Variables, name: str, value: str, key: str | None = None) 
         index = "0" if key is None else key
         old = kept.get(int(index)) if index.isdecimal() else None
     else:
-        return len(value) > HUGE
-    return len(old or "") + len(value) > HUGE
+        return False
+    return old is not None and old != "" and len(old) + len(value) > HUGE

@@ -135,7 +135,11 @@ async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
         names += await _files(sh, word, only_directories=True)
     if not names and options & {"default", "bashdefault"}:
         names = await _files(sh, word)
-    lines = (f"{prefix}{name}{suffix}\n" if place < adorned else f"{name}\n" for place, name in enumerate(names))
+    lines = (
+        part
+        for place, name in enumerate(names)
+        for part in ((prefix, name, suffix, "\n") if place < adorned else (name, "\n"))
+    )
     count = len(names) if len(prefix) + len(suffix) < LARGE else len(names) + MANY
     written = write_lines(sh, lines, count, "compgen", 0 if names else 1)
     return written if isinstance(written, int) else await written

@@ -15,7 +15,7 @@ from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import write_lines
+from ramet.shell.interp.patience import refused_patiently, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 
@@ -128,7 +128,7 @@ async def _enter_directory(sh: Session, target: str, physical: bool, show: bool)
             return await _enter_directory(sh, name, physical, True)
         if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
             return _lost(sh, target)
-        return sh.error(f"cd: {target}: {reason(error)}")
+        return await refused_patiently(sh, ("cd: ", target, f": {reason(error)}"))
     return await _said(sh) if show else 0
 
 

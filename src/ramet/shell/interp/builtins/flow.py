@@ -14,7 +14,7 @@ from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.noticed import compatibility
-from ramet.shell.interp.patience import each, then, write_lines
+from ramet.shell.interp.patience import each, refuse, then, write_lines
 from ramet.shell.interp.remaining import shifted
 from ramet.shell.interp.session import Builtin, Frame, Session
 from ramet.shell.interp.traps import hidden
@@ -118,11 +118,11 @@ def shift(sh: Session, argv: list[str]) -> Result:
         if found is None:
             if words[0] == "--help":
                 return drive(explained(sh, "shift"))
-            return sh.error(f"shift: {words[0]}: numeric argument required")
+            return refuse(sh, "shift: ", words[0], ": numeric argument required")
         if len(words) > 1:
             raise TooMany("shift: too many arguments")
         if found < 0:
-            return sh.error(f"shift: {words[0]}: shift count out of range")
+            return refuse(sh, "shift: ", words[0], ": shift count out of range")
         count = found
     if count > len(sh.remaining):
         if "shift_verbose" in sh.shopts:
@@ -153,7 +153,7 @@ def getopts(sh: Session, argv: list[str]) -> Result:
         sh.store.option_place = (index, place)
         sh.vars["OPTIND"] = str(index)
         if not is_name(name):
-            return sh.error(f"getopts: `{name}': not a valid identifier")
+            return refuse(sh, "getopts: `", name, "': not a valid identifier")
         try:
             sh.store.set(name, letter)
         except Readonly as error:
@@ -238,10 +238,10 @@ def trap(sh: Session, argv: list[str]) -> Result:
         elif is_number(action):
             action, names = None, words
 
-    def set_one(text: str) -> int:
+    def set_one(text: str) -> Result:
         name = signals.trap_name(text)
         if name is None:
-            return sh.error(f"trap: {text}: invalid signal specification")
+            return refuse(sh, "trap: ", text, ": invalid signal specification")
         sh.traps_shown.clear()
         if name in sh.sealed:
             if name == "INT" and action is None and name in sh.traps:
@@ -294,10 +294,10 @@ def _show_traps(sh: Session, wanted: list[str], by_default: bool) -> Result:
     traps = {**sh.traps_shown, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
     names: list[str] = []
 
-    def look_up(text: str) -> int:
+    def look_up(text: str) -> Result:
         name = signals.trap_name(text)
         if name is None:
-            return sh.error(f"trap: {text}: invalid signal specification")
+            return refuse(sh, "trap: ", text, ": invalid signal specification")
         if name in traps or by_default:
             names.append(name)
         return 0

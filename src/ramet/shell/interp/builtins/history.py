@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -13,10 +14,9 @@ from ramet.shell.expand.params import joined_patiently
 from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
-from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import MANY, plain, write_lines
+from ramet.shell.interp.patience import MANY, plain, refused_patiently, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 
@@ -67,12 +67,14 @@ async def _listed(sh: Session, words: list[str]) -> int:
     entries = sh.history.entries
     count = number_of(words[0]) if words else len(entries)
     if count is None:
-        return sh.error(f"history: {words[0]}: numeric argument required")
+        return await refused_patiently(sh, ("history: ", words[0], ": numeric argument required"))
     if len(words) > 1:
         raise Slip("history: too many arguments")
     start = max(0, len(entries) - abs(count))
     for first in range(start, len(entries), _SOME):
-        if await write_large(sh, _lines(sh, first, min(first + _SOME, len(entries))), "history"):
+        lines = _lines(sh, first, min(first + _SOME, len(entries)))
+        written = write_lines(sh, lines, 2 * _SOME, "history")
+        if written if isinstance(written, int) else await written:
             return 1
     return 0
 
@@ -81,12 +83,13 @@ _SOME: Final = 1024
 """Lines that are written between two chances for others to run."""
 
 
-def _lines(sh: Session, start: int, stop: int) -> str:
+def _lines(sh: Session, start: int, stop: int) -> Iterator[str]:
     base, entries = sh.history.base, sh.history.entries
     form = sh.store.get("HISTTIMEFORMAT")
-    return "".join(
-        [f"{base + place:5d}  {_when(entries[place], form)}{entries[place].text}\n" for place in range(start, stop)]
-    )
+    for place in range(start, stop):
+        yield f"{base + place:5d}  {_when(entries[place], form)}"
+        yield entries[place].text
+        yield "\n"
 
 
 def _when(entry: Entry, form: str | None) -> str:

@@ -297,7 +297,7 @@ def kill(sh: Session, argv: list[str]) -> Result:
         return _names(sh, words[1:])
     if words and words[0] in ("-s", "-n"):
         if len(words) < 2:
-            return sh.error(f"kill: {words[0]}: option requires an argument")
+            return refuse(sh, "kill: ", words[0], ": option requires an argument")
         number = _signal(sh, words[1])
         if number is None:
             return sh.error(f"kill: {words[1]}: invalid signal specification")
@@ -345,7 +345,7 @@ def _kill_one(sh: Session, word: str, number: int) -> Result:
     if word.startswith("%"):
         job = _found(sh, "kill", word)
         if job is None:
-            return sh.error(f"kill: {word}: no such job")
+            return refuse(sh, "kill: ", word, ": no such job")
         if not job.running:
             return sh.error(f"kill: ({job.pid}) - No such process")
         job.process.signal(number)
@@ -366,12 +366,12 @@ def _names(sh: Session, words: list[str]) -> Result:
         return sh.out(encode(signal_list()), "kill")
     out = sh.held = list[str]()
 
-    def name(word: str) -> int:
+    def name(word: str) -> Result:
         number = _signal(sh, word)
         if number is None and is_number(word) and 128 < (number_of(word) or 0) < 128 + len(signals.NAMES):
             out.append(f"{signals.NAMES[int(word) - 128]}\n")
         elif number is None or number >= len(signals.NAMES):
-            return sh.error(f"kill: {word}: invalid signal specification")
+            return refuse(sh, "kill: ", word, ": invalid signal specification")
         else:
             out.append(f"{signals.NAMES[number] if is_number(word) else number}\n")
         return 0

@@ -281,7 +281,7 @@ def builtin(sh: Session, argv: list[str]) -> Result:
         return 0
     found = builtin_table().get(words[0])
     if found is None or words[0] in sh.disabled:
-        return sh.error(f"builtin: {words[0]}: not a shell builtin")
+        return refuse(sh, "builtin: ", words[0], ": not a shell builtin")
     return found(sh, words)
 
 
@@ -395,7 +395,7 @@ def enable(sh: Session, argv: list[str]) -> Result:
         if not among(word, builtin_table()):
             return refuse(sh, "enable: ", word, ": not a shell builtin")
         if "d" in flags:
-            return sh.error(f"enable: {word}: not dynamically loaded")
+            return refuse(sh, "enable: ", word, ": not dynamically loaded")
         (sh.disabled.add if off else sh.disabled.discard)(word)
         return 0
 
@@ -416,7 +416,7 @@ def alias(sh: Session, argv: list[str]) -> Result:
             if len(word) > LARGE:
                 return drive(_define_long(sh, name, word, at + 1))
             if not is_alias_name(name):
-                return sh.error(f"alias: `{name}': invalid alias name")
+                return refuse(sh, "alias: `", name, "': invalid alias name")
             sh.aliases[name] = word.value if isinstance(word, AssignWord) and word.is_long else word[at + 1 :]
         elif among(name, sh.aliases):
             lines.extend(_alias_line(sh, name, bool(options[0])))

@@ -23,7 +23,7 @@ from ramet.shell.freeing import let_go
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
-from ramet.shell.interp.patience import MANY, plain, rows, write_lines
+from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Frame, Session
 from ramet.shell.interp.traps import exit_within
@@ -173,7 +173,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
             sh.complain(f"{name}: {words[0]}: file not found")
         else:
             what = reason(error).replace("Is a", "is a")
-            sh.complain(f"{'' if error.errno != 21 else name + ': '}{words[0]}: {what}")
+            await refused_patiently(sh, ("" if error.errno != 21 else f"{name}: ", words[0], f": {what}"))
         if (strict and error.errno != 21) or (sh.errexit and not sh.ignore):
             # The message itself ends a shell under `set -e`: no ERR trap gets to see it.
             sh.flow_status = sh.status = 1
@@ -291,7 +291,7 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
 
     target = argv[0]
     if "/" not in target and await search(sh, target) is None:
-        sh.complain(f"exec: {target}: not found")
+        await refused_patiently(sh, ("exec: ", target, ": not found"))
         return _stayed(sh, 127)
     if "/" in target:
         full = target if target[0] == "/" else f"{sh.cwd.rstrip('/')}/{target.removeprefix('./')}"
@@ -424,7 +424,7 @@ def umask(sh: Session, argv: list[str]) -> Result:
     word = words[0]
     if word[:1].isdigit():
         if not is_number(word) or not set(word) <= set("01234567") or int(word, 8) > 0o7777:
-            return sh.error(f"umask: {word}: octal number out of range")
+            return refuse(sh, "umask: ", word, ": octal number out of range")
         sh.umask = int(word, 8) & 0o777
     else:
         if len(word) > sh.budget.limits.expression_chars:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, Final
 
 from ramet.core.depth import HOP
+from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
+from ramet.shell.expand.growing import starts
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
+from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import refuse, refused_patiently
@@ -38,6 +42,8 @@ def integer(text: str) -> int:
 
 def binary(sh: Session, left: str, op: str, right: str) -> bool | Awaitable[bool]:
     if op in ("=", "=="):
+        if len(left) == len(right) > HUGE:
+            return aside(sh, partial(starts, left, right))
         return left == right
     if op == "!=":
         return left != right
