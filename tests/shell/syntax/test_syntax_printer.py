@@ -49,6 +49,6 @@ def test_pieces() -> None:
     assert command_text(parse("x=1 echo \"a  b\" $'q\\n' >&2 <&- 1>f <>g").statements[0].node) == (
         "x=1 echo \"a  b\" 'q\n' 1>&2 0>&- > f 0<> g"
     )
-    assert command_text(parse("a >& f").statements[0].node) == "a &> f"
+    assert command_text(parse("a >& f").statements[0].node) == "a >&f"
     assert to_text(parse("f() { ${x!y}; }")) == "f () { ${x!y}; }"
     assert command_text(parse("! !").statements[0].node) == "! ! "

@@ -5,10 +5,11 @@ Text is looked at that way only when it is not ASCII, so scripts that never leav
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from ramet.core.paths import encode
+from ramet.core.paths import decode, encode
 from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.growing import decoded, encoded, grown
 
@@ -29,6 +30,23 @@ def as_bytes(text: str) -> str:
 def as_text(text: str) -> str:
     """The reverse: bytes that make up characters become those again."""
     return text if text.isascii() else decoded(encoded(text))
+
+
+def whole(text: str) -> str:
+    """Bytes that came one by one, as by `x+=$'\\xa9'`, and form characters together become these; a text of more than
+    a window stays as it is."""
+    return text if len(text) > WINDOW or _BYTES(text) is None else decode(encode(text))
+
+
+def at_seam(text: str, more: str) -> tuple[str, str]:
+    """A text and what comes behind it; a character that begins in the one and ends in the other is put in the other."""
+    if not text or not more or not ("\udc80" <= text[-1] <= "\udcff" and "\udc80" <= more[0] <= "\udcff"):
+        return text, more
+    seam = max(len(text) - 3, 0)  # bytes of the longest character but one
+    return text[:seam], whole(text[seam:] + more[:3]) + more[3:]
+
+
+_BYTES: Final = re.compile("[\udc80-\udcff]{2}").search
 
 
 def all_ascii(found: str | Sequence[str] | None) -> bool:

@@ -11,12 +11,20 @@ from ramet.shell.expand.params import (
     parameter,
     shown,
     target_of,
+    unbound,
 )
 from ramet.shell.expand.pieces import Text
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Param, Simple, Word
 from ramet.shell.syntax.printer import word_text
+
+
+def refuse_unset(host: Any, node: Param) -> None:
+    """`set -u` refuses a parameter that is not set, except to say what an array is that has other elements."""
+    asked = node.op in ("@a", "@A") and node.subscript is None
+    if not (asked and len(host.store.array(node.name) or ())):
+        unbound(host, label_of(node))
 
 
 def label_of(node: Param) -> str:

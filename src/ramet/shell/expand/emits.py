@@ -185,7 +185,7 @@ def _emit_loose(part: Part) -> Emit:
         if part.op == "@A" and isinstance(found, str):
             between = (host.store.get("IFS") or " ")[0]
             found = Star(found.split(between) if part.name == "*" else found.split(between, 2))
-        if type(found) is not Star:
+        if type(found) is not Star or (part.op != "@A" and host.store.get("IFS") == ""):
             return _put(host, fields, found, True)
         for number, value in enumerate(found):
             if number:

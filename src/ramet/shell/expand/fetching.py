@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ramet.shell.expand.aside import WINDOW, aside, long_match
 from ramet.shell.expand.bounds import within
-from ramet.shell.expand.choices import label_of
+from ramet.shell.expand.choices import refuse_unset
 from ramet.shell.expand.params import Apply, Base, Found, Star, joined_patiently, one_text, star_join, unbound
 from ramet.shell.expand.pieces import Text, const, ready
 from ramet.shell.expand.values import is_heavy, is_slow, key_names
@@ -73,7 +73,7 @@ def applied(
             found = base(host, subscript)
         if found is None:
             if strict and host.nounset:
-                unbound(host, label_of(node))
+                refuse_unset(host, node)
             return apply(host, None, NO_ARGUMENTS)
         if nothing(found, node):
             return apply(host, found, NO_ARGUMENTS)

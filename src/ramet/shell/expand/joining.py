@@ -19,7 +19,7 @@ def joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str
         return one_text if quoted and "*" in (node.name, node.subscript) else _by_ifs
     if quote is as_fields and "*" in (node.name, node.subscript) and node.form == "value":
         if node.op:
-            return _without_empty(one_text if node.op[0] in "/^,~" else spaced)
+            return _changed if node.op[0] in "/^,~" else _without_empty
         if node.name == "*":
             return _split_again
     if quote in DOCUMENTS and (node.op[0] in "/^,~" if node.op else node.subscript == "*" and node.form == "value"):
@@ -48,21 +48,23 @@ def _split_again(host: Any, found: Found) -> str:
     """`$*` in a here-document: joined by spaces, and then what IFS holds separates once more."""
     text = spaced(host, found)
     ifs = host.store.get("IFS")
+    return delimiters(DEFAULT_IFS if ifs is None else distinct(ifs or " "))[0].sub(" ", text)
+
+
+def _changed(host: Any, found: Found) -> str:
+    """Replacements and changes of case of a `*` form in a here-document that has an `@` form as well."""
+    ifs = host.store.get("IFS")
     if ifs == "":
-        return text
-    return delimiters(DEFAULT_IFS if ifs is None else distinct(ifs))[0].sub(" ", text)
+        return one_text(host, found)
+    return _without_empty(host, found) if ifs is None or ifs.startswith(" ") else spaced(host, found)
 
 
-def _without_empty(join: Callable[[Any, Found], str]) -> Callable[[Any, Found], str]:
-    """Changed values of a `*` form in a here-document: where a space separates, several of them are one."""
-
-    def without(host: Any, found: Found) -> str:
-        if type(found) is not Star or not (host.store.get("IFS") or " ").startswith(" "):
-            return join(host, found)
-        last = len(found) - 1
-        return joined(host, " ", [value for place, value in enumerate(found) if value or place in (0, last)])
-
-    return without
+def _without_empty(host: Any, found: Found) -> str:
+    """Changed values of a `*` form in such a here-document: where a space separates, several of them are one."""
+    if type(found) is not Star or " " not in (host.store.get("IFS") or " "):
+        return spaced(host, found)
+    last = len(found) - 1
+    return joined(host, " ", [value for place, value in enumerate(found) if value or place in (0, last)])
 
 
 def _star_text(host: Any, found: Found) -> str:

@@ -495,6 +495,8 @@ def _at(node: Param) -> Apply:
             if array is not None:
                 within(host, total(array.stored()))
             declared = transform.declaration(host.store, name)
+            if declared is None and kind is list:
+                return []
             if declared is None or not whole or kind is Star:
                 return declared
             if array is None or not _spaces(host):

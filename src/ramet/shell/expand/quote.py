@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Final
+from unicodedata import category
 
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import WINDOW, windows
@@ -36,10 +37,15 @@ _NAMED: Final = {
 
 def unprintable(text: str) -> bool:
     if len(text) <= WINDOW:
-        return _CONTROL(text) is not None
+        return _CONTROL(text) is not None or not (text.isascii() or text.isprintable() or all(map(_is_assigned, text)))
     if text.isascii():
         return any(_has_any(part, _CONTROL_BYTES) for part in windows(text))
-    return any(_CONTROL(part) is not None for part in windows(text))
+    return any(map(unprintable, windows(text)))
+
+
+def _is_assigned(char: str) -> bool:
+    """Whether a character means anything, if only to those who agreed about it."""
+    return char.isprintable() or category(char) != "Cn"
 
 
 def _has_any(text: str, some: bytes) -> bool:
@@ -82,10 +88,23 @@ def _ansi_pieces(text: str) -> Iterator[str]:
 
 
 _WIDE_CONTROLS: Final = (*range(0x80, 0xA0), 0x2028, 0x2029, 0xFFFE, 0xFFFF)
-_ANSI: Final = (
-    {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)}
-    | {code: "".join([f"\\{byte:03o}" for byte in chr(code).encode()]) for code in _WIDE_CONTROLS}
-    | {0xDC00 + byte: f"\\{byte:03o}" for byte in range(0x80, 0x100)}
+
+
+class _Escapes(dict[int, str]):
+    """What stands for a character in `$'...'`; of all there are, those that were asked about are kept."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = char if code < 0x80 or _is_assigned(char) else _octal(char)
+        return self[code]
+
+
+def _octal(char: str) -> str:
+    return "".join([f"\\{byte:03o}" for byte in encode(char)])
+
+
+_ANSI: Final = _Escapes(
+    {code: _octal(chr(code)) for code in (*range(0x20), 0x7F, *_WIDE_CONTROLS, *range(0xDC80, 0xDD00))}
     | {ord(char): named for char, named in _NAMED.items()}
 )
 

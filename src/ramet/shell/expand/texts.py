@@ -15,7 +15,7 @@ from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
-from ramet.shell.expand.choices import Choice, chosen, label_of, message_word
+from ramet.shell.expand.choices import Choice, chosen, message_word, refuse_unset
 from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
 from ramet.shell.expand.fetching import (
     HEAVY,
@@ -47,7 +47,6 @@ from ramet.shell.expand.params import (
     one_text,
     parameter,
     span,
-    unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.pieces import Text as Text
@@ -444,13 +443,13 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
         return False, stripped
     if key is None:
         key = key_text(node)
-    strict = not choosing and node.form != "length" and node.op not in ("@a", "@A")
+    strict = not choosing and node.form != "length"
     runs = [arg.run for arg in args]
 
     def value(host: Any, subscript: str | None) -> Found:
         found = base(host, subscript)
         if found is None and strict and host.nounset:
-            unbound(host, label_of(node))
+            refuse_unset(host, node)
         return found
 
     if apply is not None and node.op and (node.op[0] in HEAVY or node.op in HEAVY_AT):

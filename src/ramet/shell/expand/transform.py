@@ -157,7 +157,7 @@ def declaration(store: Any, name: str) -> str | None:
     array = store.array(name)
     head = f"declare -{letters} {name}=" if letters else f"{name}="
     if array is not None:
-        return behind(head, array_text(array))
+        return head[:-1] if array.blank and not len(array) else behind(head, array_text(array))
     text = value.target if type(value) is NameRef else store.get(name)
     if text is None:
         return head[:-1] if letters else None

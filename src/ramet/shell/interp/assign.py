@@ -114,7 +114,7 @@ class Assign(NamedTuple):
     @property
     def shown(self) -> str:
         """What a trace shows before the value."""
-        subscript = "" if self.node.subscript is None else f"[{word_text(self.node.subscript)}]"
+        subscript = "" if self.node.subscript is None else f"[{word_text(self.node.subscript, bash=True)}]"
         return f"{self.node.name}{subscript}{'+' if self.node.append else ''}="
 
     @property
@@ -208,6 +208,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     inner = text.run
     parts: Callable[[Session], str | Parts] = text.parts or inner
     simple = not append and name not in NOTICED
+    seamless = len(value.parts) < 2
     if text.wait:
 
         async def waiting(sh: Session) -> None:
@@ -232,7 +233,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
         found = parts(sh)
         if isinstance(found, Parts):
             return later(sh, found)
-        if simple and name not in sh.store.attrs and not sh.allexport:
+        if simple and name not in sh.store.attrs and not sh.allexport and (seamless or found.isascii()):
             old = sh.vars.get(name)
             if type(old) is str or old is None:
                 sh.vars[name] = found

@@ -448,12 +448,18 @@ def _function(node: nodes.Function) -> Run:
             sh.functions[node.name] = known._replace(body=body)
         return body(sh)
 
+    def refuse(sh: Session, message: str) -> Result:
+        sh.line = node.line
+        sh.complain(message)
+        sh.status = 1
+        if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
+            return 1
+        sh.command_text_now = sh.ran  # a definition is no command
+        return failed(sh, 1)
+
     def define(sh: Session) -> Result:
         if any(char in node.name for char in "$`'\"\\"):
-            sh.line = node.line
-            sh.complain(f"`{node.name}': not a valid identifier")
-            sh.status = 1
-            return 1
+            return refuse(sh, f"`{node.name}': not a valid identifier")
         if sh.posix and (node.name in SPECIAL or not is_name(node.name)):
             sh.line = node.line
             what = "is a special builtin" if node.name in SPECIAL else "not a valid identifier"
@@ -461,10 +467,7 @@ def _function(node: nodes.Function) -> Run:
             sh.flow_status = sh.status = 2
             return EXIT
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
-            sh.line = node.line
-            sh.complain(f"{node.name}: readonly function")
-            sh.status = 1
-            return 1
+            return refuse(sh, f"{node.name}: readonly function")
         source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
         sh.functions[node.name] = FunctionDef(node, body or first_call, source)
         sh.status = 0
@@ -604,6 +607,9 @@ def _coproc(node: nodes.Coproc) -> Run:
         from ramet.core.streams import pipe
 
         sh.line = node.line
+        if not is_name(node.name):
+            sh.status = sh.error(f"`{node.name}': not a valid identifier")
+            return 1
         sh.make_room("coproc", 2)
         child = sh.jobs.fork_process(sh)
         their_in, our_out = pipe()

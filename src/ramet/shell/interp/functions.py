@@ -201,9 +201,14 @@ async def _ended(sh: Session, result: int) -> int:
         result = await _signalled(sh, result)
     status = sh.flow_status
     if result == EXIT:
-        await exit_within(sh)
+        if not (sh.given_up and sh.redirected):
+            await exit_within(sh)
     elif "RETURN" in sh.traps:
+        held = active(sh, "RETURN", sh.functrace)
         await sh.shell.return_trap(sh)
+        depth = sum(frame.function for frame in sh.frames)
+        if held and not sh.functrace and sh.trap_depth.get("RETURN", 0) == depth:
+            sh.trap_depth["RETURN"] = depth - 1  # set inside this function, it holds around it from now on
     if result == RETURN:
         sh.status = result = status
     if len(sh.store.scopes[-1]) > _MANY:

@@ -95,6 +95,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             return 2
         text = rest.pop(0)
         child.origin = "environment"
+        child.texts = 1
         child.vars["BASH_EXECUTION_STRING"] = text
         if rest:
             child.name = child.arg0 = rest.pop(0)

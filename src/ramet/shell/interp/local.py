@@ -12,6 +12,7 @@ from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import NameRef
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
+from ramet.shell.interp.specials import KEPT_BY_SHELL
 from ramet.shell.interp.variables import MISSING, Variables
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
 
@@ -36,6 +37,8 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             plans.append((word.parts[0].text, None))
         else:
             return None
+    if any(name in KEPT_BY_SHELL for name, _ in plans):
+        return None
     line = node.line
 
     def run(sh: Session) -> Result:

@@ -116,8 +116,7 @@ def compile_for(node: For, body: Run) -> Run:
                     except Readonly as error:
                         status = sh.error(error.message)
                         if sh.posix:
-                            alone = sh.origin == "environment" and not sh.sub_level
-                            return sh.shell.leave(sh, 127 if alone else status)
+                            return _ended_by_posix(sh, status)
                         break
                 else:
                     old = sh.vars.get(name)
@@ -288,6 +287,12 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
     return lambda sh: drive(loop(sh))
 
 
+def _ended_by_posix(sh: Session, status: int) -> int:
+    """By POSIX's rules a shell does not outlive a loop over what cannot be assigned to."""
+    alone = sh.origin == "environment" and not sh.sub_level
+    return sh.shell.leave(sh, 127 if alone else status)
+
+
 def compile_select(node: Select, body: Run) -> Run:
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
@@ -295,6 +300,9 @@ def compile_select(node: Select, body: Run) -> Run:
         sh.line, sh.ran = node.line, node
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
+        if not is_name(node.name):
+            sh.status = sh.error(f"`{node.name}': not a valid identifier")
+            return 1
         if fields is None:
             items = sh.params
         else:
@@ -330,7 +338,13 @@ def compile_select(node: Select, body: Run) -> Run:
                 if show:
                     continue
                 number = int(reply) if len(reply) <= LONGEST_NUMBER and is_number(reply.strip()) else 0
-                sh.store.set(node.name, str(items[number - 1]) if 1 <= number <= len(items) else "")
+                try:
+                    sh.store.set(node.name, str(items[number - 1]) if 1 <= number <= len(items) else "")
+                except Readonly as error:
+                    status = sh.error(error.message)
+                    if sh.posix:
+                        return _ended_by_posix(sh, status)
+                    break
                 result: Any = body(sh)
                 if type(result) is not int:
                     result = await result

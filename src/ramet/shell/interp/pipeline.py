@@ -15,7 +15,7 @@ from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.traps import before_command, child_died, deliver, failed
-from ramet.shell.syntax.nodes import ArithCommand, Cond, Pipeline, Simple, Subshell, Word
+from ramet.shell.syntax.nodes import ArithCommand, Command, Cond, Pipeline, Simple, Subshell, Word
 from ramet.shell.syntax.printer import command_text, word_text
 
 
@@ -169,10 +169,16 @@ async def _stages(
                 kept_stdin = sh.fds.get(0)
                 assert source is not None
                 sh.fds[0] = source
+                final = node.stages[-1]
+                if isinstance(final, Simple):
+                    sh.told = final
                 try:
                     result: Any = stage(sh)
                     if type(result) is not int:
                         result = await result
+                    if result and result < 256 and isinstance(final, Simple | ArithCommand | Cond):
+                        # A command of this shell fails for itself, and the pipeline once more.
+                        result = await _counted(sh, final, int(result))
                 finally:
                     source.release()
                     if kept_stdin is None:
@@ -231,6 +237,15 @@ async def _stages(
     if status > 128 and (children[-1].killed or (sh.pipefail and any(child.killed for child in children))):
         _tell(sh, node, children, statuses)
     return status
+
+
+async def _counted(sh: Session, node: Command, status: int) -> int:
+    """What follows a command that failed, where failures count."""
+    if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
+        return status
+    sh.status, sh.command_text_now = status, node
+    result = failed(sh, status)
+    return result if isinstance(result, int) else await result
 
 
 _ROW: Final = 32

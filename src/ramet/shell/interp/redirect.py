@@ -23,12 +23,12 @@ from ramet.shell.expand.growing import Parts, made, slices
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
-from ramet.shell.interp.drive import Result
+from ramet.shell.interp.drive import EXIT, Result
 from ramet.shell.interp.own_fds import as_device
 from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.traps import failed
+from ramet.shell.interp.traps import exit_redirected, failed
 from ramet.shell.interp.variables import split_subscript
 from ramet.shell.syntax.nodes import ArithSub, DoubleQuoted, Literal, Param, Part, Redirect, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
@@ -385,6 +385,8 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
         result: Any = run(sh) if made else 1
         if type(result) is not int:
             result = await result
+        if result == EXIT:
+            await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
         sh.complain_once(error)
         raise

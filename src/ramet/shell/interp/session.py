@@ -122,6 +122,7 @@ class Session:
         "frames",
         "functions",
         "functrace",
+        "given_up",
         "globbing",
         "group",
         "hashed",
@@ -156,6 +157,7 @@ class Session:
         "process",
         "ran",
         "random",
+        "redirected",
         "refused",
         "remaining",
         "returning",
@@ -172,6 +174,7 @@ class Session:
         "sub_level",
         "substitution_status",
         "substitutions",
+        "texts",
         "told",
         "top_pid",
         "trace_level",
@@ -263,7 +266,11 @@ class Session:
         self.stack = 0
         self.sub_level = 0
         self.globbing = False
-        self.debugging = self.late_trap = self.mourning = False
+        self.debugging = self.late_trap = self.mourning = self.given_up = False
+        self.redirected = 0
+        """Calls whose redirections a failure under `set -e` undoes before the EXIT trap runs."""
+        self.texts = 0
+        """Texts that are being evaluated in this process (`eval`, `.`, the one of `bash -c` or of a substitution)."""
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = self.unmourned = 0
@@ -365,7 +372,8 @@ class Session:
         twin.debug_status = 0
         twin.held = []
         twin.told, twin.staged, twin.joining, twin.parted = None, None, self.joining, False
-        twin.debugging = twin.late_trap = twin.mourning = False
+        twin.debugging = twin.late_trap = twin.mourning = twin.given_up = False
+        twin.texts = twin.redirected = 0
         twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []

@@ -282,7 +282,8 @@ class Shell:
                     )
                     ends = (failure.inner and not sh.interactive) or (sh.sub_level > 0 and not top and failure.array)
                     if failure.fatal or ends:
-                        leaves = top or strict or ends or (sh.errexit and not sh.ignore)
+                        fatal = strict and failure.status is not None
+                        leaves = top or fatal or ends or (sh.errexit and not sh.ignore)
                         return self.leave(sh, result) if leaves else result
                     continue
                 if script is None:
@@ -374,7 +375,9 @@ class Shell:
         strict = sh.errexit and not sh.ignore
         for message in messages[:1] if strict else messages:  # the first one ends the shell
             sh.err(message + "\n")
-        kept = top and ((failure.status is None and not strict) or (failure.lenient and sh.status))
+        # It is the message that makes it a failure to `set -e`: some errors in conditions have none.
+        counted = strict and failure.message
+        kept = top and ((failure.status is None and not counted) or (failure.lenient and sh.status))
         if not kept:
             sh.status = failure.status or 2
         if failure.inner and not sh.interactive:
@@ -420,9 +423,6 @@ class Shell:
             result = await run_trap(sh, "RETURN")
         finally:
             sh.returning = False
-        depth = sum(frame.function for frame in sh.frames)
-        if depth and not sh.functrace and sh.trap_depth.get("RETURN", 0) == depth:
-            sh.trap_depth["RETURN"] = 0  # set inside this function, it holds around it from now on
         if result == EXIT:
             raise Leave(result)
 
@@ -444,10 +444,10 @@ class Shell:
     def command_shown(self, sh: Session) -> str:
         node = sh.command_text_now if sh.in_trap else sh.ran
         if isinstance(node, For | Select):
-            words = "" if node.words is None else " in " + " ".join(word_text(word) for word in node.words)
-            return f"{'for' if isinstance(node, For) else 'select'} {node.name}{words}"
+            words = '"$@"' if node.words is None else " ".join(word_text(word, bash=True) for word in node.words)
+            return f"{'for' if isinstance(node, For) else 'select'} {node.name} in {words}"
         if isinstance(node, Case):
-            return f"case {word_text(node.word)} in "
+            return f"case {word_text(node.word, bash=True)} in "
         return command_text(node) if node is not None else ""
 
     async def invoke(self, sh: Session, argv: list[str], *, functions: bool = True) -> int:

@@ -31,7 +31,7 @@ from ramet.shell.interp.assign import (
 )
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
-from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.drive import EXIT, Result, Run, drive
 from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
 from ramet.shell.interp.jobs import report_death
@@ -41,7 +41,7 @@ from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.tracing import trace_array, trace_patiently, trace_value
-from ramet.shell.interp.traps import announce, before_command, child_died
+from ramet.shell.interp.traps import announce, before_command, child_died, exit_redirected
 from ramet.shell.interp.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text, word_text
@@ -649,10 +649,16 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
             await keep(sh, undo, lasting=True)
             sh.status = 0
             return 0
-        result = await invoke(sh, argv, scoped)
+        sh.redirected += 1
+        try:
+            result = await invoke(sh, argv, scoped)
+        finally:
+            sh.redirected -= 1
         if name == "exec" and name not in sh.functions and result == 2:
             kept = True  # its words were wrong, its redirections were not
             await keep(sh, undo, lasting=True)
+        if result == EXIT and not sh.given_up:
+            await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
         sh.complain_once(error)
         raise

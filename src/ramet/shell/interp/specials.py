@@ -135,6 +135,10 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
 }
 
 
+KEPT_BY_SHELL: Final = frozenset(("FUNCNAME", "GROUPS", "BASH_ARGC", "BASH_ARGV", "BASH_SOURCE", "BASH_LINENO"))
+"""What no function can have for itself."""
+
+
 def _command_number(sh: Session) -> int:
     """The number in the history of the command that runs."""
     kept = sh.history

@@ -214,6 +214,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     if child.errexit and "inherit_errexit" not in sh.shopts and not sh.posix:
         child.set_option("errexit", False)
     child.trace_level += 1
+    child.texts = 1
     child.lone = body is not None and len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
     sh.status = sh.substitution_status = await run_shell(child, run)
     if output.refs > 0:
@@ -369,6 +370,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
         old.release()
     child.fds[number] = Description(theirs)
     child.trace_level += 1
+    child.texts = 1
     fd = high_fd(sh.fds)
     sh.fds[fd] = Description(ours)
     process = sh.jobs.spawn(child, run_shell(child, run, counted=True))

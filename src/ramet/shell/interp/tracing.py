@@ -20,7 +20,7 @@ from ramet.shell.interp.session import Session
 def trace(sh: Session, fields: list[str], raw: bool = False) -> None:
     """A line of `set -x`."""
     prefix = _prefix(sh)
-    _write(sh, f"{prefix}{' '.join(fields if raw else _quoted(fields))}\n")
+    _write(sh, f"{prefix}{' '.join(fields if raw else _quoted(sh, fields))}\n")
 
 
 async def trace_patiently(sh: Session, fields: list[str], raw: bool = False) -> None:
@@ -29,7 +29,7 @@ async def trace_patiently(sh: Session, fields: list[str], raw: bool = False) -> 
         trace(sh, fields, raw)
         return
     prefix = _prefix(sh)
-    shown = [iter((field,)) for field in fields] if raw else await aside(sh, lambda: _quoted_pieces(fields))
+    shown = [iter((field,)) for field in fields] if raw else await aside(sh, lambda: _quoted_pieces(sh, fields))
     await _write_pieces(sh, chain((prefix,), _spaced(shown), ("\n",)))
 
 
@@ -49,6 +49,7 @@ async def _write_pieces(sh: Session, pieces: Iterable[str]) -> None:
 
 async def trace_value(sh: Session, head: str, value: str) -> None:
     """A line that shows an assignment."""
+    value = quote.as_locale(sh, value)
     if len(value) < LARGE:
         trace(sh, [head + (quote.word(value) if value else "")], raw=True)
     else:
@@ -119,12 +120,12 @@ def _items(word: AssignWord) -> str:
     )
 
 
-def _quoted(fields: list[str]) -> list[str]:
-    return [quote.word(str(field)) for field in fields]
+def _quoted(sh: Session, fields: list[str]) -> list[str]:
+    return [quote.word(quote.as_locale(sh, str(field))) for field in fields]
 
 
-def _quoted_pieces(fields: list[str]) -> list[Iterator[str]]:
-    return [quote.word_pieces(str(field)) for field in watched(fields)]
+def _quoted_pieces(sh: Session, fields: list[str]) -> list[Iterator[str]]:
+    return [quote.word_pieces(quote.as_locale(sh, str(field))) for field in watched(fields)]
 
 
 def _is_short(fields: list[str]) -> bool:

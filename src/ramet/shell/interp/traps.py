@@ -49,6 +49,7 @@ async def run_trap(sh: Session, name: str) -> int:
     # The traps of signals count their own lines, these go on from the command that they are about.
     sh.shift = (sh.line_now() - 1, len(sh.frames)) if name in ("DEBUG", "RETURN") else None
     sh.in_trap += 1
+    sh.texts += 1
     sh.trace_level += 1
     try:
         where = "debug trap: " if name == "DEBUG" else "return trap: " if name == "RETURN" else "trap: "
@@ -59,6 +60,7 @@ async def run_trap(sh: Session, name: str) -> int:
         result = sh.error(error.message)  # or no command would ever run again, not even one that removes the trap
     finally:
         sh.in_trap -= 1
+        sh.texts -= 1
         sh.trace_level -= 1
         sh.shift, sh.ran = outer, ran
     if result > 255:
@@ -215,6 +217,7 @@ def failed(sh: Session, status: int) -> Result:
 def _over(sh: Session, status: int) -> int:
     """`set -e` ends the shell."""
     sh.flow_status = status
+    sh.given_up = True
     if "EXIT" in sh.traps:
         sh.store.forget_locals()
     return EXIT
@@ -246,11 +249,13 @@ async def _run_action(sh: Session, action: str) -> int:
     if not sh.in_trap:
         sh.command_text_now = ran
     sh.in_trap += 1
+    sh.texts += 1
     sh.trace_level += 1
     try:
         return await sh.shell.run_text(sh, action, keep_line=True, where="error trap: ")
     finally:
         sh.in_trap -= 1
+        sh.texts -= 1
         sh.trace_level -= 1
         sh.line, sh.shift, sh.ran = line, outer, ran
 
@@ -271,6 +276,13 @@ async def exit_trap(sh: Session) -> None:
         sh.in_trap -= 1
         sh.exiting = None
     sh.status = sh.flow_status if result in (EXIT, RETURN) else status
+
+
+async def exit_redirected(sh: Session) -> None:
+    """`exit` leaves redirections as they are, unless it leaves them with a text that is evaluated: then what the text
+    has made is undone before the trap runs."""
+    if "EXIT" in sh.traps and (not sh.texts or any(frame.function for frame in sh.frames)):
+        await exit_within(sh)
 
 
 async def exit_within(sh: Session) -> None:

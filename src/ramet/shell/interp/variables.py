@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
 from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.bytewise import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.transform import lower, upper
@@ -339,6 +340,8 @@ class Variables:
     def set(self, name: str, value: str, append: bool = False) -> None:
         """`name=value` or `name+=value`, with everything that the attributes ask for."""
         old = self.values.get(name)
+        if not value.isascii():
+            value = whole(value)
         if type(old) is NameRef:
             target, subscript = self.follow(name)
             if not old.target:
@@ -365,6 +368,8 @@ class Variables:
             value = self.transform(name, value)
         elif append:
             if type(old) is str:
+                if not value.isascii():
+                    old, value = at_seam(old, value)
                 if len(old) + len(value) > NOTABLE:
                     if len(old) + len(value) > self.limit:
                         raise LimitExceeded("string_bytes", self.limit)
@@ -415,7 +420,7 @@ class Variables:
             return str(self.number(old or "0") + self.number(value))
         if len(old) + len(value) > self.limit:
             raise LimitExceeded("string_bytes", self.limit)
-        return longer(old, value)
+        return longer(old, value) if value.isascii() else longer(*at_seam(old, value))
 
     def bind(self, name: str, target: str) -> None:
         """Point a name reference at something."""

@@ -480,12 +480,12 @@ class _Printer:
             return f"{prefix}{op}{delimiter}"
         text = self.word(target)
         if op in ("<&", ">&"):
-            duplicates = text.rstrip("-").isdigit() or text == "-" or op == "<&" or redirect.fd is not None
-            if self.bash and not duplicates:
-                return f"&> {text}" if not prefix else f"{prefix}{op}{text}"
             if self.bash:
-                if not prefix:
-                    prefix = "0" if op == "<&" else "1"
+                usual = "0" if op == "<&" else "1"
+                if text.isdigit() or text.endswith("-"):
+                    prefix = prefix or usual
+                elif prefix == usual:
+                    prefix = ""
                 if text == "-":
                     op = ">&"
             return f"{prefix}{op}{text}"

@@ -118,6 +118,7 @@ class SimpleReader(AssignmentReader):
                         parts -= 1
                         continue
                 if raw[0] in _DESCRIPTOR and self.text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
+                    second = self.start if parts == 1 and words else second  # of it bash has read no more yet
                     redirects.append(self._redirect(*self._prefix(raw)))
                     continue
                 if not words or (declaring and not (wrapped and self.text.startswith("(", self.stop))):
@@ -157,6 +158,7 @@ class SimpleReader(AssignmentReader):
                     if self.kind == OPERATOR and self.raw == "(":
                         return self._function_after(self.text[start : self.pos], line)
             elif kind == OPERATOR and self.raw in REDIRECTIONS:
+                second = self.start if parts == 1 and words else second
                 redirects.append(self._redirect(None, None))
                 self._alias_next = -1
                 continue

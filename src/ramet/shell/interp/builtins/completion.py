@@ -13,6 +13,7 @@ from ramet.core.stat import Kind
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.fields import split_plain
+from ramet.shell.expand.globbing import between_colons
 from ramet.shell.expand.growing import has_any
 from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.expand.patterns import compile_pattern
@@ -24,6 +25,7 @@ from ramet.shell.interp.builtins.bindings import FUNCTIONS
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.external import BIN
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 from ramet.shell.interp.patience import MANY, each, in_buckets, in_order, then, write_lines
 from ramet.shell.interp.session import Builtin, Session
@@ -317,13 +319,28 @@ def _arrays(sh: Session) -> list[str]:
     return found
 
 
+async def _programs(sh: Session) -> list[str]:
+    """What `PATH` leads to, as often as it does."""
+    found: list[str] = []
+    for directory in between_colons(sh.store.get("PATH") or ""):
+        await sh.budget.breathe()
+        if directory in BIN:
+            found += sorted(sh.shell.commands)
+            continue
+        try:
+            entries = await ops.entries(sh.shell.fs, sh.shell.fs.named(directory or ".", sh.cwd))
+        except OSError:
+            continue
+        found += [name for name, stat in entries if stat.is_file and (stat.mode is None or stat.mode & 0o111)]
+    return found
+
+
 async def _generate(sh: Session, kind: str, word: str) -> list[str]:
     if kind in "fd":
         return await _files(sh, word, only_directories=kind == "d")
     if kind == "c":
         found = [*await _generate(sh, "a", word), *KEYWORDS, *await _generate(sh, "FUNCTION", word)]
-        found += [*await _generate(sh, "b", word), *sorted(sh.shell.commands)]
-        return list(dict.fromkeys(found))
+        return [*found, *await _generate(sh, "b", word), *await _programs(sh)]
     table = builtin_table()
     makers: dict[str, Callable[[], Iterable[str]]] = {
         "a": lambda: sh.aliases,

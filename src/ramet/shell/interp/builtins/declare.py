@@ -39,6 +39,7 @@ from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
 from ramet.shell.interp.patience import MANY, each, in_order, rows, then, turn, write_lines
 from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.specials import KEPT_BY_SHELL
 from ramet.shell.interp.variables import Variables, is_subscript, split_subscript
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import ArrayLiteral, Simple
@@ -317,6 +318,9 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
                 return True  # an element has no life of its own
         if request.remove & NAMEREF and type(store.values.get(name)) is NameRef and store.get(name) is None:
             return True  # in a function only a reference to something becomes a text again
+        if name in KEPT_BY_SHELL and type(store.values.get(name)) is Dynamic:
+            sh.complain(f"{request.command}: {name}: variable may not be assigned value")
+            return False
         if request.add & (EXPORT | READONLY):
             store.adopt(name, True)
         inherit = request.inherit or "localvar_inherit" in sh.shopts

@@ -95,7 +95,7 @@ def exit_(sh: Session, argv: list[str]) -> Result:
             raise TooMany(f"{argv[0]}: too many arguments")
         else:
             status = found & 255
-    sh.flow_status = status
+    sh.flow_status, sh.given_up = status, False
     return drive(_logged_out(sh)) if login else EXIT
 
 
@@ -228,7 +228,7 @@ def trap(sh: Session, argv: list[str]) -> Result:
     if len(words) == 1:
         action: str | None = None
         names = words
-        if signals.trap_name(words[0]) is None:
+        if signals.trap_name(words[0]) is None or (sh.posix and not is_number(words[0])):
             sh.err("trap: usage: trap [-lp] [[arg] signal_spec ...]\n")
             return 2
     else:

@@ -57,7 +57,9 @@ async def _history(sh: Session, flags: str, offset: str, argv: list[str], operan
 def _push(sh: Session, text: str) -> None:
     """`history -s` takes the place of the line that it is on."""
     kept = sh.history
-    if "history" in sh.options and not kept.pushed and (kept.added or kept.compound) and kept.entries:
+    if "history" in sh.options and not kept.pushed and (kept.added or kept.compound):
+        if not kept.entries:
+            return  # `history -c` was there first: as bash has it, there is nothing to take the place of
         kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
     kept.added = recording.keep(sh, text)
     kept.pushed = True

@@ -80,9 +80,12 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
                 end = len(line) - 1 if strip and line.endswith(delim) else len(line)
             text = decode(line[:end]) if end < LARGE else await aside(sh, partial(decoded, line, end))
             if callback and (count + 1) % quantum == 0:
-                result = await sh.shell.run_text(
-                    sh, f"{callback} {origin + count} {quote.single(text)}", keep_line=True
-                )
+                called = f"{callback} {origin + count} {quote.single(text)}"
+                sh.trace_level += 1
+                try:
+                    result = await sh.shell.run_text(sh, called, keep_line=True, line=max(sh.line, 1))
+                finally:
+                    sh.trace_level -= 1
                 if result > 255:
                     return result
             sh.store.indexed(target).set(origin + count, sh.store.transform(target, text))

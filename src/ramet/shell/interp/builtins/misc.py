@@ -26,7 +26,7 @@ from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Frame, Session
-from ramet.shell.interp.traps import exit_within
+from ramet.shell.interp.traps import active, exit_within
 
 
 def true(sh: Session, argv: list[str]) -> Result:
@@ -133,17 +133,18 @@ async def _evaluate(sh: Session, text: str) -> int:
         sh.budget.spend("recursion")
         raise Overflow(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
-    ran, trapped = sh.ran, "ERR" in sh.traps
+    sh.texts += 1
+    ran, trapped = sh.ran, active(sh, "ERR", sh.errtrace)
     try:
         result = await sh.shell.below(
             sh,
             lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ", strict=strict),
         )
-        if not trapped and result and result < 256 and not sh.ignore and "ERR" in sh.traps:
-            sh.late_trap = True
+        _note_late_trap(sh, result, trapped)
         return result
     finally:
         sh.depth -= 1
+        sh.texts -= 1
         sh.trace_level -= 1
         sh.ran = ran
 
@@ -151,14 +152,21 @@ async def _evaluate(sh: Session, text: str) -> int:
 def source(sh: Session, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "")
     if options is None:
-        return 2
+        return _misused(sh)
     words = options[1]
     if not words:
         sh.complain(f"{argv[0]}: filename argument required")
-        return usage(sh, argv[0])
+        usage(sh, argv[0])
+        return _misused(sh)
     if "/" in words[0] and refused(sh, f"{argv[0]}: {words[0]}: restricted"):
         return 1
     return drive(_source(sh, argv[0], words))
+
+
+def _misused(sh: Session) -> int:
+    """Not to be used as it was: by POSIX's rules that ends the shell."""
+    ends, sh.commanded = sh.posix and not sh.commanded and not sh.ignore, False
+    return sh.shell.leave(sh, 2) if ends else 2
 
 
 async def _source(sh: Session, name: str, words: list[str]) -> int:
@@ -192,8 +200,9 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         sh.params = own
     if "extdebug" in sh.shopts:
         frame.arguments = own or [str(words[0])]
-    line, ran = sh.line, sh.ran
+    line, ran, trapped = sh.line, sh.ran, active(sh, "ERR", sh.errtrace)
     sh.trace_level += 1
+    sh.texts += 1
     watching = None if sh.functrace else sh.traps.pop("DEBUG", None)  # it sees no files that are sourced
     if watching is not None:
         sh.rewatch()
@@ -211,6 +220,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     finally:
         sh.frames.pop()
         sh.depth -= 1
+        sh.texts -= 1
         sh.trace_level -= 1
         sh.ran = ran
         sh.line = line
@@ -223,8 +233,15 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     if "RETURN" in sh.traps and result != EXIT:
         await sh.shell.return_trap(sh)
     if result == RETURN:
-        return status
+        result = status
+    _note_late_trap(sh, result, trapped)
     return result
+
+
+def _note_late_trap(sh: Session, result: int, trapped: bool) -> None:
+    """A command that sets the first ERR trap and fails does so before that trap holds."""
+    if not trapped and result and result < 256 and not sh.ignore and "ERR" in sh.traps:
+        sh.late_trap = True
 
 
 async def _read(sh: Session, file: str) -> bytes:
