@@ -20,7 +20,7 @@ from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
-from ramet.core.streams import BytesReader, Reader
+from ramet.core.streams import BytesReader, Reader, joined
 
 
 @dataclass
@@ -377,15 +377,15 @@ class _Lines:
         for block in blocks:
             pieces = block.split(b"\n")
             if len(pieces) > 1:
-                pieces[0] = b"".join((*self.open, pieces[0]))
+                pieces[0] = await joined((*self.open, pieces[0]))
                 self.open = [pieces.pop()]
                 self.lines += [line.removesuffix(b"\r") for line in pieces] if self.strip else pieces
             else:
                 self.open.append(block)
             await job.proc.budget.breathe()
 
-    def all(self) -> list[bytes]:
-        last = b"".join(self.open)
+    async def all(self) -> list[bytes]:
+        last = await joined(self.open)
         self.lines.append(last.removesuffix(b"\r") if self.strip else last)
         return self.lines
 
@@ -400,7 +400,7 @@ async def _lines_of_both(
     one, two = _Lines(shared.lines.copy(), shared.open.copy(), strip), shared
     await one.take(job, first)
     await two.take(job, second)
-    return one.all(), two.all()
+    return await one.all(), await two.all()
 
 
 def _side(job: Comparison, word: str, stat: Stat | None, lines: list[bytes], index: int) -> output.Side:
@@ -450,8 +450,8 @@ def _compare(job: Comparison, a: output.Side, b: output.Side) -> list[Change]:
     blind = job.o.all_space or job.o.space_change or job.o.trailing or job.format in ("ed", "forward-ed")
     if not (blind or (a.ended and b.ended)) and a.lines and b.lines:
         # A last line without its newline differs from the same line with one.
-        xs = xs if a.ended else [*xs[:-1], xs[-1] + b"\n"]
-        ys = ys if b.ended else [*ys[:-1], ys[-1] + b"\n"]
+        xs = xs if a.ended else [*xs[:-1], b"".join((xs[-1], b"\n"))]
+        ys = ys if b.ended else [*ys[:-1], b"".join((ys[-1], b"\n"))]
 
     found = changes(xs, ys, minimal=job.o.minimal, check=looking(job.proc.budget))
     if job.ignored is not None:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from ramet.commands.diff_core import Change
 from ramet.commands.inputs import char_width
+from ramet.core import longbytes
+from ramet.core.abandoned import checkpoint
+from ramet.core.longbytes import PIECE
 from ramet.core.paths import decode, encode
 
 
@@ -357,43 +360,62 @@ class _Columns:
     def _clip(self, line: bytes, indent: int) -> tuple[bytes, int]:
         """As much of a line as fits into a column that begins at `indent`, and how wide it is."""
         limit = self.half
-        if line.isascii() and not _MOVES.search(line):
+        if len(line) <= PIECE and line.isascii() and not _MOVES.search(line):
             text = line[:limit]
             return text, len(text)
         out: list[str] = []
         place = shown = 0  # where the line is, and how far it has been written: tabs beyond the column are not
-        for char in decode(line):
-            if char == "\t":
-                spaces = self.tabsize - place % self.tabsize
-                if place == shown:
-                    stop = shown + spaces
-                    if self.expand:
-                        out.append(" " * (min(limit, stop) - shown))
-                        shown = max(shown, min(limit, stop))
-                    elif stop < limit:
-                        out.append(char)
-                        shown = stop
-                place += spaces
-            elif char == "\r":
-                out.append(char + decode(self._tabs(0, indent)))
-                place = shown = 0
-            elif char == "\b":
-                if place:
-                    place -= 1
+        at, back, turn = 0, -1, -1
+        while at < len(line):
+            checkpoint()
+            if place > limit:
+                # Only what goes back matters here.
+                back = back if back >= at else _place_of(line, b"\b", at)
+                turn = turn if turn >= at else _place_of(line, b"\r", at)
+                if turn <= back:
+                    at = turn
+            until = longbytes.character_end(line, at + _WINDOW)
+            for char in decode(line[at:until]):
+                if char == "\t":
+                    spaces = self.tabsize - place % self.tabsize
+                    if place == shown:
+                        stop = shown + spaces
+                        if self.expand:
+                            out.append(" " * (min(limit, stop) - shown))
+                            shown = max(shown, min(limit, stop))
+                        elif stop < limit:
+                            out.append(char)
+                            shown = stop
+                    place += spaces
+                elif char == "\r":
+                    out.append(char + decode(self._tabs(0, indent)))
+                    place = shown = 0
+                elif char == "\b":
+                    if place:
+                        place -= 1
+                        if place < limit:
+                            out.append(" " * (place - shown) if shown <= place else char)
+                            shown = place
+                elif char in "\f\v" or "\udc80" <= char <= "\udcff":
                     if place < limit:
-                        out.append(" " * (place - shown) if shown <= place else char)
+                        out.append(char)
+                else:
+                    place += 1 if " " <= char <= "~" else char_width(char)
+                    if place <= limit:
                         shown = place
-            elif char in "\f\v" or "\udc80" <= char <= "\udcff":
-                if place < limit:
-                    out.append(char)
-            else:
-                place += 1 if " " <= char <= "~" else char_width(char)
-                if place <= limit:
-                    shown = place
-                    out.append(char)
+                        out.append(char)
+            at = until
         return encode("".join(out)), shown
 
 
+def _place_of(line: bytes, char: bytes, at: int) -> int:
+    """Where a character comes next; the end if it does not."""
+    found = line.find(char, at)
+    return found if found >= 0 else len(line)
+
+
+_WINDOW = 4096
+"""Bytes of a line that are looked at before it is asked whether the rest matters."""
 _MOVES = re.compile(rb"[\x00-\x1f\x7f]")
 """Characters that take another width than one column, or none."""
 

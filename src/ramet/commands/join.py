@@ -10,13 +10,14 @@ from functools import partial
 from operator import gt, itemgetter
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown, value
-from ramet.commands.inputs import PART, beside, read_lines
+from ramet.commands.inputs import LONG, PART, beside, read_lines
 from ramet.core import longbytes
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Reader, line_blocks
+from ramet.core.streams import Reader, joined, line_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class _Side:
         self.lines: list[bytes] = []
         self.keys: list[bytes] = []
         self.at = -1
+        self.long = False
+        """Whether there is a very long line in this block."""
         self.ragged = False
         """Whether a line of this block comes before the one above it."""
         self.strict = False
@@ -77,9 +80,10 @@ class _Side:
         """The fields of a line as it is in `lines`."""
         if not line:
             return []
-        if self.separator is None:
-            return line.split(b" ")
-        return line.split(self.separator) if self.separator else [line]
+        separator = b" " if self.separator is None else self.separator
+        if not separator:
+            return [line]
+        return line.split(separator) if len(line) <= LONG else longbytes.split(line, separator)
 
     async def advance(self) -> None:
         before = self.keys[self.at] if self.keys else None
@@ -94,6 +98,7 @@ class _Side:
         self._before += len(self.lines)
         self.at, self.ragged = 0, False
         block = await anext(self._blocks, b"")
+        self.long = len(block) > LONG
         await beside(self._proc, len(block), partial(self._take, block, last))
 
     def _take(self, block: bytes, last: bytes | None) -> None:
@@ -102,21 +107,24 @@ class _Side:
             self.lines.pop()
         if self.separator is None and not self._parted(block):
             # Fields are parted by one blank from here on, as they will be in the output.
-            self.lines = [b" ".join(_BLANKS.split(line.lstrip(b" \t\n"))) for line in self.lines]
+            one = _blanks_of_long if self.long else _single_blanks
+            self.lines = list(map(one, self.lines))
         self.keys = self._keys()
         keys = self.keys if last is None else [last, *self.keys]
         self.ragged = any(map(gt, keys, keys[1:]))
 
     def _parted(self, block: bytes) -> bool:
         """Whether single blanks part all fields already."""
-        if b"\t" in block or b"  " in block or block[:1] == b" ":
+        if b"\t" in block or longbytes.has(block, b"  ") or block[:1] == b" ":
             return False
-        return b"\n" not in block if self.end == b"\0" else b"\n " not in block
+        return b"\n" not in block if self.end == b"\0" else not longbytes.has(block, b"\n ")
 
     def _keys(self) -> list[bytes]:
         field, separator = self.field, b" " if self.separator is None else self.separator
         if not separator:
             keys = self.lines if field == 0 else [b""] * len(self.lines)
+        elif self.long:
+            keys = [_field_of_long(line, separator, field) for line in self.lines]
         elif field == 0:
             keys = [line.partition(separator)[0] for line in self.lines]
         else:
@@ -126,7 +134,7 @@ class _Side:
                 for line in self.lines
                 for parts in [line.split(separator, most)]
             ]
-        return [key.lower() for key in keys] if self.fold else keys
+        return [longbytes.changed(key, bytes.lower) for key in keys] if self.fold else keys
 
     async def group(self, budget: Budget) -> list[bytes]:
         """The lines from here on that have the same key."""
@@ -138,6 +146,33 @@ class _Side:
             if not len(out) & 1023:
                 await budget.breathe()
         return out
+
+
+def _single_blanks(line: bytes) -> bytes:
+    """A line with one blank wherever some part its fields."""
+    return b" ".join(_BLANKS.split(line.lstrip(b" \t\n")))
+
+
+def _blanks_of_long(line: bytes) -> bytes:
+    """The same, a part at a time."""
+    made: list[bytes] = []
+    parted = True
+    for piece in longbytes.pieces(line):
+        part = _BLANKS.sub(b" ", piece)
+        made.append(part[1:] if parted and part[:1] == b" " else part)
+        parted = part[-1:] == b" "
+    return b"".join(made)
+
+
+def _field_of_long(line: bytes, separator: bytes, field: int) -> bytes:
+    """One field of a line that is not copied for it."""
+    at = 0
+    for _ in range(field):
+        at = line.find(separator, at) + 1
+        if not at:
+            return b""
+    stop = line.find(separator, at)
+    return longbytes.cut(line, at, len(line) if stop < 0 else stop)
 
 
 def _field(texts: tuple[str, ...], both: str | None) -> int:
@@ -196,28 +231,30 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     await right.advance()
     writer.auto_counts(left, right)
     if o.header and left.line is not None and right.line is not None:
-        writer.pair(left.line, right.line)
+        await beside(proc, len(left.line) + len(right.line), partial(writer.pair, left.line, right.line))
         await left.advance()
         await right.advance()
         left.disorder = right.disorder = None
     elif o.header:
         for side in sides:
             if side.line is not None:
-                writer.single(side, side.line)
+                await beside(proc, len(side.line), partial(writer.single, side, side.line))
                 await side.advance()
     unpairable = False
     while left.lines or right.lines:
-        if not left.ragged and not right.ragged:
+        if not (left.ragged or right.ragged or left.long or right.long):
             unpairable = writer.merge() or unpairable
         if not right.lines or (left.lines and left.key < right.key):
             if writer.show1:
-                writer.single(left, left.lines[left.at])
+                line = left.lines[left.at]
+                await beside(proc, len(line), partial(writer.single, left, line))
             await left.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(right.lines)
         elif not left.lines or right.key < left.key:
             if writer.show2:
-                writer.single(right, right.lines[right.at])
+                line = right.lines[right.at]
+                await beside(proc, len(line), partial(writer.single, right, line))
             await right.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(left.lines)
@@ -228,18 +265,21 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             if writer.pairs and (in_order or o.check != "yes"):
                 for a in first:
                     for b in second:
-                        writer.pair(a, b)
-                        if len(writer.out) > 1023:
-                            await proc.emit(writer.take())
+                        if long := len(a) + len(b) > LONG:
+                            await aside(proc.budget, partial(writer.pair, a, b))
+                        else:
+                            writer.pair(a, b)
+                        if len(writer.out) > 1023 or long:
+                            await proc.emit(await writer.take())
                             await proc.budget.breathe()
         if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
             break
         # The line behind the first without a counterpart is not looked at yet.
         left.strict = right.strict = unpairable or o.check == "yes"
         if len(writer.out) > 1023:
-            await proc.emit(writer.take())
+            await proc.emit(await writer.take())
         await proc.budget.breathe()
-    await proc.emit(writer.take())
+    await proc.emit(await writer.take())
     if not any(side.told for side in sides):
         return 0
     if o.check == "auto":
@@ -253,7 +293,7 @@ async def _tell(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[s
         if side.disorder is None or side.told or o.check == "no":
             continue
         side.told = True
-        await proc.emit(writer.take())
+        await proc.emit(await writer.take())
         proc.complain(f"{shown(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
         if o.check == "yes":
             return
@@ -338,14 +378,15 @@ class _Rows:
         left.at, right.at = i, j
         return lone
 
-    def take(self) -> bytes:
-        data = b"".join(self.out)
-        self.out.clear()
-        return data
+    async def take(self) -> bytes:
+        """The rows that are ready."""
+        out, self.out = self.out, []
+        return await joined(out)
 
     def pair(self, a: bytes, b: bytes) -> None:
         if self.plain:
-            self.out += (a, b[len(b.partition(self.glue)[0]) if self.glue else len(b) :], self.end)
+            stop = b.find(self.glue) if self.glue else -1
+            self.out += (a, longbytes.cut(b, stop, len(b)) if stop >= 0 else b"", self.end)
         else:
             self._row(self.left.fields(a), self.right.fields(b))
 
@@ -363,7 +404,10 @@ class _Rows:
         cells = pick((*(a or ()), *(b or ()), b""))
         if self.empty and b"" in cells:
             cells = [cell or self.empty for cell in cells]
-        self.out.append(self.glue.join(cells) + self.end)
+        if self.left.long or self.right.long:
+            self.out += (longbytes.joined(cells, self.glue), self.end)
+        else:
+            self.out.append(self.glue.join(cells) + self.end)
 
     def _pick(self, ours: int, theirs: int) -> Callable[[tuple[bytes, ...]], Sequence[bytes]]:
         """What takes the cells of a row out of the fields of both lines, of so many each and -1 where there is none.

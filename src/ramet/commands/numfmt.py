@@ -6,12 +6,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Context, Decimal
+from functools import partial
 from typing import Final
 
 from ramet.commands.cut import END, parse_ranges
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
-from ramet.commands.inputs import PART
-from ramet.core.paths import decode, encode
+from ramet.commands.inputs import LONG, PART, beside
+from ramet.core import growth, longbytes
+from ramet.core.abandoned import aside, checkpoint
+from ramet.core.longbytes import PIECE
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
 
@@ -74,7 +78,14 @@ class NumfmtOptions:
 
 
 class _BadNumber(Exception):
-    """What is said of a number that cannot be read or shown."""
+    """What is said of a number that cannot be read or shown; the texts that stand in it are quoted when it is."""
+
+    def __init__(self, form: str, *texts: str) -> None:
+        super().__init__(form)
+        self.form, self.texts = form, texts
+
+    def __str__(self) -> str:
+        return self.form.format(*map(quote, self.texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +178,23 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
             await proc.budget.breathe()
         return job.finish()
     async for block in line_blocks(proc.stdin, encode(end), PART):
-        lines = decode(block).split(end)
+        lines = await beside(proc, len(block), partial(_lines, block, end))
         tail = lines.pop()
         if header:
-            await proc.emit(encode("".join([line + end for line in lines[:header]])))
+            for line in lines[:header]:
+                await proc.emit(await beside(proc, len(line), partial(growth.encoded, line)))
+                await proc.emit(encode(end))
             lines, header = lines[header:], max(0, header - len(lines))
-        if b"\0" in block and not o.zero:
+        if not o.zero and b"\0" in block:
             lines, tail = [line.partition("\0")[0] for line in lines], tail.partition("\0")[0]
         if not await job.lines(lines, end) or (tail and not await job.line(tail, "")):
             return 2
         await proc.budget.breathe()
     return job.finish()
+
+
+def _lines(block: bytes, end: str) -> list[str]:
+    return longbytes.split(growth.decoded(block), end)
 
 
 def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
@@ -202,6 +219,10 @@ def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
 
 
 _FIELD = re.compile(r"[ \t\n]*[^ \t\n]*")
+_BLANKS = re.compile(r"[ \t\n]*")
+_WORD = re.compile(r"[^ \t\n]*")
+_ZEROS = re.compile(r"0*")
+_DIGITS = re.compile(r"[0-9]*")
 _PARTING = re.compile(r"(?<=[^ \t\n])[ \t\n]")
 _ORDINARY = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?([KMGTPEZY])(i?)")
 
@@ -253,6 +274,22 @@ def quick_conversion(from_: str, to: str) -> Callable[[str], str | None]:
     return convert
 
 
+def _field_end(text: str, at: int) -> int:
+    """Where a field with the blanks before it ends, in a very long text."""
+    return longbytes.run_end(_WORD, text, longbytes.run_end(_BLANKS, text, at))
+
+
+def _is_endless(text: str) -> bool:
+    """Whether a very long text is a number of too many digits."""
+    at = text.startswith("-")
+    begin = longbytes.run_end(_ZEROS, text, at)
+    stop = longbytes.run_end(_DIGITS, text, begin)
+    if stop - begin <= _MOST and text[stop : stop + 1] == ".":
+        begin = longbytes.run_end(_ZEROS, text, stop + 1)
+        stop = longbytes.run_end(_DIGITS, text, begin)
+    return stop - begin > _MOST
+
+
 @dataclass
 class _Numfmt:
     """One run over its lines."""
@@ -264,6 +301,8 @@ class _Numfmt:
     to_unit: int
     shape: _Shape
     failed: bool = field(default=False)
+    aborted: bool = field(default=False)
+    """Whether a bad number ended everything."""
     quick: Callable[[str], str | None] | None = field(init=False)
     """What converts most numbers at once; None when the options ask for more."""
 
@@ -284,7 +323,7 @@ class _Numfmt:
         simple = self._simple()
         out: list[str] = []
         for line in lines:
-            made = simple(line) if simple is not None else None
+            made = simple(line) if simple is not None and len(line) <= LONG else None
             if made is not None:
                 out += (made, end)
                 continue
@@ -327,12 +366,33 @@ class _Numfmt:
 
     async def line(self, text: str, end: str) -> bool:
         """Convert one line; False when a bad number ends everything."""
+        steps = self._steps(text, end)
+        if len(text) <= LONG:
+            for made in steps:
+                await self._say(made)
+            return not self.aborted
+        step = partial(next, steps, None)
+        while (one := await aside(self.proc.budget, step)) is not None:
+            await self._say(one)
+        return not self.aborted
+
+    async def _say(self, made: bytes | str) -> None:
+        if isinstance(made, bytes):
+            await self.proc.emit(made)
+        else:
+            self.proc.complain(made)
+        await self.proc.budget.breathe()
+
+    def _steps(self, text: str, end: str) -> Iterator[bytes | str]:
+        """What is to be printed for a line, and what is to be said meanwhile."""
         out: list[str] = []
+        held = 0
         for number, (piece, parting) in enumerate(self._pieces(text), 1):
-            if not number & 255:
-                await self.proc.emit(encode("".join(out)))
+            if not number & 255 or held > LONG:
+                checkpoint()
+                yield encode("".join(out))
                 out.clear()
-                await self.proc.budget.breathe()
+                held = 0
             done = piece
             if any(low <= number <= high for low, high in self.fields):
                 try:
@@ -341,42 +401,52 @@ class _Numfmt:
                     self.failed = True
                     if self.o.invalid != "ignore":
                         # What is already there comes out before the message does.
-                        await self.proc.emit(encode("".join(out)))
+                        yield encode("".join(out))
                         out.clear()
-                        self.proc.complain(typographic(self.proc, str(bad)))
+                        yield typographic(self.proc, str(bad))
                     if self.o.invalid == "abort":
-                        return False
+                        self.aborted = True
+                        return
+            if len(done) > LONG:
+                yield encode("".join(out))
+                out.clear()
+                yield growth.encoded(done)
+                done = ""
             out += (done, parting)
+            held += len(done)
         out.append(end)
-        await self.proc.emit(encode("".join(out)))
-        return True
+        yield encode("".join(out))
 
     def _pieces(self, text: str) -> Iterator[tuple[str, str]]:
-        """The fields of a line, each with what parts it from the next; what comes behind all numbers is one piece."""
+        """The fields of a line, each with what parts it from the next; what comes behind all numbers are some more."""
         delimiter, last = self.o.delimiter, max(high for _, high in self.fields)
         if delimiter == "":
             yield text, ""
             return
         at, number = 0, 0
+        short, field = len(text) <= PIECE, _FIELD.match
         while True:
             if delimiter is None:
                 # A field takes the blanks before it, all but the one that ends the field before.
-                found = _FIELD.match(text, at)
-                stop = found.end() if found is not None else len(text)
+                found = field(text, at) if short else None
+                stop = found.end() if found is not None else _field_end(text, at)
             else:
                 stop = text.find(delimiter, at)
                 stop = len(text) if stop < 0 else stop
             number += 1
-            if stop >= len(text):
-                yield text[at:], ""
-                return
-            yield text[at:stop], delimiter or " "
+            piece = text[at:stop] if short else longbytes.cut(text, at, stop)
+            yield piece, delimiter or " " if stop < len(text) else ""
             at = stop + 1
+            if stop >= len(text):
+                return
             if number >= last:
-                rest = text[at:]
-                if delimiter is None and ("\t" in rest or "\n" in rest):
-                    rest = _PARTING.sub(" ", rest)
-                yield rest, ""
+                for begin in range(at, len(text), PIECE):
+                    # The character before tells whether a blank parts something.
+                    rest = text[begin - 1 : begin + PIECE]
+                    if delimiter is None and ("\t" in rest or "\n" in rest):
+                        rest = (" " if begin == at else rest[0]) + rest[1:]
+                        rest = _PARTING.sub(" ", rest)
+                    yield rest[1:], ""
                 return
 
     def convert(self, piece: str, number: int) -> str:
@@ -400,40 +470,42 @@ class _Numfmt:
     def read(self, text: str) -> tuple[Decimal, int]:
         """The number and how many decimal places it has."""
         scale = self.o.from_
+        if len(text) > PIECE and _is_endless(text):
+            raise _BadNumber("value too large to be converted: {}", text)
         found = re.match(r"(-?)(\d*)(?:(\.)(-?\d*))?", text)
         assert found is not None
         sign, whole, point, fraction = found.groups()
         for digits in (whole, fraction or ""):
             if len(digits.lstrip("0")) > _MOST:
-                raise _BadNumber(f"value too large to be converted: {quote(text)}")
+                raise _BadNumber("value too large to be converted: {}", text)
         again = text[found.end() : found.end() + 1] == "."
         if (not whole and not point) or (point and (fraction or "").startswith("-")):
-            raise _BadNumber(f"invalid number: {quote(text)}")
+            raise _BadNumber("invalid number: {}", text)
         if point and not fraction and not again:
-            raise _BadNumber(f"invalid number: {quote(text)}")
+            raise _BadNumber("invalid number: {}", text)
         loss = max(len(whole.lstrip("0")), len((fraction or "").lstrip("0"))) > _EXACT
         if loss and self.o.debug:
             self.proc.complain(f"large input value {quote(text)}: possible precision loss")
         number, places = Decimal(f"{whole or 0}.{fraction or 0}"), len(fraction or "")
         if sign and number:
             number = number.copy_negate()
-        rest = text[found.end() :]
+        rest = longbytes.cut(text, found.end(), len(text))
         if not rest:
             return number, places
         rest = rest.lstrip(" \t")
         if rest[:1] not in tuple(_POWERS):
-            raise _BadNumber(f"invalid suffix in input: {quote(text)}")
+            raise _BadNumber("invalid suffix in input: {}", text)
         if scale == "none":
-            raise _BadNumber(f"rejecting suffix in input: {quote(text)} (consider using --from)")
+            raise _BadNumber("rejecting suffix in input: {} (consider using --from)", text)
         base, power, rest = 1024 if scale in ("iec", "iec-i") else 1000, _POWERS.index(rest[0]) + 1, rest[1:]
         if scale == "auto" and rest.startswith("i"):
             base, rest = 1024, rest[1:]
         elif scale == "iec-i":
             if not rest.startswith("i"):
-                raise _BadNumber(f"missing 'i' suffix in input: {quote(text)} (e.g Ki/Mi/Gi)")
+                raise _BadNumber("missing 'i' suffix in input: {} (e.g Ki/Mi/Gi)", text)
             rest = rest[1:]
         if rest:
-            raise _BadNumber(f"invalid suffix in input {quote(text)}: {quote(rest)}")
+            raise _BadNumber("invalid suffix in input {}: {}", text, rest)
         return _WIDE.multiply(number, Decimal(base) ** power), 0
 
     def show(self, number: Decimal, places: int) -> str:

@@ -10,9 +10,10 @@ from itertools import islice
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
-from ramet.commands.inputs import PART, Inputs, beside, parse_count
-from ramet.core import longbytes
-from ramet.core.paths import decode, encode
+from ramet.commands.inputs import LONG, PART, Inputs, beside, parse_count
+from ramet.core import growth, longbytes
+from ramet.core.abandoned import aside
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
 
@@ -191,8 +192,12 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
         made: list[list[str]] = []
         for part in parts:
             for begin in range(0, len(part) if o.number is not None else 0, 1024):
-                numbers = enumerate(part[begin : begin + 1024], start + begin)
-                part[begin : begin + 1024] = [layout.numbered(number) + line for number, line in numbers]
+                for place, line in enumerate(part[begin : begin + 1024], begin):
+                    number = layout.numbered(start + place)
+                    if len(line) > LONG:
+                        part[place] = await aside(proc.budget, partial(growth.grown, (number, line)))
+                    else:
+                        part[place] = number + line
                 await proc.budget.breathe()
             start += len(part)
             found = _rows(o, layout, part)
@@ -207,7 +212,7 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
 
 
 def _lines(o: PrOptions, layout: _Layout, block: bytes) -> list[str]:
-    pieces = longbytes.split(decode(block), "\n")
+    pieces = longbytes.split(growth.decoded(block), "\n")
     if not pieces[-1]:
         pieces.pop()
     return _shown(o, layout, pieces)
@@ -321,8 +326,7 @@ async def _pages(
         feed = "" if o.omit_all else "\f"
         for page, chunk in enumerate(pages[first - 1 : last], first - 1):
             lead = feed if page in breaks and page else ""
-            await proc.emit(encode(lead + "".join(line + "\n" for line in chunk)))
-            await proc.budget.breathe()
+            await _emit_lines(proc, lead, chunk, "")
         return
     stamp = strftime(o.date, *at(moment, zone_of(proc)))
     title = o.header if o.header is not None else name
@@ -334,8 +338,19 @@ async def _pages(
         middle = " " * max(1, room // 2) + title + " " * max(1, room - room // 2)
         head = f"{layout.margin}\n\n{layout.margin}{left}{middle}{right}\n\n\n"
         filler = "\f" if o.formfeed else "\n" * (layout.body - len(chunk)) + "\n" * 5
-        await proc.emit(encode(head + "".join(line + "\n" for line in chunk) + filler))
-        await proc.budget.breathe()
+        await _emit_lines(proc, head, chunk, filler)
+
+
+async def _emit_lines(proc: Proc, before: str, lines: list[str], behind: str) -> None:
+    if any(len(line) > LONG for line in lines):
+        for line in lines:
+            await proc.emit(encode(before))
+            await proc.emit(await beside(proc, len(line), partial(growth.encoded, line)))
+            before = "\n"
+        behind = f"\n{behind}"
+        lines, before = [], ""
+    await proc.emit(encode(before + "".join([f"{line}\n" for line in lines]) + behind))
+    await proc.budget.breathe()
 
 
 async def _finished(proc: Proc, o: PrOptions, layout: _Layout, lines: list[str]) -> list[str]:

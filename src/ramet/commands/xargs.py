@@ -7,15 +7,18 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
-from ramet.commands.inputs import PART, beside
+from ramet.commands.inputs import LONG, PART, beside
+from ramet.core import growth, longbytes
+from ramet.core.abandoned import aside, checkpoint
 from ramet.core.errors import reason
 from ramet.core.longbytes import PIECE
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
-from ramet.core.streams import Null, Reader
+from ramet.core.streams import Null, Reader, joined
 
 LIMIT = 128 * 1024
 
@@ -271,22 +274,21 @@ async def _items(
         async for items in _plain_items(proc, reader, limit):
             yield items, False
             await proc.budget.breathe()
-    carried, warned = "", False
+    carried, warned = b"", False
     async for raw in _bounded_lines(proc, reader, limit, _QUOTING if whole_lines else _SEPARATING):
-        text = carried + decode(raw)
-        carried = ""
-        body = text[:-1] if text.endswith("\n") else text
-        if whole_lines:
-            body = body.lstrip(" \t\r\v\f")
-        if "\0" in body:
-            if not warned:
-                proc.complain(
-                    "WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument "
-                    "list.  Did you mean to use the --null option?"
-                )
+        whole = await joined((carried, raw)) if carried else raw
+        carried = b""
+        if len(whole) <= LONG:
+            line = _line(whole, whole_lines)
+        else:
+            line = await aside(proc.budget, partial(_line, whole, whole_lines))
+        words, open_quote = line.words, line.open_quote
+        if line.null and not warned:
+            proc.complain(
+                "WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument "
+                "list.  Did you mean to use the --null option?"
+            )
             warned = True
-            body = re.sub(r"\0[^ \t\n]*", "", body)
-        words, open_quote, continued = await beside(proc, len(body), partial(_split, body, whole_lines))
         if open_quote:
             kind = "single" if open_quote == "'" else "double"
             yield words[:-1], False
@@ -294,29 +296,56 @@ async def _items(
                 f"unmatched {kind} quote; by default quotes are special to xargs unless you use the -0 option"
             )
             raise _Broken(1)
-        if continued and text.endswith("\n"):
-            carried = text
+        if line.continued and whole.endswith(b"\n"):
+            carried = whole
             continue
         # A word that nothing follows is not looked at.
-        ended = words if whole_lines or text[-1:] in ("\n", " ", "\t") else words[:-1]
+        ended = words if whole_lines or whole[-1:] in (b"\n", b" ", b"\t") else words[:-1]
         if eof is not None and eof in ended:
             yield words[: words.index(eof)], True
             return
         # With -L a trailing blank joins the next line to this one.
-        joined = lines_matter and body[-1:] in (" ", "\t")
+        goes_on = lines_matter and line.last in (" ", "\t")
         if words:
-            yield words, not joined
+            yield words, not goes_on
         await proc.budget.breathe()
     if carried:
-        yield _split(carried, whole_lines)[0], True
+        yield (await beside(proc, len(carried), partial(_line, carried, whole_lines, carried=True))).words, True
+
+
+class _Line(NamedTuple):
+    """What is in a line of the input."""
+
+    words: list[str]
+    open_quote: str
+    continued: bool
+    null: bool
+    last: str
+    """Its last character."""
+
+
+def _line(raw: bytes, whole: bool, carried: bool = False) -> _Line:
+    text = decode(raw) if len(raw) <= LONG else growth.decoded(raw)
+    body = text
+    if text.endswith("\n") and not carried:
+        body = text[:-1] if len(raw) <= LONG else longbytes.cut(text, 0, len(text) - 1)
+    if whole and not carried:
+        body = body.lstrip(" \t\r\v\f")
+    null = "\0" in body and not carried
+    if null:
+        body = re.sub(r"\0[^ \t\n]*", "", body)
+    return _Line(*_split(body, whole), null, body[-1:])
 
 
 async def _bounded_lines(proc: Proc, reader: Reader, limit: int, special: re.Pattern[bytes]) -> AsyncIterator[bytes]:
     async for block in _bounded_blocks(proc, reader, b"\n", limit, special):
-        pieces = block.split(b"\n")
+        if len(block) > LONG and block.find(b"\n") in (-1, len(block) - 1):
+            yield block  # one very long line, which is not copied
+            continue
+        pieces = await beside(proc, len(block), partial(longbytes.split, block, b"\n"))
         last = pieces.pop()
         for piece in pieces:
-            yield piece + b"\n"
+            yield await joined((piece, b"\n")) if len(piece) > LONG else piece + b"\n"
         if last:
             yield last
 
@@ -330,7 +359,7 @@ async def _bounded_blocks(
     while block := await reader.read(PART):
         cut = block.rfind(delim) + 1
         if cut:
-            yield b"".join([*rest, block[:cut]])
+            yield await joined([*rest, block[:cut]])
             rest, held, open_ended = [], 0, False
             block = block[cut:]
         if block:
@@ -342,7 +371,7 @@ async def _bounded_blocks(
                 raise _too_long(proc)
         await proc.budget.breathe()
     if rest:
-        yield b"".join(rest)
+        yield await joined(rest)
 
 
 def _too_long(proc: Proc) -> _Broken:
@@ -369,7 +398,7 @@ async def _plain_items(proc: Proc, reader: Reader, limit: int) -> AsyncIterator[
 
 
 _WORD = re.compile(
-    r"""((?:\A|[ \t\n])[ \t\n\r\v\f]+|[ \t\n])|'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]+)|(['"])|(\\)""", re.S
+    r"""((?:\A|[ \t\n])[ \t\n\r\v\f]+|[ \t\n])|'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]{1,65536})|(['"])|(\\)""", re.S
 )
 
 
@@ -393,27 +422,26 @@ def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
     if whole and not any(c in text for c in "'\"\\"):
         return ([text] if text else []), "", False
     if not whole and text.isascii() and not _is_special(text):
-        return text.split(), "", False
+        return text.split() if len(text) <= LONG else longbytes.words(text), "", False
     out: list[str] = []
-    word: str | None = None
+    word: list[str] | None = None
     for found in _WORD.finditer(text):
         blank, single, double, escaped, plain, open_quote, backslash = found.groups()
-        if blank is not None:
-            if whole:
-                word = (word or "") + blank
-                continue
+        if blank is not None and not whole:
             if word is not None:
-                out.append(word)
+                out.append("".join(word))
             word = None
         elif open_quote is not None:
-            return [*out, word or ""], open_quote, False
+            return [*out, "".join(word or ())], open_quote, False
         elif backslash is not None:
-            return (out if word is None else [*out, word]), "", True
+            return (out if word is None else [*out, "".join(word)]), "", True
         else:
-            piece = next(p for p in (single, double, escaped, plain) if p is not None)
-            word = (word or "") + piece
+            word = [] if word is None else word
+            word.append(next(piece for piece in (blank, single, double, escaped, plain) if piece is not None))
+            if not len(word) & 1023:
+                checkpoint()
     if word is not None:
-        out.append(word)
+        out.append("".join(word))
     return out, "", False
 
 

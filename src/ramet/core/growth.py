@@ -91,6 +91,32 @@ def part_of(text: str, start: int, stop: int) -> str:
     return found
 
 
+def decoded(data: bytes, coding: str = "utf-8", errors: str = "surrogateescape") -> str:
+    """Bytes of any number as text."""
+    if len(data) <= SLICE:
+        return data.decode(coding, errors)
+    return grown(decoded_blocks((data[at : at + SLICE] for at in range(0, len(data), SLICE)), coding, errors))
+
+
+def decoded_blocks(blocks: Iterable[bytes], coding: str = "utf-8", errors: str = "surrogateescape") -> Iterator[str]:
+    """Blocks of bytes as text, where characters may stand across the border of two blocks."""
+    decoder = codecs.getincrementaldecoder(coding)(errors)
+    for block in blocks:
+        yield decoder.decode(block)
+    yield decoder.decode(b"", True)
+
+
+def encoded(text: str, coding: str = "utf-8") -> bytes:
+    """The bytes of a text of any length."""
+    if len(text) <= SLICE:
+        return text.encode(coding, "surrogateescape")
+    data = room(len(text))
+    for part in spanned(text, 0, len(text)):
+        checkpoint()
+        data.write(part.encode(coding, "surrogateescape"))
+    return taken(data)
+
+
 def _leap(error: UnicodeError) -> tuple[str, int]:
     """Lets a decoder expect much and get little: it is given more to decode, and then goes on at the end of that."""
     assert isinstance(error, UnicodeDecodeError)

@@ -6,11 +6,13 @@ others run while it copies, where a slice or a sum of the same length does not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import AnyStr, Final
 
 from ramet.core.abandoned import checkpoint
+from ramet.core.growth import grown
 
 PIECE: Final = 1 << 19
 """Bytes that are copied in a moment."""
@@ -24,7 +26,7 @@ def cut(data: AnyStr, start: int, stop: int) -> AnyStr:
         return data[start:stop]
     if stop - start == len(data):
         return data
-    return data[:0].join(list(pieces(data, start, stop)))
+    return together(data, list(pieces(data, start, stop)))
 
 
 def pieces(data: AnyStr, start: int = 0, stop: int | None = None) -> Iterator[AnyStr]:
@@ -35,26 +37,67 @@ def pieces(data: AnyStr, start: int = 0, stop: int | None = None) -> Iterator[An
         yield data[at : min(at + PIECE, end)]
 
 
+def character_end(data: bytes, at: int) -> int:
+    """Where text may be cut at or behind this place: not within a character of UTF-8."""
+    stop = min(at, len(data))
+    for _ in range(3):
+        if stop < len(data) and data[stop] & 0xC0 == 0x80:
+            stop += 1
+    return stop
+
+
+def has(data: AnyStr, part: AnyStr) -> bool:
+    """`part in data`."""
+    if len(data) <= PIECE:
+        return part in data
+    for at in range(0, len(data), PIECE):
+        checkpoint()
+        if data.find(part, at, at + PIECE + len(part) - 1) >= 0:
+            return True
+    return False
+
+
+def run_end(run: re.Pattern[AnyStr], data: AnyStr, at: int) -> int:
+    """Where a run of some characters ends that begins here; the pattern is of any number of one of them."""
+    while at < len(data):
+        checkpoint()
+        found = run.match(data, at, at + PIECE)
+        assert found is not None
+        if found.end() < min(at + PIECE, len(data)):
+            return found.end()
+        at = found.end()
+    return at
+
+
 def changed(data: AnyStr, change: Callable[[AnyStr], AnyStr]) -> AnyStr:
     """What `change` makes of a text, for which it does not matter where this is cut."""
-    return change(data) if len(data) <= PIECE else data[:0].join([change(piece) for piece in pieces(data)])
+    return change(data) if len(data) <= PIECE else together(data, [change(piece) for piece in pieces(data)])
+
+
+def together(data: AnyStr, parts: list[AnyStr]) -> AnyStr:
+    """One of several parts, of the same kind as `data`."""
+    return grown(parts) if isinstance(data, str) else data[:0].join(parts)
 
 
 def replaced(data: AnyStr, old: AnyStr, new: AnyStr) -> AnyStr:
     """`data.replace(old, new)` for an `old` that is not empty."""
-    if len(data) <= PIECE:
-        return data.replace(old, new)
+    return data.replace(old, new) if len(data) <= PIECE else replaced_counted(data, old, new)[0]
+
+
+def replaced_counted(data: AnyStr, old: AnyStr, new: AnyStr) -> tuple[AnyStr, int]:
+    """The same, and how often it was replaced."""
     made: list[AnyStr] = []
-    at, size = 0, len(data)
+    at, size, count = 0, len(data), 0
     while at < size:
         checkpoint()
         stop = min(at + PIECE + len(old), size)
         *whole, rest = data[at:stop].split(old)
+        count += len(whole)
         # What may be the beginning of a match that ends behind this piece is looked at again.
         again = 0 if stop == size else min(len(rest), len(old) - 1)
         made.append(new.join([*whole, rest[: len(rest) - again]]))
         at = stop - again
-    return data[:0].join(made)
+    return together(data, made) if count else data, count
 
 
 def joined(parts: Sequence[AnyStr], between: AnyStr) -> AnyStr:
@@ -89,3 +132,29 @@ def runs(data: AnyStr, delim: AnyStr) -> Iterator[list[AnyStr]]:
         at = last + 1
     rest = cut(data, at, size)
     yield rest.split(delim) if len(rest) <= PIECE else [rest]
+
+
+_BLANK: Final = re.compile(r"[ \t\n]")
+
+
+def words(text: str) -> list[str]:
+    """`text.split()` for one that has no other white space than blanks, tabs and newlines."""
+    if len(text) <= PIECE:
+        return text.split()
+    made: list[str] = []
+    at = 0
+    while len(text) - at > PIECE:
+        checkpoint()
+        stop = max(text.rfind(char, at, at + PIECE) for char in " \t\n")
+        if stop >= 0:
+            made += text[at:stop].split()
+        else:  # a word that is longer than that
+            stop = at + PIECE
+            while (found := _BLANK.search(text, stop, stop + PIECE)) is None and stop < len(text):
+                checkpoint()
+                stop += PIECE
+            stop = min(stop, len(text)) if found is None else found.start()
+            made.append(cut(text, at, stop))
+        at = stop + 1
+    made += text[at:].split()
+    return made

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ramet.commands.declare import Command, UsageError, quote, shown
-from ramet.commands.inputs import LONG, is_utf8, lead
+from ramet.commands.inputs import LONG, beside, is_utf8, lead
 from ramet.commands.name_lists import listed
 from ramet.commands.sort.debug import Annotator
 from ramet.commands.sort.keys import KeyOf, Line
+from ramet.commands.sort.merging import chunk
 from ramet.commands.sort.options import SortOptions, old_keys
 from ramet.commands.sort.order import Order, make_order
 from ramet.commands.sort.runs import PIECE, Runs, packed
@@ -63,7 +65,7 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         salt = (await lead(proc, o.random_source, 16)) if o.random_source else os.urandom(16)
         if len(salt) < 16:
             raise UsageError(f"{quote(str(o.random_source))}: end of file", hint=False)
-    order = make_order(o, separator, salt)
+    order = replace(make_order(o, separator, salt), by_parts=partial(make_order, o, separator, salt, long=True))
     end = b"\0" if o.zero else b"\n"
     notes = None
     if o.debug:
@@ -83,8 +85,8 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         if word != "-" and not await _readable(proc, word):
             return 2
     if o.merge:
-        lines_in = [_line_source(proc, word, end) for word in names]
-        return await _write_out(proc, o, end, merged_sources(lines_in, order), order, notes)
+        lines_in = [_line_source(proc, word, end, order) for word in names]
+        return await _write_out(proc, o, end, merged_sources(lines_in, order, proc.budget), order, notes)
     return await _sort_all(proc, o, order, names, end, notes)
 
 
@@ -127,14 +129,13 @@ async def _readable(proc: Proc, word: str, failed: str = "cannot read") -> bool:
     return True
 
 
-async def _line_source(proc: Proc, word: str, end: bytes) -> AsyncIterator[list[Line]]:
+async def _line_source(proc: Proc, word: str, end: bytes, order: Order) -> AsyncIterator[list[Line]]:
+    """The lines of a file, some at a time."""
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, end):
-            lines = block.decode("latin-1").split(end.decode())
-            if not lines[-1]:
-                lines.pop()
-            yield lines
+            whole = block if block.endswith(end) else await joined((block, end))
+            yield (await beside(proc, len(whole), partial(chunk, whole, end, order)))[0]
     finally:
         await proc.close(reader)
 
@@ -161,7 +162,7 @@ async def _sort_all(
                 await runs.add(piece, budget)
             await budget.breathe()
         if tally is None:
-            return await _write_out(proc, o, end, runs.merged(budget), order, notes, long=runs.long)
+            return await _write_out(proc, o, end, runs.merged(budget), runs.order, notes, long=runs.long)
         if o.unique:
             for counted in tally.pieces(unique=True):
                 await runs.add(counted, budget)
@@ -230,7 +231,9 @@ async def _packed(
     """Lists of lines as blocks; with `unique` the first of each run of lines with equal keys."""
     last: Any = object()
     delim = end.decode()
-    async for batch in batches:
+
+    def block(batch: list[Line], long: bool = False) -> bytes:
+        nonlocal last
         if unique:
             kept: list[Line] = []
             for line in batch:
@@ -239,9 +242,12 @@ async def _packed(
                     kept.append(line)
                     last = this
             batch = kept
-        if batch:
-            pack = partial(packed, batch, delim)
-            yield await aside(budget, pack) if long else pack()
+        return packed(batch, delim, long) if batch else b""
+
+    async for batch in batches:
+        heavy = long or (len(batch) == 1 and len(batch[0]) > LONG)
+        if made := await aside(budget, partial(block, batch, heavy)) if heavy else block(batch):
+            yield made
 
 
 async def _write_blocks(proc: Proc, o: SortOptions, blocks: AsyncIterator[bytes]) -> int:
@@ -275,13 +281,15 @@ async def _again(blocks: list[bytes]) -> AsyncIterator[bytes]:
 async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes) -> int:
     if word != "-" and not await _readable(proc, word, "open failed"):
         return 2
-    key = order.merge_key() if not o.unique else (order.key or (lambda line: line))
+    quick, slow = (
+        one.merge_key() if not o.unique else (one.key or (lambda line: line)) for one in (order, order.patient())
+    )
     number = 0
     before: Any = None
-    async for lines in _line_source(proc, word, end):
+    async for lines in _line_source(proc, word, end, order):
         for line in lines:
             number += 1
-            this = key(line)
+            this = quick(line) if len(line) <= LONG else await aside(proc.budget, partial(slow, line))
             wrong = number > 1 and (this < before or (o.unique and this == before))
             if o.unique and order.reverse and number > 1:
                 wrong = this > before or this == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from ramet.commands.sort.keys import BLANKS
@@ -13,9 +14,13 @@ _NUMERIC = re.compile(r"[ \t\n]*(-?)(\d*)(?:\.(\d*))?")
 _SMALL = re.compile(r"[ \t\n]*(-?\d{1,15}(?:\.\d{1,6})?|-?\.\d{1,6})(?![\d.])")
 
 
+_LONG = 4000
+"""Digits from which on a number stays text: Python takes the square of the time to read it, and refuses in the end."""
+
+
 def numeric_key(text: str) -> Any:
     """The value of a leading decimal number; exact, so that long numbers never compare equal by rounding."""
-    if text.isdigit() and text.isascii():
+    if len(text) <= _LONG and text.isdigit() and text.isascii():
         return int(text)
     found = _NUMERIC.match(text)
     if found is None:
@@ -23,6 +28,8 @@ def numeric_key(text: str) -> Any:
     sign, whole, fraction = found.groups()
     if not whole and not fraction:
         return 0
+    if len(whole) > _LONG:
+        return exact(bool(sign), whole, fraction or "")
     if not fraction:
         return int(sign + whole)
     fraction = fraction.rstrip("0")
@@ -30,9 +37,53 @@ def numeric_key(text: str) -> Any:
         return int(sign + (whole or "0"))
     if len(whole) + len(fraction) <= 15:
         return float(f"{sign}{whole or '0'}.{fraction}")
-    from fractions import Fraction
+    return exact(bool(sign), whole, fraction)
 
-    return Fraction(f"{sign}{whole or '0'}.{fraction}")
+
+def exact(minus: bool, whole: str, fraction: str) -> Any:
+    """A number of any length by its digits."""
+    whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
+    if not fraction and len(whole) <= _LONG:
+        return -int(whole or "0") if minus else int(whole or "0")
+    return Exact(minus, len(whole), whole + fraction)
+
+
+class Exact:
+    """A number by its digits: it compares with others, also with those that Python can hold."""
+
+    __slots__ = ("_place", "digits", "minus", "size")
+
+    def __init__(self, minus: bool, size: int, digits: str) -> None:
+        self.minus, self.size, self.digits = minus, size, digits
+        """The sign, how many digits come before the point, and all of them."""
+        # As numbers grow, so do these; the end of a negative one comes behind every digit.
+        self._place = (-1, -size, digits.translate(_OPPOSITE) + ":") if minus else (1, size, digits)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._place < _exactly(other)._place
+
+    def __gt__(self, other: Any) -> bool:
+        return self._place > _exactly(other)._place
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (Exact, int, float)) and self._place == _exactly(other)._place
+
+    def __neg__(self) -> Exact:
+        return Exact(not self.minus, self.size, self.digits)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_OPPOSITE = str.maketrans("0123456789", "9876543210")
+
+
+def _exactly(number: Any) -> Exact:
+    if isinstance(number, Exact):
+        return number
+    # A float here is a decimal of fifteen digits at most, which are what it is shown with.
+    whole, _, fraction = f"{abs(Decimal(repr(number))):f}".partition(".")
+    whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
+    return Exact(number < 0, len(whole), whole + fraction)
 
 
 _GENERAL = re.compile(
@@ -171,6 +222,15 @@ def comparer(ordering: frozenset[str], salt: bytes) -> Callable[[str], Any] | No
         return human_key
     if "M" in ordering:
         return month_key
+    letters = letters_of(ordering)
+    final = version_key if "V" in ordering else _random_key(salt) if "R" in ordering else None
+    if letters is None or final is None:
+        return letters or final
+    return lambda text: final(letters(text))
+
+
+def letters_of(ordering: frozenset[str]) -> Callable[[str], str] | None:
+    """What is left of the letters of a text; None where all are as they are."""
     table: dict[int, int | None] = {}
     if "f" in ordering:
         table |= _UPPER
@@ -178,11 +238,8 @@ def comparer(ordering: frozenset[str], salt: bytes) -> Callable[[str], Any] | No
         table |= _NOT_DICTIONARY
     if "i" in ordering:
         table |= _NOT_PRINTING
-    final = version_key if "V" in ordering else _random_key(salt) if "R" in ordering else None
     if not table:
-        return final
-    if set(table) == set(_UPPER) and final is None:
+        return None
+    if set(table) == set(_UPPER):
         return lambda text: text.upper() if text.isascii() else text.translate(table)
-    if final is None:
-        return lambda text: text.translate(table)
-    return lambda text: final(text.translate(table))
+    return lambda text: text.translate(table)

@@ -11,7 +11,10 @@ from typing import Any
 
 from ramet.commands.sort.keys import Line
 from ramet.commands.sort.order import ODD_SPACES, Order, Reversed
+from ramet.core import growth, longbytes
 
+LONG = 1 << 21
+"""Bytes of a piece that has a very long line in it."""
 _SLICE = 16_384
 """Lines of a slice, about; with keys a part of it, for a key takes longer to compare."""
 
@@ -22,7 +25,11 @@ Chunk = tuple[list[Line], bool]
 def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
     """The lines of a piece of input, which all have their delimiter."""
     simple = order.number is not None and data.isascii() and not any(space in data for space in ODD_SPACES)
-    lines = data.decode("latin-1").split(end.decode())
+    if len(data) > LONG:
+        rows = longbytes.runs(data, end)
+        lines = [growth.decoded(line, "latin-1") for row in rows for line in row]
+    else:
+        lines = data.decode("latin-1").split(end.decode())
     lines.pop()
     return lines, simple
 
@@ -54,6 +61,9 @@ def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
 
     Some lists are empty: they are there for the caller to let others have a turn.
     """
+    if len(runs) == 1:
+        yield from (lines for lines, _ in runs[0])
+        return
     size = _SLICE if order.key is None else _SLICE // 8 if order.slow else _SLICE // 4
     heads: list[_Head] = []
     for run in runs:

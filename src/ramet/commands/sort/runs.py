@@ -12,15 +12,14 @@ from functools import partial
 from typing import IO, Any
 
 from ramet.commands.sort.keys import Line
-from ramet.commands.sort.merging import Chunk, chunk, merge
+from ramet.commands.sort.merging import LONG, Chunk, chunk, merge
 from ramet.commands.sort.order import Order
-from ramet.core.abandoned import aside
+from ramet.core import growth
+from ramet.core.abandoned import aside, checkpoint
 from ramet.core.limits import Budget
 
 PIECE = 1 << 19
 """Bytes of input that are sorted at once."""
-_LONG = 4 * PIECE
-"""Bytes of a piece that has a very long line in it."""
 _LINES = 8192
 """Lines that are sorted at once."""
 _KEYED_LINES = 1024
@@ -38,7 +37,9 @@ class Runs:
     """Sorted runs that hold at most `memory` bytes in memory."""
 
     def __init__(self, order: Order, end: bytes, memory: int) -> None:
-        self._order, self._end, self._memory = order, end, memory
+        self._end, self._memory = end, memory
+        self.order = order
+        """How lines compare; of a kind that is made for very long ones when there are such."""
         self._delim = end.decode()
         self._held = self._gathered = 0
         self.long = False
@@ -50,8 +51,10 @@ class Runs:
 
     async def add(self, data: bytes, budget: Budget) -> None:
         """Some input that ends at a line end."""
-        order, long = self._order, len(data) > _LONG
-        self.long = self.long or long
+        long = len(data) > LONG
+        if long and not self.long:
+            self.long, self.order = True, self.order.patient()
+        order = self.order
         split = partial(chunk, data, self._end, order)
         lines, simple = await aside(budget, split) if long else split()
         quick = order.key is None or (simple and order.number is not None)
@@ -72,16 +75,16 @@ class Runs:
     async def _made_keys(self, lines: list[Line], simple: bool, few: int, budget: Budget) -> list[Any]:
         keys: list[Any] = []
         for at in range(0, len(lines), few):
-            keys += self._order.keys(lines[at : at + few], simple) or ()
+            keys += self.order.keys(lines[at : at + few], simple) or ()
             await budget.breathe()
         return keys
 
     def _add_long(self, lines: list[Line], simple: bool) -> None:
-        self._add(lines, self._order.keys(lines, simple))
+        self._add(lines, self.order.keys(lines, simple))
 
     def _add(self, lines: list[Line], keys: list[Any] | None) -> None:
-        self._order.sort(lines, keys)
-        data = packed(lines, self._delim)
+        self.order.sort(lines, keys)
+        data = packed(lines, self._delim, self.long)
         if self._held + len(data) <= self._memory:
             self._held += len(data)
             self._small.append(partial(_part, data))
@@ -101,9 +104,14 @@ class Runs:
         """Merge the small runs into a big one, which makes room for more."""
         file = self._temporary()
         size = 0
-        for lines in merge([self._chunks(run) for run in self._small], self._order):
-            if lines:
-                size += file.write(packed(lines, self._delim))
+        merged = merge([self._chunks(run) for run in self._small], self.order)
+
+        def step() -> int | None:
+            lines = next(merged, None)
+            return None if lines is None else file.write(packed(lines, self._delim, self.long)) if lines else 0
+
+        while (written := await aside(budget, step) if self.long else step()) is not None:
+            size += written
             await budget.breathe()
         self._small, self._held = [], 0
         self._big.append(partial(_file_part, file.fileno(), 0, size))
@@ -113,18 +121,21 @@ class Runs:
             self._spill.truncate()
 
     def _chunks(self, read: Read) -> Iterator[Chunk]:
-        at, size = 0, _CHUNK
-        while data := read(at, size):
+        at = 0
+        parts: list[bytes] = []
+        while data := read(at, _CHUNK if not parts else PIECE):
             cut = data.rfind(self._end) + 1
-            if not cut:
-                size *= 2  # a line longer than a chunk
-                continue
-            at += cut
-            yield chunk(data[:cut], self._end, self._order)
+            at += cut or len(data)
+            parts.append(data[:cut] if cut else data)
+            if cut:
+                yield chunk(parts[0] if len(parts) == 1 else b"".join(parts), self._end, self.order)
+                parts.clear()
+            else:
+                checkpoint()  # a line longer than a chunk
 
     async def merged(self, budget: Budget) -> AsyncIterator[list[Line]]:
         """All lines in order."""
-        merged = merge([self._chunks(run) for run in (*self._big, *self._small)], self._order)
+        merged = merge([self._chunks(run) for run in (*self._big, *self._small)], self.order)
         step = partial(next, merged, None)
         while (lines := await aside(budget, step) if self.long else step()) is not None:
             if lines:
@@ -136,8 +147,11 @@ class Runs:
             file.close()
 
 
-def packed(lines: list[Line], delim: str) -> bytes:
-    """Lines as they are written, each with its delimiter."""
+def packed(lines: list[Line], delim: str, long: bool = False) -> bytes:
+    """Lines as they are written, each with its delimiter; `long` when there may be very long ones among them."""
+    if long and any(len(line) > LONG for line in lines):
+        end = delim.encode()
+        return end.join([*(growth.encoded(line, "latin-1") for line in lines), b""])
     return delim.join([*lines, ""]).encode("latin-1")
 
 

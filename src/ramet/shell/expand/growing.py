@@ -7,7 +7,6 @@ with `+=`, not `"".join` (see `core.growth`).
 
 from __future__ import annotations
 
-import codecs
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from ramet.core import growth
 from ramet.core.growth import SLICE as _SLICE
+from ramet.core.growth import decoded_blocks as decoded_blocks
 from ramet.core.growth import grown as grown
 from ramet.core.growth import part_of as part_of
 from ramet.core.growth import spanned as spanned
@@ -159,14 +159,6 @@ def decoded(data: bytes | bytearray, stop: int | None = None, start: int = 0) ->
     if stop - start < LARGE:
         return decode(bytes(data[start:stop]))
     return grown(decoded_blocks(bytes(data[at : min(at + LARGE, stop)]) for at in range(start, stop, LARGE)))
-
-
-def decoded_blocks(data: Iterable[bytes]) -> Iterator[str]:
-    """Blocks of bytes as text, where characters may stand across the border of two blocks."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    for block in data:
-        yield decoder.decode(block)
-    yield decoder.decode(b"", True)
 
 
 def encoded(text: str) -> bytes:

@@ -1,0 +1,44 @@
+"""Lines of tens of megabytes hold up nobody, whatever a command does with them: neither in the loop nor in a thread."""
+
+from __future__ import annotations
+
+import functools
+import time
+
+import pytest
+from tests.holding import longest_hold, too_long
+
+from ramet import RAMResource, Workspace
+from ramet.core.paths import parse
+
+SIZE = 40 << 20
+
+
+@functools.cache
+def files() -> dict[str, bytes]:
+    words = (b"0123456789" * 100 + b" ") * (SIZE // 1001)
+    return {"line": words + b"\n", "bare": b"x" * SIZE, "some": b"a line of text\n" * 2000}
+
+
+SCRIPTS = [
+    "sort -k2 bare", "sort -k2,3 line", "sort -mk2 bare some", "sort -ck2 bare", "diff -y bare some",
+    "numfmt --invalid=ignore < bare", "numfmt --invalid=ignore < line", "xargs -L1 true < line", "pr bare",
+    "pr -n line", "join bare bare", "join line line", "awk '{ print NF }' bare",
+]  # fmt: skip
+
+
+async def held_by(script: str) -> float:
+    ram = RAMResource()
+    ws = Workspace({"/data": ram})
+    for name, data in files().items():
+        await ram.write(parse(f"/{name}"), data)
+    # What is imported on the first call is not at stake.
+    await ws.execute(f"for f in *; do echo 1 > /tmp/$f; done; cd /tmp; {script}", cwd="/data")
+    worst = await longest_hold(ws.execute(f"{{ {script}; }} > /dev/null 2>&1", cwd="/data"), time.process_time)
+    await ws.close()
+    return worst
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_no_long_line_holds_up_the_loop(script: str) -> None:
+    assert not too_long(lambda: held_by(script), 0.05)
