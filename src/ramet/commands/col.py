@@ -7,10 +7,13 @@ import re
 import secrets
 import uuid
 from dataclasses import dataclass
+from functools import partial
 
 from ramet.commands.declare import Command, NoOptions, UsageError, choose, flag, ordered, quote, several, value
-from ramet.commands.inputs import Inputs, char_width, slurp
-from ramet.core.paths import decode, encode
+from ramet.commands.inputs import LONG, Inputs, beside, char_width, slurp
+from ramet.core import growth, longbytes
+from ramet.core.abandoned import checkpoint
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 # ------------------------------------------------------------------------------------------------------------ col
@@ -35,7 +38,8 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
         raise UsageError("bad usage")
     if len({given for name, given in o.order if name == "tabs"}) > 1:
         raise UsageError("mutually exclusive arguments: --tabs --spaces", hint=False)
-    data = (await proc.stdin.read_all()).decode("utf-8", "surrogateescape")
+    raw = await proc.stdin.read_all()
+    data = await beside(proc, len(raw), partial(growth.decoded, raw))
     if not data:
         return 0
     if "\v" not in data and "\x1b" not in data:
@@ -86,10 +90,17 @@ async def _by_line(proc: Proc, o: ColOptions, data: str) -> None:
     at, end = 0, len(data)
     while at < end:
         stop = data.find("\n", min(at + _PART, end)) + 1 or end
-        lines = data[at:stop].removesuffix("\n").split("\n")
+        await proc.emit(await beside(proc, stop - at, partial(_made, data, at, stop, o)))
         at = stop
-        await proc.emit("".join([_straight(line, o) + "\n" for line in lines]).encode("utf-8", "surrogateescape"))
         await proc.budget.breathe()
+
+
+def _made(data: str, at: int, stop: int, o: ColOptions) -> bytes:
+    """What some lines become."""
+    lines = longbytes.split(longbytes.cut(data, at, stop - (data[stop - 1] == "\n")), "\n")
+    if stop - at <= LONG:
+        return encode("".join([_straight(line, o) + "\n" for line in lines]))
+    return b"".join([part for line in lines for part in (growth.encoded(_straight(line, o)), b"\n")])
 
 
 _PART = 16 * 1024
@@ -100,10 +111,10 @@ _GAP = re.compile("  +")
 def _straight(line: str, o: ColOptions) -> str:
     """A line; one in which every character has a place of its own needs only its blanks changed."""
     wide = line.expandtabs(8) if "\t" in line else line
-    if not wide.isprintable():
+    if not _is_printable(wide):
         return _line(_cells(line, o), o)
     wide = wide.rstrip(" ")
-    if not o.tabs or "  " not in wide:
+    if not o.tabs or not longbytes.has(wide, "  "):
         return wide
     out: list[str] = []
     last = 0
@@ -117,10 +128,16 @@ def _straight(line: str, o: ColOptions) -> str:
     return "".join(out) + wide[last:]
 
 
+def _is_printable(text: str) -> bool:
+    return all(map(str.isprintable, longbytes.pieces(text)))
+
+
 def _cells(line: str, o: ColOptions) -> dict[int, list[str]]:
     cells: dict[int, list[str]] = {}
     column = 0
-    for char in line:
+    for place, char in enumerate(line):
+        if not place & 0xFFFF:
+            checkpoint()
         if char == "\r":
             column = 0
         elif char == "\b":
@@ -229,34 +246,42 @@ async def colrm(proc: Proc, o: NoOptions, operands: list[str]) -> int:
     first, last = (*numbers, 0, 0)[:2]
     inputs = Inputs(proc, [])
     async for block in inputs.joined_lines():
-        lines = decode(block).split("\n")
-        await proc.emit(encode("\n".join(_without(line, first, last) if line else line for line in lines)))
+        await proc.emit(await beside(proc, len(block), partial(_all_without, block, first, last)))
         await proc.budget.breathe()
     return 0
+
+
+def _all_without(block: bytes, first: int, last: int) -> bytes:
+    lines = [_without(line, first, last) if line else line for line in longbytes.split(growth.decoded(block), "\n")]
+    return encode("\n".join(lines)) if len(block) <= LONG else b"\n".join(list(map(growth.encoded, lines)))
 
 
 def _without(line: str, first: int, last: int) -> str:
     """A line without the columns from `first` to `last`, or to its end where that is 0."""
     if not first:
         return line
-    if line.isascii() and line.isprintable() and (not last or last >= first):
+    if len(line) <= LONG and line.isascii() and line.isprintable() and (not last or last >= first):
         return line[: first - 1] + (line[last:] if last else "")
     out: list[str] = []
     column = 0
     for place, char in enumerate(line):
         before, column = column, _next_column(char, column)
+        if not place & 0xFFFF:
+            checkpoint()
         if column < first:
             out.append(char)
             continue
         out.append(" " * (first - before - 1))
-        rest = place + 1
-        while rest < len(line) and (not last or column < last):
+        rest = place + 1 if last else len(line)
+        while rest < len(line) and column < last:
             column = _next_column(line[rest], column)
             rest += 1
+            if not rest & 0xFFFF:
+                checkpoint()
         if rest < len(line):
-            out += [" " * (column - last), line[rest:]]
+            out += [" " * (column - last), longbytes.cut(line, rest, len(line))]
         break
-    return "".join(out)
+    return "".join(out) if len(line) <= LONG else growth.grown(("".join(out[:-1]), *out[-1:]))
 
 
 def _next_column(char: str, column: int) -> int:
@@ -282,31 +307,42 @@ async def ul(proc: Proc, o: UlOptions, operands: list[str]) -> int:
     terminal = proc.env.get("TERM", "") if o.terminal is None else o.terminal
     coloured = any(name in terminal for name in ("xterm", "screen", "tmux", "linux", "ansi", "rxvt", "vt1", "vt2"))
     inputs = Inputs(proc, operands, form="cannot open {}: {}", name=str)
+    last = b"\n"
     async for block in inputs.joined_lines():
-        text = decode(block)
-        lines = text.split("\n")
-        for place, line in enumerate(lines):
-            if "\b" not in line:
-                continue
-            cells = _struck(line)
-            plain = "".join(char for char, _ in cells)
-            if o.indicated:
-                below = "".join(mark or " " for _, mark in cells).rstrip()
-                lines[place] = f"{plain}\n{below}" if below else plain
-            elif coloured:
-                lines[place] = _lit(cells)
-            else:
-                lines[place] = plain
-        await proc.emit(encode("\n".join(lines)))
+        await proc.emit(await beside(proc, len(block), partial(_underlined, block, o.indicated, coloured)))
         await proc.budget.breathe()
+        last = block[-1:]
+    if last != b"\n":
+        await proc.emit(b"\n")
     return inputs.status
+
+
+def _underlined(block: bytes, indicated: bool, coloured: bool) -> bytes:
+    if b"\b" not in block:
+        return block
+    lines = longbytes.split(growth.decoded(block), "\n")
+    for place, line in enumerate(lines):
+        if "\b" not in line:
+            continue
+        cells = _struck(line)
+        plain = "".join(char for char, _ in cells)
+        if indicated:
+            below = "".join(mark or " " for _, mark in cells).rstrip()
+            lines[place] = f"{plain}\n{below}" if below else plain
+        elif coloured:
+            lines[place] = _lit(cells)
+        else:
+            lines[place] = plain
+    return encode("\n".join(lines)) if len(block) <= LONG else b"\n".join(list(map(growth.encoded, lines)))
 
 
 def _struck(line: str) -> list[tuple[str, str]]:
     """Characters with `_` where they are underlined, and `!` where they were struck twice."""
     cells: list[tuple[str, str]] = []
     column = 0
-    for char in line:
+    for place, char in enumerate(line):
+        if not place & 0xFFFF:
+            checkpoint()
         if char == "\b":
             column = max(0, column - 1)
             continue

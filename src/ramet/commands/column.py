@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value, version_text
 from ramet.commands.inputs import LONG, Apart, beside, text_width
-from ramet.core import longbytes
+from ramet.core import growth, longbytes
 from ramet.core.abandoned import aside, checkpoint
+from ramet.core.longbytes import PIECE
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -121,17 +122,21 @@ def _widest(cells: list[str]) -> int:
 
 
 def _encoded(lines: list[str]) -> bytes:
+    if any(len(line) > PIECE for line in lines):
+        return b"\n".join([*map(growth.encoded, lines), b""])
     return encode("\n".join([*lines, ""]))
 
 
 def _visible_width(text: str) -> int:
     """Columns of a text in which tabs and their like take none."""
+    if len(text) > PIECE:
+        return sum(map(_visible_width, longbytes.pieces(text)))
     return text_width(text) if text.isprintable() else text_width(_CONTROLS.sub("", text))
 
 
 def _texts(block: bytes, empty: bool) -> list[str]:
     """The lines of a block; what is no text shows as escapes."""
-    pieces = longbytes.split(block.decode("utf-8", "backslashreplace"), "\n")
+    pieces = longbytes.split(growth.decoded(block, errors="backslashreplace"), "\n")
     if not pieces[-1]:
         pieces.pop()
     if b"\0" in block:

@@ -16,7 +16,7 @@ from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Reader, line_blocks
+from ramet.core.streams import Reader, joined, line_blocks
 
 # ---------------------------------------------------------------------------------------------------------- cut
 
@@ -397,6 +397,8 @@ class Sorted:
         self.at = -1
         self.line: bytes | None = b""
         self.in_order = True
+        self.long = False
+        """Whether there is a very long line in the block: it is the first of it."""
 
     async def advance(self) -> bytes | None:
         self.at += 1
@@ -405,8 +407,9 @@ class Sorted:
             self.at = 0
             self.in_order = not any(map(gt, self.batch, self.batch[1:]))
             if not self.batch:
-                self.line = None
+                self.line, self.long = None, False
                 return None
+            self.long = len(self.batch[0]) > LONG
         self.line = self.batch[self.at]
         return self.line
 
@@ -445,8 +448,14 @@ def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: li
     return counts
 
 
-def _ended(rows: list[bytes], end: bytes) -> bytes:
+async def _ended(rows: list[bytes], end: bytes) -> bytes:
+    if sum(map(len, rows)) > LONG:
+        return await joined([part for row in rows for part in (row, end)])
     return end.join(rows) + end if rows else b""
+
+
+async def _behind(lead: bytes, line: bytes) -> bytes:
+    return lead + line if len(line) <= LONG or not lead else await joined((lead, line))
 
 
 async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
@@ -484,7 +493,8 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         return after
 
     while a is not None or b is not None:
-        if b is not None and a is not None and (o.check == "no" or (left.in_order and right.in_order)):
+        quick = not (left.long or right.long) and (o.check == "no" or (left.in_order and right.in_order))
+        if b is not None and a is not None and quick:
             found = _merge(left, right, leads, out)
             counts = list(map(add, counts, found))
             unpaired = unpaired or found[0] + found[1] > 0
@@ -503,26 +513,26 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
             counts[1] += 1
             unpaired = True
             if not o.hide2:
-                out.append(lead2 + b)
+                out.append(await _behind(lead2, b))
             b = await step(right, 1)
         else:
             counts[2] += 1
             if not o.hide3:
-                out.append(lead3 + a)
+                out.append(await _behind(lead3, a))
             a, b = await step(left, 0), await step(right, 1)
         for index, bad in enumerate(warned):
             if bad and not told[index]:
                 told[index] = True
-                await proc.emit(_ended(out, end))
+                await proc.emit(await _ended(out, end))
                 out.clear()
                 proc.complain(f"file {index + 1} is not in sorted order")
                 if o.check == "yes":
                     return 1
         if len(out) > 1000:
-            await proc.emit(_ended(out, end))
+            await proc.emit(await _ended(out, end))
             out.clear()
         await proc.budget.breathe()
-    await proc.emit(_ended(out, end))
+    await proc.emit(await _ended(out, end))
     if o.total:
         between = b"" if o.output == "" else sep
         await proc.emit(between.join([b"%d" % n for n in counts] + [b"total"]) + end)

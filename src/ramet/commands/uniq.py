@@ -161,6 +161,10 @@ def _key(fields: int, chars: int, width: int | None, fold: bool) -> Callable[[by
         elif skip is not None:
             found = skip.match(line)
             line = line[found.end() :] if found else b""
+        if len(line) > PIECE:
+            start = min(chars, len(line))
+            line = longbytes.cut(line, start, len(line) if width is None else min(start + width, len(line)))
+            return longbytes.changed(line, bytes.upper) if fold else line
         if chars:
             line = line[chars:]
         if width is not None:
@@ -178,16 +182,10 @@ def _behind_fields(line: bytes, fields: int) -> int:
     """Where a very long line goes on behind so many fields: nobody else runs while an engine goes through it."""
     at = 0
     for _ in range(fields):
-        at = _run_end(_WORD, line, _run_end(_BLANKS, line, at))
+        at = longbytes.run_end(_WORD, line, longbytes.run_end(_BLANKS, line, at))
         if at >= len(line):
             break
     return at
-
-
-def _run_end(run: re.Pattern[bytes], line: bytes, at: int) -> int:
-    while (found := run.match(line, at, at + PIECE)) and found.end() - at == PIECE:
-        at = found.end()
-    return found.end() if found else at
 
 
 class _Groups:
@@ -205,7 +203,9 @@ class _Groups:
             return
         if self.only_unique and count > 1:
             return
-        self.parts.append(b"%7d %s" % (count, line) if self.o.count else line)
+        if self.o.count:
+            line = b"%7d %s" % (count, line) if len(line) <= PIECE else b"".join((b"%7d " % count, line))
+        self.parts.append(line)
 
     def add_singles(self, lines: list[bytes]) -> None:
         """Many groups of one line each."""

@@ -18,8 +18,9 @@ from ramet.commands.awk.times import mktime, strftime
 from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Typed, Var
 from ramet.commands.awk.values import Array, TypedRegex, Value, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
-from ramet.core import letters
+from ramet.core import letters, longbytes
 from ramet.core.abandoned import checkpoint
+from ramet.core.longbytes import PIECE
 
 if TYPE_CHECKING:
     from ramet.commands.awk.emit import Emitter
@@ -136,9 +137,9 @@ def substr(text: str, start: float, length: float | None) -> str:
         return ""
     first = len(text) if start >= len(text) + 1 else max(int(start), 1) - 1 if start > 0 else 0
     if length is None or length > len(text):
-        return text[first:]
+        return text[first:] if len(text) <= PIECE else longbytes.cut(text, first, len(text))
     count = int(length) if length > 0 else 0
-    return text[first : first + count]
+    return text[first : first + count] if count <= PIECE else longbytes.cut(text, first, min(first + count, len(text)))
 
 
 def trunc(value: float) -> float:

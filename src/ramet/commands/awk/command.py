@@ -169,14 +169,17 @@ async def _program_text(proc: Proc, o: AwkOptions, operands: list[str], sources:
     return sources.text
 
 
+_LARGE_NUMBER = re.compile(r"[0-9]{6}|[0-9][eE][0-9]")
+
+
 class _Run:
     def __init__(self, proc: Proc, o: AwkOptions, compiled: Compiled, runtime: Runtime, operands: list[str]) -> None:
         self.proc, self.o, self.compiled, self.runtime = proc, o, compiled, runtime
         self.status = 0
         self.heavy = bool(compiled.facts.long_patterns)
         """Whether there is a regular expression so long that every use of it takes a while."""
-        self.laden = False
-        """Whether there was so long a record that something may be long that was made of it."""
+        self.laden = _LARGE_NUMBER.search(runtime.origin.text) is not None
+        """Whether something may be very long: what was made of a long record, or as wide as a number says."""
         self.space = compiled.load(runtime)
         runtime.argv.update({"0": "awk"} | {str(i): Field(word) for i, word in enumerate(operands, 1)})
         runtime.special["ARGC"] = float(len(operands) + 1)

@@ -6,10 +6,13 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Final
 
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value, looks_numeric, num, number_text
+from ramet.core.growth import grown
+from ramet.core.longbytes import PIECE
 
 _SPEC = re.compile(
     r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"
@@ -132,6 +135,10 @@ def _character(value: Value, utf8: bool) -> str:
 def _pad(text: str, width: int, flags: str) -> str:
     if len(text) >= width:
         return text
+    if width > PIECE:
+        blanks = repeat(" " * PIECE, (width - len(text)) // PIECE)
+        rest = " " * ((width - len(text)) % PIECE)
+        return grown((text, *blanks, rest) if "-" in flags else (*blanks, rest, text))
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 

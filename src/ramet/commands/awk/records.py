@@ -8,6 +8,7 @@ from functools import partial
 
 from ramet.commands.awk.regex import Rx, compiled
 from ramet.commands.inputs import LONG
+from ramet.core import growth, longbytes
 from ramet.core.abandoned import aside
 from ramet.core.limits import Budget
 from ramet.core.streams import PATIENCE, Reader
@@ -109,8 +110,8 @@ class Records:
 
     def _records(self, data: bytes, rs: str) -> tuple[bool, list[str]]:
         plain = data.isascii() and not any(odd in data for odd in _ODD)
-        text = data.decode(self._coding, "surrogateescape")
-        return plain, text.split(rs) if not self.long or rs in text else [text]
+        text = growth.decoded(data, self._coding)
+        return plain, longbytes.split(text, rs) if not self.long or rs in text else [text]
 
     async def _read_text(self) -> bool:
         if self.done:

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 from ramet import patterns
 from ramet.commands.awk.tree import AwkError
+from ramet.core import longbytes
 from ramet.core.abandoned import checkpoint
+from ramet.core.longbytes import PIECE
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, parse
@@ -39,7 +41,7 @@ class Rx:
 
     def test(self, text: str) -> bool:
         if self.plain is not None:
-            return self.plain in text
+            return self.plain in text if len(text) <= PIECE else longbytes.has(text, self.plain)
         if self.text is not None:
             return self.text.search(text) is not None
         data = text.encode("utf-8", "surrogateescape")
@@ -165,6 +167,8 @@ def substitute(rx: Rx, with_: str, text: str, every: bool) -> tuple[str, int]:
     if isinstance(parts, str):
         constant = parts
         if rx.plain:
+            if every and len(text) > PIECE:
+                return longbytes.replaced_counted(text, rx.plain, constant)
             count = text.count(rx.plain)
             if not count:
                 return text, 0

@@ -18,6 +18,7 @@ from ramet.commands.awk.state import Reversed, Sink, Source, State, Unbuffered
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, num
 from ramet.commands.inputs import LONG
+from ramet.core import growth
 from ramet.core.abandoned import aside, checkpoint, here
 from ramet.core.errors import reason
 from ramet.core.signals import BySignal
@@ -26,6 +27,19 @@ from ramet.core.streams import BytesReader, Reader, Writer, pipe
 
 def _encoded(parts: list[str]) -> bytes:
     return "".join(parts).encode("utf-8", "surrogateescape")
+
+
+def _encoded_long(parts: list[str]) -> bytes:
+    """The same where some are very long, each of which is done a part at a time."""
+    made: list[bytes] = []
+    row: list[str] = []
+    for part in parts:
+        if len(part) <= LONG:
+            row.append(part)
+            continue
+        made += (_encoded(row), growth.encoded(part))
+        row.clear()
+    return b"".join([*made, _encoded(row)])
 
 
 class NextRecord(Exception):
@@ -325,7 +339,7 @@ class Runtime(State):
     async def send(self) -> None:
         """The same for texts that may be very long."""
         if sum(map(len, self.out)) > LONG:
-            data = await aside(self.proc.budget, partial(_encoded, self.out))
+            data = await aside(self.proc.budget, partial(_encoded_long, self.out))
             self.out.clear()
             self.stdout.write(data)
         else:

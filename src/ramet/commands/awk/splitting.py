@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ramet.commands.awk import regex
 from ramet.commands.awk.tree import AwkError
 from ramet.core.abandoned import checkpoint
-from ramet.core.longbytes import PIECE
+from ramet.core.longbytes import PIECE, words
 
 _WIDTH = re.compile(r"[0-9]+|\*")
 _SPACES = re.compile(r"[^ \t\n]+")
@@ -17,28 +17,8 @@ _SPACES = re.compile(r"[^ \t\n]+")
 def split_blanks(text: str) -> list[str]:
     """By runs of spaces, tabs and newlines; `str.split` knows more kinds of white space, so it may only help."""
     if text.isascii() and not any(odd in text for odd in "\r\x0b\x0c\x1c\x1d\x1e\x1f"):
-        return text.split() if len(text) <= PIECE else _split_long(text)
+        return text.split() if len(text) <= PIECE else words(text)
     return _SPACES.findall(text)
-
-
-_BLANK = re.compile(r"[ \t\n]")
-
-
-def _split_long(text: str) -> list[str]:
-    """The same in pieces, so that others run in between."""
-    fields: list[str] = []
-    at = 0
-    while at < len(text):
-        checkpoint()
-        stop = at + PIECE
-        while stop < len(text) and (found := _BLANK.search(text, stop, stop + PIECE)) is None:
-            checkpoint()
-            stop += PIECE
-        if stop < len(text) and found is not None:
-            stop = found.start()
-        fields += text[at:stop].split()
-        at = stop
-    return fields
 
 
 def cut(rx: regex.Rx, text: str) -> list[tuple[str, str]]:
@@ -84,10 +64,10 @@ def contents(rx: regex.Rx, text: str) -> list[tuple[int, int]]:
 
 def by_widths(widths: str) -> Callable[[str], list[str]]:
     plan: list[tuple[int, int | None]] = []
-    words = widths.split()
-    for place, word in enumerate(words, 1):
+    designators = widths.split()
+    for place, word in enumerate(designators, 1):
         skip, colon, width = word.rpartition(":")
-        if width == "*" and place < len(words):
+        if width == "*" and place < len(designators):
             raise AwkError("fatal: `*' must be the last designator in FIELDWIDTHS")
         if not _WIDTH.fullmatch(width) or (colon and not skip.isdecimal()):
             raise AwkError(f"fatal: invalid FIELDWIDTHS value, for field {place}, near `{word}'")
