@@ -22,6 +22,7 @@ from ramet.core.growth import part_of as part_of
 from ramet.core.growth import spanned as spanned
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.aside import LARGE, WINDOW, aside, checkpoint, windows
+from ramet.shell.expand.values import HUGE
 
 
 class Parts(list[Any]):
@@ -172,9 +173,17 @@ def encoded(text: str) -> bytes:
     return growth.taken(data)
 
 
-async def decoded_patiently(host: Any, data: bytes) -> str:
-    """The same while others run."""
-    return decode(data) if len(data) < LARGE else await aside(host, partial(decoded, data))
+async def script_text(host: Any, data: bytes) -> str:
+    """The text of a file of commands. A very long one has the newline at its end that a parser would put there."""
+    if len(data) < LARGE:
+        return decode(data)
+    if len(data) < HUGE or data.endswith((b"\n", b"\\")):
+        return await aside(host, partial(decoded, data))
+    return await aside(host, lambda: grown(decoded_blocks(chain(_blocks_of(data), (b"\n",)))))
+
+
+def _blocks_of(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + LARGE] for at in range(0, len(data), LARGE))
 
 
 # -------------------------------------------------------------------------------------------------- looking through

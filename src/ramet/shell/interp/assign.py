@@ -449,7 +449,10 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
         if name in store.attrs or type(old) is Assoc or type(old) is NameRef or type(old) is Dynamic:
             await assign_all(sh, name, Values(found), append)
             return
-        array = store.indexed(name) if append else Indexed((), store.token)
+        if not append:
+            store.values[name] = Indexed(found, store.token)
+            return
+        array = store.indexed(name)
         array.blank = False
         for start in range(0, len(found), _BLOCK):
             array.extend(found[start : start + _BLOCK] if len(found) > _BLOCK else found)

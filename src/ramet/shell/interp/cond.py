@@ -451,11 +451,23 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
             _trace(sh, sign + op, _shown(value))
         return plain_unary(sh, op, value)
 
+    async def later(sh: Session, value: str | Parts) -> bool:
+        found = await put_together(sh, value) if isinstance(value, Parts) else value
+        return await aside(sh, partial(test, sh, found)) if len(found) > LARGE else test(sh, found)
+
     if not text.wait:
-        return False, lambda sh: test(sh, inner(sh))
+        parts = text.parts or inner
+
+        def run(sh: Session) -> bool:
+            value = parts(sh)
+            if isinstance(value, Parts) or len(value) > LARGE:
+                raise _Long(partial(later, sh, value))
+            return test(sh, value)
+
+        return False, run
 
     async def waiting(sh: Session) -> bool:
-        return test(sh, await inner(sh))
+        return await later(sh, await inner(sh))
 
     return True, waiting
 

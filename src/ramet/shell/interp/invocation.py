@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.growing import decoded_patiently
+from ramet.shell.expand.growing import script_text
 from ramet.shell.interp import recording, signals, startup
 from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
@@ -333,7 +333,7 @@ async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
         if b"\0" in data[:80].partition(b"\n")[0]:
             sh.err(f"{name}: {name}: cannot execute binary file\n")
             return 126
-        return without_open_end(await decoded_patiently(sh, data))
+        return without_open_end(await script_text(sh, data))
     except IsADirectoryError as error:
         sh.err(f"{name}: {name}: {reason(error)}\n")
         return 126

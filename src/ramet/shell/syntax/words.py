@@ -69,7 +69,7 @@ class _OpenBrace(Exception):
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
 _NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
-_ARITH_RUN = re.compile(r"[^()'\"`\\]+").match
+_ARITH_RUN = re.compile(r"[^()'\"`\\]{1,65536}+").match
 _BRACKET = re.compile(r"[\[\]]").finditer
 _BACKTICK_RUN = re.compile(r"[^`\\]+").match
 _UNTICK = re.compile(r"\\([$`\\])")
@@ -194,10 +194,11 @@ class WordReader(Scanner):
             return known if known < self.n else -1
         text, n, opened = self.text, self.n, [pos]
         while pos < n:
-            if m := _ARITH_RUN(text, pos, n):
+            while m := _ARITH_RUN(text, pos, n):
                 pos = m.end()
-                if pos >= n:
-                    break
+                checkpoint()
+            if pos >= n:
+                break
             c = text[pos]
             if c == "(":
                 opened.append(pos + 1)

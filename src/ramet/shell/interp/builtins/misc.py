@@ -15,7 +15,7 @@ from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
-from ramet.shell.expand.growing import between, blocks, decoded_patiently
+from ramet.shell.expand.growing import between, blocks, script_text
 from ramet.shell.expand.joining import spaced
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import joined_patiently
@@ -207,7 +207,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     if watching is not None:
         sh.rewatch()
     try:
-        text = await decoded_patiently(sh, data)
+        text = await script_text(sh, data)
         if len(text) > LARGE:
             let_go(data, text)
         del data
