@@ -6,13 +6,13 @@ costs a comparison.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ramet.core.collecting import put_off
 from ramet.core.errors import LimitExceeded
+from ramet.core.turns import Line, give_way
 
 MIB = 1024 * 1024
 NOTABLE = 64 * 1024
@@ -75,7 +75,7 @@ _WHOLE = ("processes", "recursion", "loop_steps")
 class Budget:
     """The remaining time of one execution, and the way to stop it from outside."""
 
-    __slots__ = ("cancelled", "clock", "deadline", "deepest", "hit", "limits", "slice_end", "turns")
+    __slots__ = ("cancelled", "clock", "deadline", "deepest", "hit", "limits", "line", "slice_end", "turns")
 
     SLICE = 0.0015
     """Seconds of uninterrupted work before the event loop gets a turn."""
@@ -88,6 +88,7 @@ class Budget:
         self.slice_end = now + self.SLICE
         self.cancelled = False
         self.turns = 0
+        self.line: Line | None = None
         self.deepest = limits.recursion
         """How deep a shell may be that starts another one."""
         self.hit = ""
@@ -108,15 +109,20 @@ class Budget:
         """Let the event loop run when this execution has had its slice."""
         if self.check():
             put_off()
-            await asyncio.sleep(0)
+            await give_way(self._waiting())
             self.slice_end = self.clock() + self.SLICE
 
     async def rest(self) -> None:
         """The same for what is to be finished in any case: late or cancelled, it goes on."""
         if self.clock() >= self.slice_end:
             put_off()
-            await asyncio.sleep(0)
+            await give_way(self._waiting())
             self.slice_end = self.clock() + self.SLICE
+
+    def _waiting(self) -> Line:
+        if self.line is None:
+            self.line = Line()
+        return self.line
 
     def left(self) -> float | None:
         """Seconds until the deadline; None when there is none."""
