@@ -66,7 +66,8 @@ class Secrets:
         """`scrub_text` of a text that may be very long, while others run."""
         if not self._raw:
             for at in range(0, len(text), _WINDOW):
-                if text.find("://", at, at + _WINDOW + 2) >= 0:
+                # A single character is found ten times as fast; most windows of long texts have none.
+                if text.find(":", at, at + _WINDOW) >= 0 and text.find("://", at, at + _WINDOW + 2) >= 0:
                     break
                 if at:
                     await asyncio.sleep(0)
