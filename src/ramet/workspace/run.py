@@ -65,11 +65,17 @@ def check_arguments(command: object, stdin: object, env: Mapping[str, str] | Non
         raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
 
 
-async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
+def _check_open(ws: Workspace) -> None:
     if ws.closed:
         raise RametError("closed", "the workspace is closed", "make a new one, or load a snapshot")
+
+
+async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
+    _check_open(ws)
     session = call.session
     async with session.lock:
+        _check_open(ws)  # still, after those before it
+        session.running = asyncio.current_task()
         clock = ws.settings.clock
         started = clock()
         session.fs.start(call.agent_id)
@@ -91,8 +97,13 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
             outcome.exit_code = 130
+            if session.ending and session.running is not None and not session.running.uncancel():
+                raise RametError(
+                    "closed", "the session was closed while this ran", "close it when nothing runs"
+                ) from None
             raise
         finally:
+            session.running = None
             USAGE.reset(counting)
             if isinstance(call.stdin, IteratorReader):
                 await call.stdin.close()

@@ -26,6 +26,10 @@ class Session:
         self.state = state
         self.fs = fs
         self.lock = asyncio.Lock()
+        self.running: asyncio.Task[Any] | None = None
+        """The task of the call that runs now."""
+        self.ending = False
+        """Whether that call was stopped because the session is closed."""
         self.reopen: list[dict[str, Any]] = []
         """Descriptors that were open when this session was saved; its next call opens them first."""
 
@@ -53,6 +57,17 @@ class Session:
             if not self.state.store.attrs.get(name, 0) & READONLY:
                 self.state.store.set(name, value)
                 self.state.store.flag(name, EXPORT)
+
+    async def end(self) -> None:
+        """Stop the call that runs, and end what it and others have left running."""
+        running = self.running
+        if running is not None and running is not asyncio.current_task():
+            self.ending = True
+            running.cancel()
+            async with self.lock:
+                await self.state.end()
+        else:
+            await self.state.end()
 
     async def reopen_descriptors(self) -> list[str]:
         """Open what a restored session had open; texts about what could not be."""
@@ -96,5 +111,5 @@ class SessionManager:
 
     async def close(self, session_id: str) -> None:
         session = self.get(session_id)
-        await session.state.jobs.end()
+        await session.end()
         del self._sessions[session_id]

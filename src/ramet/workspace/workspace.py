@@ -383,12 +383,12 @@ class Workspace:
         raise NotImplementedError("a shallow copy of a workspace would be an alias; use ws.copy() or copy.deepcopy(ws)")
 
     async def close(self) -> None:
-        """End jobs and background work, store what is unwritten, close the mounts. Closing twice is fine."""
+        """Stop what runs, end jobs and background work, store what is unwritten, close the mounts; twice is fine."""
         if self.closed:
             return
         self.closed = True
         for session in self.sessions.made():
-            await session.state.jobs.end()
+            await session.end()
         await self._vfs.close()
         await self.cached_files.close()
 

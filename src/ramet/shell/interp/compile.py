@@ -20,6 +20,7 @@ from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.case import compile_case
 from ramet.shell.interp.cond import compile_cond
+from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
 from ramet.shell.interp.function_table import flags as function_flags
@@ -558,6 +559,7 @@ def _background(statement: nodes.Statement) -> Run:
         if not text:
             text.append(command_text(node))
         child = sh.jobs.fork_process(sh)
+        child.crew = Crew()
         child.ignore += negated and child.errexit
         child.lone = isinstance(node, nodes.Simple)
         child.told = told
@@ -612,6 +614,7 @@ def _coproc(node: nodes.Coproc) -> Run:
             return 1
         sh.make_room("coproc", 2)
         child = sh.jobs.fork_process(sh)
+        child.crew = Crew()
         their_in, our_out = pipe()
         our_in, their_out = pipe()
         for fd, stream in ((0, their_in), (1, their_out)):

@@ -390,10 +390,10 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
                 child.traps[name] = ""
         process = sh.process
         if process is None or not sh.lone or process.session is not sh or parent not in _REPLACED:
-            return await _run_child(child, list(argv), parent)
+            return await child.crew.steps(_run_child(child, list(argv), parent))
         child.lone, process.session = True, child
         try:
-            return await _run_child(child, list(argv), parent)
+            return await child.crew.steps(_run_child(child, list(argv), parent))
         finally:
             process.session = sh
 

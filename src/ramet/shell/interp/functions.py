@@ -9,6 +9,7 @@ from typing import Any, Final
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
 from ramet.shell.expand.numerals import is_number
+from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.function_table import traced
 from ramet.shell.interp.session import Frame, FunctionDef, Session
@@ -26,8 +27,12 @@ async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     task: asyncio.Task[T] | None = None
     try:
         await sh.budget.breathe()
+        crew, current = sh.crew, asyncio.current_task()
+        if current in crew.tasks:
+            task = asyncio.create_task(_member(crew, work()))
+            return await task
         task = asyncio.create_task(work())
-        return await task
+        return await (crew.wait_for(task) if crew.main in (None, current) else task)
     except GeneratorExit:
         if task is not None:
             task.cancel()  # whoever waits for it gives up, where nothing may wait
@@ -37,6 +42,10 @@ async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         raise error.with_traceback(None) from None
     finally:
         sh.stack = stack
+
+
+async def _member(crew: Crew, work: Coroutine[Any, Any, T]) -> T:
+    return await crew.steps(work)
 
 
 def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
@@ -187,7 +196,13 @@ _MANY: Final = 512
 
 async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
     try:
-        return await _ended(sh, await _left(sh, pending))
+        try:
+            result = await pending
+        except Leave as leave:
+            if leave.result != RETURN:
+                raise
+            result = RETURN  # in the trap of a signal it counts as one in the body
+        return await _ended(sh, result)
     except (ShellError, ArithFailure) as error:
         _say_where(sh, frame, error)
         raise

@@ -181,7 +181,7 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
     if child.depth > sh.budget.deepest:
         raise sh.budget.exceeded(sh.budget.hit or "recursion", argv[0])
     child.called = sh.called
-    child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
+    child.cwd, child.umask, child.budget, child.crew = sh.cwd, sh.umask, sh.budget, sh.crew
     child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
     child.command_line = " ".join([word[:_SHOWN] for word in argv[:_SHOWN]])

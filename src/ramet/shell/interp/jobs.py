@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp import signals
-from ramet.shell.interp.descriptors import release_all
+from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.process import Process
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import child_died, interrupted
@@ -119,7 +119,8 @@ class Jobs:
         process = Process(self.shell.next_pid(), child)
         child.pid, child.process = process.pid, process
         self.shell.processes[process.pid] = process
-        process.task = asyncio.create_task(_contained(process, work, self.shell.starts.turn()))
+        process.task = asyncio.create_task(_contained(process, work, self.shell.starts.turn(), child.crew))
+        child.crew.tasks[process.task] = True
         process.task.add_done_callback(lambda task: self._ended(process))
         process.task.add_done_callback(lambda task: self._unbegun(child, work))
         return process
@@ -128,9 +129,7 @@ class Jobs:
         """Cancelled before its first step, a process never began: nobody has let go of what it shared."""
         work.close()
         if child.fds:
-            closing = asyncio.ensure_future(release_all(child.fds))
-            self.shell.closing.add(closing)
-            closing.add_done_callback(self.shell.closing.discard)
+            self.shell.close_soon(child.fds)
 
     def _ended(self, process: Process) -> None:
         self.shell.processes.pop(process.pid, None)
@@ -303,10 +302,13 @@ class Jobs:
                 process.session.budget.spend("processes")  # it starts nothing more before its end comes
             # A few at a time: the last steps of thousands of processes would fill a turn of the loop.
             for start in range(0, len(ending), _AT_ONCE):
-                batch = [process.task for process in ending[start : start + _AT_ONCE]]
-                for task in batch:
-                    task.cancel()
-                await asyncio.wait(batch)
+                batch = ending[start : start + _AT_ONCE]
+                for process in batch:
+                    process.session.crew.stop()
+                    process.task.cancel()
+                await asyncio.wait([process.task for process in batch])
+                for process in batch:
+                    await process.session.crew.gone()
             await asyncio.sleep(0)  # what is called when they end takes them out of the table
         if self.shell.closing:
             await asyncio.gather(*self.shell.closing, return_exceptions=True)
@@ -370,12 +372,14 @@ class Starts:
             self._pumping = False
 
 
-async def _contained(process: Process, work: Coroutine[Any, Any, int], turn: asyncio.Future[None] | None) -> int:
+async def _contained(
+    process: Process, work: Coroutine[Any, Any, int], turn: asyncio.Future[None] | None, crew: Crew
+) -> int:
     """The status of a process; a kill by signal and the end of its time are statuses, not exceptions."""
     try:
         if turn is not None:
             await turn
-        return await process.steps(work)
+        return await process.steps(crew.steps(work, whole=True))
     except asyncio.CancelledError:
         work.close()
         if process.killed:

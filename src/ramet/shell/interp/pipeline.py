@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, Final
 
 from ramet.core.streams import pipe
@@ -215,16 +216,21 @@ async def _stages(
                 tasks.append(status)
             elif prompt[number]:
                 started = drive(run_shell(child, stage, counted=True))
-                tasks.append(started if isinstance(started, int) else asyncio.create_task(_await(started)))
+                tasks.append(started if isinstance(started, int) else asyncio.create_task(_going_on(child, started)))
             else:
-                tasks.append(asyncio.create_task(_started(sh.shell.starts.turn(), child, stage)))
+                task = asyncio.create_task(_started(sh.shell.starts.turn(), child, stage))
+                sh.crew.tasks[task] = True
+                tasks.append(task)
         statuses = await _gather(tasks)
     except BaseException:
         if source is not None and last is None:
             source.release()
-        await _cancel(tasks)
-        for child in children:
-            if child.fds:  # a stage that never began
+        await sh.crew.end(task for task in tasks if not isinstance(task, int))
+        for number, child in enumerate(children):
+            begun = tasks[number] if number < len(tasks) else 0
+            if isinstance(begun, asyncio.Task) and not begun.done():
+                begun.add_done_callback(partial(_unbegun, child))
+            elif child.fds:  # a stage that never began
                 await release_all(child.fds)
         raise
     if sh.traps:
@@ -278,11 +284,21 @@ async def _started(turn: asyncio.Future[None] | None, child: Session, stage: Run
     """A stage, once it is its turn to start; cancelled before that, it never begins."""
     if turn is not None:
         await turn
-    return await run_shell(child, stage, counted=True)
+    return await child.crew.steps(run_shell(child, stage, counted=True), whole=True)
+
+
+async def _going_on(child: Session, pending: Awaitable[int]) -> int:
+    return await child.crew.steps(_await(pending), whole=True)
 
 
 async def _await(pending: Awaitable[int]) -> int:
     return await pending
+
+
+def _unbegun(child: Session, task: asyncio.Task[int]) -> None:
+    """A stage that was left to end: if it never began, nobody has let go of what it shared."""
+    if child.fds:
+        child.shell.close_soon(child.fds)
 
 
 def _replace(child: Session, fd: int, description: Description) -> None:
@@ -294,14 +310,6 @@ def _replace(child: Session, fd: int, description: Description) -> None:
 
 async def _gather(tasks: list[asyncio.Task[int] | int]) -> list[int]:
     return [task if isinstance(task, int) else await task for task in tasks]
-
-
-async def _cancel(tasks: list[asyncio.Task[int] | int]) -> None:
-    running = [task for task in tasks if not isinstance(task, int)]
-    for task in running:
-        task.cancel()
-    if running:
-        await asyncio.gather(*running, return_exceptions=True)
 
 
 def _timed(body: Run, form: str) -> Run:

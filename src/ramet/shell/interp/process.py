@@ -69,20 +69,23 @@ class Process:
     @types.coroutine
     def steps(self, work: Coroutine[Any, Any, int]) -> Generator[Any, Any, int]:
         """The result of its work, of which no step is made while it is stopped; what is waited for goes on."""
-        step = partial(work.send, None)
-        while True:
-            try:
-                waited_for = step()
-            except StopIteration as stop:
-                return int(stop.value)
-            step = partial(work.send, None)
-            try:
-                yield waited_for
-                while self._resumed is not None:
-                    yield from self._resumed
-            except GeneratorExit:
-                work.close()
-                raise
-            except BaseException as error:
-                self._resumed = None  # what ends it ends it also while it is stopped
-                step = partial(work.throw, error)
+        step: Any = partial(work.send, None)
+        try:
+            while True:
+                try:
+                    waited_for = step()
+                except StopIteration as stop:
+                    return int(stop.value)
+                step = partial(work.send, None)
+                try:
+                    yield waited_for
+                    while self._resumed is not None:
+                        yield from self._resumed
+                except GeneratorExit:
+                    work.close()
+                    raise
+                except BaseException as error:
+                    self._resumed = None  # what ends it ends it also while it is stopped
+                    step = partial(work.throw, error)
+        finally:
+            step = None  # the error knows this frame

@@ -20,6 +20,7 @@ from ramet.shell.expand.aside import LARGE, apart, windows
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS, distinct
 from ramet.shell.history.kept import Kept
+from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
@@ -105,6 +106,7 @@ class Session:
         "commanded",
         "completions",
         "coprocs",
+        "crew",
         "cwd",
         "deaf",
         "debug_status",
@@ -254,6 +256,7 @@ class Session:
         # -------------------------------------------------------------- the run
         self.background: int | None = None
         self.budget = Budget(shell.limits)
+        self.crew = Crew()
         self.fds: Table = {}
         self.flow_n = 0
         self.flow_status = 0
@@ -360,7 +363,7 @@ class Session:
         twin.completions, twin.interactive = self.completions, self.interactive
         twin.pid, twin.top_pid = 0, self.top_pid
         twin.background = self.background
-        twin.budget = self.budget
+        twin.budget, twin.crew = self.budget, self.crew
         twin.fds = share_all(self.fds)
         twin.flow_n = twin.flow_status = 0
         twin.frames, twin.source, twin.line = list(self.frames), self.source, self.line
@@ -386,6 +389,12 @@ class Session:
         twin._wire()
         twin.rewatch()
         return twin
+
+    async def end(self) -> None:
+        """Nothing of this shell runs any more: its jobs, and what a call that was cancelled has left."""
+        await self.jobs.end()
+        if self.crew.stopped:
+            await self.crew.gone()
 
     def retire(self) -> None:
         """This shell is over and nothing of it runs on: cut the circle that only a collection would find."""

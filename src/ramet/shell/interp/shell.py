@@ -34,7 +34,8 @@ from ramet.shell.expand.growing import grown
 from ramet.shell.freeing import let_go, look
 from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
-from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.crew import Crew
+from ramet.shell.interp.descriptors import Description, Table, release_all
 from ramet.shell.interp.drive import EXIT, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Pids, Starts
@@ -60,6 +61,7 @@ if 0 < sys.get_int_max_str_digits() < 50_000:
     sys.set_int_max_str_digits(50_000)
 
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
+_TURNS: Final = 2
 _KEPT: Final = 4096
 _FEW: Final = 16
 _TOGETHER: Final = 4096
@@ -132,6 +134,17 @@ class Shell:
         """Whether more than so many shells are alive, or would be with those that are about to start."""
         return len(self.processes) + self.forks + coming > most
 
+    def close_soon(self, fds: Table) -> None:
+        """Let go of descriptors, where nobody can wait for that."""
+        closing = asyncio.ensure_future(release_all(fds))
+        self.closing.add(closing)
+        closing.add_done_callback(self._closed)
+
+    def _closed(self, closing: asyncio.Future[None]) -> None:
+        self.closing.discard(closing)
+        if not closing.cancelled():
+            closing.exception()  # there is nobody left who could be told
+
     def next_pid(self) -> int:
         return self.pids.next()
 
@@ -155,6 +168,12 @@ class Shell:
         last: bool = False,
     ) -> int:
         """Run a text in a session; its exit status. What the text opened with `exec` stays open in the session."""
+        crew = session.crew
+        if crew.stopped:
+            await crew.gone()  # of a call that was cancelled
+        if crew.stopped or crew.tasks:
+            crew = session.crew = Crew()
+        crew.main = None
         session.budget = budget or Budget(self.limits)
         session.history.running = text
         session.store.limit = session.budget.limits.string_bytes
@@ -170,16 +189,24 @@ class Shell:
             if fd >= len(given) and old.standard is not None:
                 session.fds[fd] = given[old.standard].share()
         try:
-            status = await self._run_top(session, text, last)
+            status = crew.lead(self._run_top(session, text, last))
+            if not isinstance(status, int):
+                status = await status
             if session.substitutions:
                 await subshell.end_substitutions(session, 0)
             if session.budget.hit == "processes":
                 await session.jobs.end(session.budget)  # or there is no room for those of the next call
             return status
-        except BaseException:
+        except BaseException as error:
+            crew.stop()
             if session.substitutions:
                 await subshell.end_substitutions(session, 0, cancelled=True)
-            await subshell.end_processes(session.jobs.loose - older)
+            await crew.end(process.task for process in session.jobs.loose - older)
+            if isinstance(error, asyncio.CancelledError):
+                # Generators that were left in the middle, which only the traceback still knows, are closed by the loop.
+                error.__traceback__ = error.__context__ = None
+                for _ in range(_TURNS):
+                    await asyncio.sleep(0)
             raise
         finally:
             look()

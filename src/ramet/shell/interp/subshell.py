@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from itertools import chain, count
 from typing import Any, Final
 
@@ -400,19 +400,10 @@ async def end_substitutions(sh: Session, mark: int, cancelled: bool = False) -> 
             if closing is not None:
                 await closing
     if cancelled:
-        await end_processes(one.process for one in ending)
+        await sh.crew.end(one.process.task for one in ending)
         return
     running = {one.process for one in ending if not one.process.task.done()}
     sh.jobs.loose |= running
     readers = [one.process.task for one in ending if one.reads and one.process in running]
     if readers:
         await asyncio.wait(readers, timeout=0.05)
-
-
-async def end_processes(processes: Iterable[Process]) -> None:
-    """Whoever they were for was cancelled."""
-    tasks = [process.task for process in processes if not process.task.done()]
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)

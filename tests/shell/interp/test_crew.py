@@ -1,0 +1,142 @@
+"""Thousands of shells that are cancelled together: they stop at once, end by parts, and leave their session whole."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.holding import Lateness, longest_hold, too_long
+
+from ramet import Workspace
+from ramet.core.errors import RametError
+
+MANY = {
+    "stages": "eval \"sleep 99 $(printf '| cat %.0s' {1..1500})\"",
+    "stages within stages": "f() { (($1)) && f $(($1 - 1)) | cat || sleep 99; }; f 600",
+    "process substitutions": "eval \"cat $(printf '<(sleep 99) %.0s' {1..900})\"",
+    "process substitutions within each other": "f() { (($1)) && cat <(f $(($1 - 1))) || sleep 99; }; f 900",
+    "jobs": "for i in {1..1500}; do sleep 99 & done; wait",
+}
+
+
+async def begun(ws: Workspace, script: str, tasks: int) -> asyncio.Task[Any]:
+    """A script that runs, once it has so many tasks."""
+
+    async def finish() -> Any:
+        return await ws.execute(script)
+
+    running = asyncio.ensure_future(finish())
+    while len(asyncio.all_tasks()) < tasks:
+        assert not running.done(), "it was over before it could be cancelled"
+        await asyncio.sleep(0.001)
+    return running
+
+
+@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
+def test_many_shells_are_cancelled_in_a_moment(script: str) -> None:
+    async def act() -> float:
+        async with Workspace() as ws:
+            await ws.execute("keep=1; cd /tmp; cat <(echo a) | cat")
+            running = await begun(ws, script, 600)
+            since = Lateness()
+            running.cancel()
+            await asyncio.wait((running,))
+            late = since()
+            assert running.cancelled()
+            result = await ws.execute("echo $keep $PWD ${#FUNCNAME[@]} $(echo sub | cat)")
+            assert (result.text, result.error_text) == ("1 /tmp 0 sub\n", "")
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return late
+
+    assert not too_long(act, 0.05)
+
+
+@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
+def test_the_end_of_many_shells_fills_no_turn_of_the_loop(script: str) -> None:
+    async def act() -> float:
+        async with Workspace() as ws:
+            running = await begun(ws, script, 600)
+
+            async def end() -> None:
+                running.cancel()
+                await asyncio.wait((running,))
+                await ws.execute(":")
+
+            return await longest_hold(end())
+
+    assert not too_long(act, 0.02)
+
+
+def test_what_was_cancelled_makes_no_further_step() -> None:
+    async def act() -> None:
+        async with Workspace() as ws:
+            step = "while :; do echo a >> /tmp/log; sleep 0.001; done"
+            running = await begun(ws, f"eval \"cat $(printf '<({step}) %.0s' {{1..300}})\"", 300)
+            while not (await ws.execute("cat /tmp/log", session_id=other(ws))).text:
+                assert not running.done()
+                await asyncio.sleep(0.001)
+            running.cancel()
+            await asyncio.wait((running,))
+            sizes = [(await ws.execute("wc -c < /tmp/log", session_id=other(ws))).text for _ in range(50)]
+            await asyncio.sleep(0.05)
+            sizes.append((await ws.execute("wc -c < /tmp/log")).text)
+            assert len(set(sizes)) == 1, "somebody writes on"
+
+    def other(ws: Workspace) -> str:
+        if "other" not in ws.sessions:
+            ws.create_session("other")
+        return "other"
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
+def test_nobody_complains_of_many_shells_whose_time_is_up(script: str) -> None:
+    complaints: list[str] = []
+
+    async def act() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(str(context)))
+        async with Workspace() as ws:
+            result = await ws.execute(script, timeout=0.4)
+            assert result.timed_out and result.exit_code == 124
+            assert (await ws.execute("echo $?")).text == "124\n"
+
+    asyncio.run(act())
+    assert not complaints
+
+
+@pytest.mark.parametrize("script", ["while :; do :; done", "sleep 99", "sleep 99 | cat", "cat <(sleep 99)", "wait"])
+def test_closing_a_workspace_stops_what_runs_in_it(script: str) -> None:
+    async def act() -> None:
+        ws = Workspace()
+        await ws.execute("sleep 99 &")
+        running = await begun(ws, script, 3)
+        waiting = asyncio.ensure_future(finish(ws))
+        await asyncio.sleep(0)
+        await ws.close()
+        for task in (running, waiting):
+            with pytest.raises(RametError, match="closed"):
+                await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    async def finish(ws: Workspace) -> Any:
+        return await ws.execute("echo")
+
+    asyncio.run(act())
+
+
+def test_hundreds_of_jobs_that_compute_share_the_loop_with_others() -> None:
+    async def act() -> float:
+        async with Workspace() as ws:
+            running = await begun(ws, "for i in {1..150}; do while :; do :; done & done; wait", 150)
+            worst = await longest_hold(asyncio.sleep(0.2))
+            assert not running.done()
+            ws.create_session("other")
+            assert (await ws.execute("seq 3000 | sort | tail -1", session_id="other")).text == "999\n"
+            running.cancel()
+            await asyncio.wait((running,))
+        return worst
+
+    assert not too_long(act, 0.02)
