@@ -11,7 +11,6 @@ from typing import Final
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.session import FunctionDef, Session
-from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Function, Script
 from ramet.shell.syntax.parser import Parser
@@ -100,11 +99,21 @@ def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
 
 
 def define(sh: Session, name: str, text: str) -> FunctionDef | None:
-    """Define a function from its text, which must be that definition and nothing else."""
-    try:
-        return _define(sh, name, parse(text))
-    except SyntaxFailure:
-        return None
+    """Define a function from its text, which must be that definition and nothing else; its lines count from 0."""
+    known = _imported.get(text)
+    if known is None:
+        try:
+            known = Script(tuple(s for line in iter(Parser(text, start_line=0).next, None) for s in line.statements))
+        except SyntaxFailure:
+            return None
+        if len(_imported) >= _KEPT:
+            _imported.clear()
+        _imported[text] = known
+    return _define(sh, name, known)
+
+
+_imported: dict[str, Script] = {}
+"""Definitions that environments brought: every shell that is started reads them again."""
 
 
 def define_again(sh: Session, name: str, text: str, source: str | None, lines: list[int]) -> FunctionDef | None:

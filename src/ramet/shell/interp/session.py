@@ -98,6 +98,7 @@ class Session:
         "arg0",
         "arguments",
         "background",
+        "blaming",
         "budget",
         "by_program",
         "called",
@@ -269,7 +270,7 @@ class Session:
         self.stack = 0
         self.sub_level = 0
         self.globbing = False
-        self.debugging = self.late_trap = self.mourning = self.given_up = False
+        self.debugging = self.late_trap = self.mourning = self.given_up = self.blaming = False
         self.redirected = 0
         """Calls whose redirections a failure under `set -e` undoes before the EXIT trap runs."""
         self.texts = 0
@@ -376,6 +377,7 @@ class Session:
         twin.held = []
         twin.told, twin.staged, twin.joining, twin.parted = None, None, self.joining, False
         twin.debugging = twin.late_trap = twin.mourning = twin.given_up = False
+        twin.blaming = self.blaming
         twin.texts = twin.redirected = 0
         twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group

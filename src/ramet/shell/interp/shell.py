@@ -346,7 +346,8 @@ class Shell:
                     return self.leave(sh, result)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
                 if sh.posix and isinstance(error, ArithFailure | Unforgiven):
-                    return self.leave(sh, 127 if sh.origin == "environment" else result)
+                    ended = 127 if sh.origin == "environment" else int(result)
+                    return self.leave(sh, ended if sh.exiting is None else sh.exiting)
                 if failing:
                     return self.leave(sh, result)
             if keep_line:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.shell.expand.errors import Overflow
+from ramet.shell.expand.arith import Unbound
+from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.errors import Discard, Fatal, Overflow, TooLong
 from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.function_table import traced
@@ -209,7 +211,7 @@ def failed(sh: Session, status: int) -> Result:
     """A command that counts has failed: the ERR trap, then `set -e`."""
     if sh.late_trap:
         sh.late_trap = False  # it was set by the command that failed
-    elif "ERR" in sh.traps and active(sh, "ERR", sh.errtrace):
+    elif "ERR" in sh.traps and not sh.blaming and active(sh, "ERR", sh.errtrace):
         return drive(_err(sh, status))
     return _over(sh, status) if sh.errexit else status
 
@@ -224,12 +226,14 @@ def _over(sh: Session, status: int) -> int:
 
 
 async def _err(sh: Session, status: int) -> int:
-    # A failure inside the handler does not call the handler again.
+    # A failure inside the handler does not call the handler again, nor one that it has put in its place.
     action = sh.traps.pop("ERR")
     sh.status, pipes = status, sh.pipes
+    sh.blaming = True
     try:
         result: Any = await _run_action(sh, action)
     finally:
+        sh.blaming = False
         sh.traps.setdefault("ERR", action)
     if result > 255:
         if result < RETURN:
@@ -272,6 +276,13 @@ async def exit_trap(sh: Session) -> None:
     sh.shift = None
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True, where="exit trap: ")
+    except Leave as leave:
+        result = leave.result
+    except (Fatal, Unbound, Discard, ArithFailure) as error:
+        if isinstance(error, Overflow | TooLong):
+            raise  # what hit a limit of ours is not forgotten
+        sh.complain_once(error)  # it ends the trap: the shell ends as it was going to
+        result = status
     finally:
         sh.in_trap -= 1
         sh.exiting = None

@@ -325,8 +325,9 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
             store.adopt(name, True)
         inherit = request.inherit or "localvar_inherit" in sh.shopts
         store.local(name, inherit)
-        if request.array in ("a", "A") and not inherit and not reference and not request.both:
-            _empty_array(store, name, request.array)
+        parts = assignment is not None and (assignment.items is not None or key is not None)
+        if (request.array in ("a", "A") or parts) and not inherit and not reference and not request.both:
+            _empty_array(store, name, request.array or "a")
     elif request.everywhere and store.scopes:
         return _apply_global(sh, request, name, assignment)
     elif not reference:
