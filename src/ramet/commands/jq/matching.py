@@ -8,9 +8,10 @@ from typing import Any
 
 from ramet.commands.jq.compile import Compiler, Native
 from ramet.commands.jq.parser import Node
+from ramet.commands.jq.parted import Parted, alternatives
 from ramet.commands.jq.scopes import Env, Run, Scope
 from ramet.commands.jq.values import Json, described, fail, joined, kind
-from ramet.patterns import PatternError, perl
+from ramet.patterns import LONG, PatternError, perl
 from ramet.patterns.engines import compile_regex
 from ramet.patterns.perl_reader import Style
 
@@ -36,9 +37,15 @@ def _compiled(source: str, flags: str) -> Any:
             bits |= regex.DOTALL
         elif flag not in "gnilsx":
             raise fail(f"{flags} is not a valid modifier string")
-    try:
-        rewritten = perl.rewrite(source, Style(unicode=True, extended="x" in flags))
+
+    def compile_one(part: str) -> Any:
+        rewritten = perl.rewrite(part, Style(unicode=True, extended="x" in flags))
         return compile_regex(rewritten, "i" in flags, "l" in flags, bits)
+
+    try:
+        if len(source) > LONG and "x" not in flags and len(several := alternatives(source)) > 1:
+            return Parted(several, compile_one, "l" in flags)
+        return compile_one(source)
     except PatternError as error:
         raise fail(f"Regex failure: {_IN_ONIGURUMA_WORDS.get(str(error), error)}") from None
 

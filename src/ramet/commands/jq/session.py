@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import functools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -570,8 +569,8 @@ class Session:
         while not ended:
             host.said = []
             try:
-                outcomes, ended = await asyncio.to_thread(work.take)
-            except asyncio.CancelledError:
+                outcomes, ended = await aside(self.proc.budget, work.take)
+            except BaseException:  # nobody waits for it any more
                 host.stopped = True  # the thread notices at its next turn
                 raise
             finally:
