@@ -24,7 +24,7 @@ SCRIPTS = [
     "sort -k2 bare", "sort -k2,3 line", "sort -mk2 bare some", "sort -ck2 bare", "diff -y bare some",
     "numfmt --invalid=ignore < bare", "numfmt --invalid=ignore < line", "xargs -L1 true < line", "pr bare",
     "pr -n line", "join bare bare", "join line line", "awk '{ print NF }' bare",
-    "comm line some", "uniq -i bare", "col < bare", "colrm 3 9 < bare", "ul bare", "column bare",
+    "comm line some", "uniq -i bare", "col < bare", "colrm 3 9 < bare", "ul bare", "column bare", "bc < line",
     """awk 'BEGIN { s = sprintf("%50000000s", 1); gsub(/ /, "ab", s); print length(s) }'""",
 ]  # fmt: skip
 

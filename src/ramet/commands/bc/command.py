@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ramet.commands.bc.machine import Break, Continue, Machine, Quit, Return
@@ -12,9 +14,11 @@ from ramet.commands.bc.numbers import (
 )
 from ramet.commands.bc.parser import Parser, SyntaxTrouble, Token, tokens
 from ramet.commands.declare import Command, flag, shown
-from ramet.commands.inputs import PART
+from ramet.commands.inputs import LONG, PART, beside
+from ramet.core import growth, longbytes
+from ramet.core.abandoned import aside
 from ramet.core.depth import room
-from ramet.core.paths import decode, encode
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 
@@ -36,7 +40,8 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
         for word in operands:
             try:
                 reader = await proc.open(word)
-                text = decode(await reader.read_all())
+                raw = await reader.read_all()
+                text = await beside(proc, len(raw), partial(growth.decoded, raw))
                 await proc.close(reader)
             except OSError as error:
                 del error
@@ -52,21 +57,37 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
 
 async def _standard_input(machine: Machine) -> None:
     """What is piped in runs as it arrives: whoever asks and waits for the answer gets it."""
-    pending, line, tried = "", 1, 0
-    while block := await machine.proc.stdin.read(PART // 4):
-        pending += decode(block)
+    proc = machine.proc
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    pending, line, tried, held = "", 1, 0, 0
+    parts: list[str] = []
+    """What came behind that and has no end of a line yet."""
+    while block := await proc.stdin.read(PART // 4):
+        parts.append(decoder.decode(block))
+        held += len(parts[-1])
+        proc.stdin.hold(held)
+        await proc.budget.breathe()
+        if "\n" not in parts[-1]:
+            continue
+        pending = await beside(proc, held, partial(growth.grown, [pending, *parts]))
+        parts.clear()
         cut = pending.rfind("\n") + 1
-        if not cut or (tried > _LONG and cut < 2 * tried):
+        if tried > _LONG and cut < 2 * tried:
             continue
         tried = cut
-        if _complete(pending[:cut]):
-            await _program(machine, pending[:cut], "(standard_in)", line)
+        whole = pending[:cut] if cut <= LONG else await aside(proc.budget, partial(longbytes.cut, pending, 0, cut))
+        if await beside(proc, cut, partial(_complete, whole)):
+            await _program(machine, whole, "(standard_in)", line)
             await machine.flush()
             line += pending.count("\n", 0, cut)
             pending, tried = pending[cut:], 0
+        held = len(pending)
+    parts.append(decoder.decode(b"", True))
+    pending = await beside(proc, held, partial(growth.grown, [pending, *parts]))
     if not pending.endswith("\n"):
         # A statement ends with its line, and this one never does; `quit` is obeyed as soon as it is read.
-        words = [token for token in tokens(pending) if token.kind not in ("newline", "end")]
+        items = await beside(proc, len(pending), partial(tokens, pending))
+        words = [token for token in items if token.kind not in ("newline", "end")]
         if not words or any(token.text == "quit" for token in words):
             return
         machine.proc.stderr.write(b"(standard_in) 1: syntax error\n")
@@ -82,11 +103,14 @@ _HEAD: Final = re.compile(r"\s*(?:define|if|while|for)\b[^{;]*\)\s*|.*\belse\s*"
 
 def _complete(text: str) -> bool:
     """Whether lines of a program can run before more of it is known."""
-    code = _QUOTED.sub("", text)
-    if '"' in code or "/*" in code or code.endswith("\\\n"):
+    code = _QUOTED.sub("", text) if any(longbytes.has(text, mark) for mark in ('"', "/*", "#")) else text
+    if '"' in code or longbytes.has(code, "/*") or code.endswith("\\\n"):
         return False
     last = code.rstrip("\n").rpartition("\n")[2]
-    return code.count("{") <= code.count("}") and _HEAD.fullmatch(last) is None
+    if code.count("{") > code.count("}"):
+        return False
+    # Nobody else runs while the pattern goes through a very long line, which has to end like this.
+    return not last.rstrip().endswith((")", "else")) or _HEAD.fullmatch(last) is None
 
 
 def _troubles(line: list[Token], machine: Machine) -> list[str]:
@@ -104,7 +128,7 @@ def _troubles(line: list[Token], machine: Machine) -> list[str]:
 
 
 async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
-    items = tokens(text)
+    items = await beside(machine.proc, len(text), partial(tokens, text))
     parser = Parser(items, machine)
     while True:
         start = parser.at

@@ -21,6 +21,7 @@ from ramet.commands.bc.closures import (
 )
 from ramet.commands.bc.machine import Break, Continue, Evaluate, Function, Machine, Quit, Return, Run
 from ramet.commands.bc.numbers import ONE, ZERO, Num, parse_number
+from ramet.core.abandoned import checkpoint
 from ramet.core.depth import DEEPEST, HOP, apart
 
 
@@ -69,6 +70,8 @@ def tokens(text: str) -> list[Token]:
     out: list[Token] = []
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup or ""
+        if not len(out) & 1023:
+            checkpoint()
         if kind == "skip":
             continue
         out.append(Token(kind, found[0].replace("\\\n", "") if kind == "number" else found[0]))
