@@ -332,6 +332,11 @@ Value = str | Indexed | Assoc | NameRef | Dynamic | None
 """None is a variable that is declared and has no value."""
 
 
+def is_unset(value: Value) -> bool:
+    """Whether a variable is declared only."""
+    return value is None or (isinstance(value, Indexed | Assoc) and value.blank and not len(value))
+
+
 class Subscript(str):
     """A subscript with quotes in it: the key it is for an associative array, and what an indexed one evaluates."""
 

@@ -34,6 +34,7 @@ from ramet.shell.expand.values import (
     NameRef,
     Value,
     bucket,
+    is_unset,
     key_names,
 )
 from ramet.shell.interp.lengthening import is_copied, longer
@@ -679,7 +680,7 @@ class Variables:
         return sorted(
             name
             for name, value in self.values.items()
-            if value is not None and name.startswith(prefix) and "\0" not in name
+            if name.startswith(prefix) and "\0" not in name and not is_unset(value)
         )
 
     def exported(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from ramet.shell.expand.globbing import between_colons
 from ramet.shell.expand.growing import has_any
 from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket
+from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.words import Words, fields_of
 from ramet.shell.expand.words import words as compile_words
 from ramet.shell.interp import signals
@@ -348,7 +348,7 @@ async def _generate(sh: Session, kind: str, word: str) -> list[str]:
         "e": sh.store.exported,
         "g": lambda: [sh.shell.user.group],
         "u": lambda: [sh.shell.user.name],
-        "v": lambda: (name for name, value in sh.vars.items() if value is not None and "\0" not in name),
+        "v": lambda: (name for name, value in sh.vars.items() if "\0" not in name and not is_unset(value)),
         "ARRAY": lambda: _arrays(sh),
         "DISABLED": lambda: sh.disabled,
         "ENABLED": lambda: table.keys() - sh.disabled,
