@@ -26,6 +26,7 @@ SCRIPTS = [
     "pr -n line", "join bare bare", "join line line", "awk '{ print NF }' bare",
     "comm line some", "uniq -i bare", "col < bare", "colrm 3 9 < bare", "ul bare", "column bare", "bc < line",
     """awk 'BEGIN { s = sprintf("%50000000s", 1); gsub(/ /, "ab", s); print length(s) }'""",
+    "tree -P \"$(seq -s '|' 60000)\"", "sed \"s/$(seq -s '\\|' 60000)/x/g\" some",
 ]  # fmt: skip
 
 

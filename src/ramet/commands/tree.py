@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 
 from ramet.commands import modes
@@ -13,10 +14,12 @@ from ramet.commands.declare import Command, UsageError, choose, flag, several, v
 from ramet.commands.globs import fnmatch
 from ramet.commands.ignore_files import Rule, ignored, parse
 from ramet.commands.inputs import slurp
+from ramet.commands.regexes import patiently
 from ramet.commands.sizes import human
 from ramet.commands.sort.comparing import version_key
 from ramet.commands.tree_pages import OUTRO, Notes, address, anchor, bracketed, intro, note_on, notes_of
 from ramet.core import ops
+from ramet.core.abandoned import checkpoint
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
@@ -130,7 +133,10 @@ class _Tree:
             if stat.kind is Kind.LINK:
                 with suppress(OSError):
                     child.leads = (await self.proc.fs.stat(child.path, follow=True)).kind is Kind.DIR
-            if self._wanted(child, all_wanted) and not (rules and ignored(rules, str(child.path), child.leads)):
+            wanted = partial(self._wanted, child, all_wanted)
+            if await patiently(self.proc, (*o.ignore, *o.patterns), wanted) and not (
+                rules and ignored(rules, str(child.path), child.leads)
+            ):
                 children.append(child)
         if o.file_limit and len(children) > int(o.file_limit):
             node.note = f"  [{len(children)} entries exceeds filelimit, not opening dir]"
@@ -185,9 +191,13 @@ class _Tree:
         return not o.patterns or is_dir or all_wanted or self._matches(node.name, o.patterns)
 
     def _matches(self, name: str, patterns: tuple[str, ...]) -> bool:
-        return any(
-            fnmatch(name, piece.rstrip("/"), icase=self.o.ignore_case) for text in patterns for piece in text.split("|")
-        )
+        for text in patterns:
+            for place, piece in enumerate(text.split("|")):
+                if not place & 1023:
+                    checkpoint()
+                if fnmatch(name, piece.rstrip("/"), icase=self.o.ignore_case):
+                    return True
+        return False
 
     def _sort(self, nodes: list[_Node]) -> None:
         o = self.o

@@ -360,7 +360,8 @@ class _Run:
         return trace
 
     async def by_line(self) -> None:
-        machine = Machine(
+        make = partial(
+            Machine,
             self.program,
             quiet=self.quiet,
             delim=self.delim,
@@ -373,6 +374,7 @@ class _Run:
             most=self.proc.budget.limits.string_bytes,
             trace=self.trace(),
         )
+        machine = await aside(self.proc.budget, make) if self.heavy else make()
         horizon = None if self.o.debug else _horizon(self.program)
         steps = machine.run()
         step, budget = partial(next, steps, None), self.proc.budget
