@@ -115,13 +115,20 @@ def distinct(ifs: str) -> str:
     return ifs if len(ifs) <= _SEPARATORS else _distinct(ifs)
 
 
-@lru_cache(maxsize=2)
+_known: list[tuple[str, str]] = []
+"""What `_distinct` found last. They are told apart by what they are: to hash or to compare long texts takes a while."""
+
+
 def _distinct(ifs: str) -> str:
+    for text, known in _known:
+        if text is ifs:
+            return known
     found = ""
     for part in windows(ifs):
         # What is known already is all there is in most parts: this says so without a look at each character in Python.
         if rest := part.strip(found) if found else part:
             found = "".join(dict.fromkeys(found + rest))
+    _known[:] = [(ifs, found), *_known[:1]]
     return found
 
 

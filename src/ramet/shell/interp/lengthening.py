@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import getrefcount
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.shell.expand.growing import grown
 from ramet.shell.expand.values import HUGE, Assoc, Indexed, NameRef
@@ -26,6 +26,18 @@ def is_copied(old: str, value: str) -> bool:
     if len(old) + len(value) <= HUGE:
         return False
     return len(old) <= HUGE or len(value) > _AT_ONCE or getrefcount(old) > _OURS
+
+
+def put_behind(texts: dict[str, Any], name: str, value: str) -> None:
+    """`texts[name] += value` in place, where nothing else has the text."""
+    text: str = texts[name]
+    texts[name] = None
+    text += value
+    texts[name] = text
+
+
+for _ in range(64):
+    put_behind({"x": "a"}, "x", "b")  # Python works in place only in code that it has seen at work
 
 
 def longer(old: str, value: str) -> str:

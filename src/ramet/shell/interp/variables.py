@@ -37,7 +37,7 @@ from ramet.shell.expand.values import (
     is_unset,
     key_names,
 )
-from ramet.shell.interp.lengthening import is_copied, longer
+from ramet.shell.interp.lengthening import is_copied, longer, put_behind
 
 
 class _Missing:
@@ -377,6 +377,9 @@ class Variables:
                     if is_copied(old, value):
                         self.values[name] = longer(old, value)
                         return
+                    old = None
+                    put_behind(self.values, name, value)
+                    return
                 # Python makes a text longer in place as long as nothing else holds it.
                 self.values[name] = None
                 old += value
