@@ -71,6 +71,6 @@ async def give_way(line: Line) -> None:
     try:
         await future
     finally:
-        # One that was given up while it waited, as by `close`, is never told that it is its turn: nobody would pass it on.
+        # Who was given up while waiting, as by `close`, is never told of a turn: nobody would pass it on.
         if not future.cancel() and not future.cancelled():
             turns.passed()

@@ -23,12 +23,13 @@ from ramet.shell.interp.cond import compile_cond
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
+from ramet.shell.interp.frames import FunctionDef
 from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
-from ramet.shell.interp.session import FunctionDef, Session
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.simple import compile_simple
 from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import high_fd, run_shell

@@ -29,8 +29,8 @@ from ramet.shell.expand.pieces import ready
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.interp.drive import Run, drive
 from ramet.shell.interp.own_fds import WithDescriptors
+from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.variables import split_subscript
 from ramet.shell.syntax.nodes import (
     Cond,
     CondAnd,

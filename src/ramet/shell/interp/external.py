@@ -18,11 +18,12 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
+from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.groups import Group
 from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.patience import plain, refused_patiently, rows
 from ramet.shell.interp.restricted import OPTION, refused
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import Leave, deafen, permitted
 
 BIN: Final = ("/usr/bin", "/bin")

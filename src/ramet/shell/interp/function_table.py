@@ -10,7 +10,8 @@ from typing import Final
 
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
-from ramet.shell.interp.session import FunctionDef, Session
+from ramet.shell.interp.frames import FunctionDef
+from ramet.shell.interp.session import Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Function, Script
 from ramet.shell.syntax.parser import Parser

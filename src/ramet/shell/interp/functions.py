@@ -11,10 +11,11 @@ from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
+from ramet.shell.interp.frames import Frame, FunctionDef
 from ramet.shell.interp.function_table import traced
-from ramet.shell.interp.session import Frame, FunctionDef, Session
+from ramet.shell.interp.scopes import Scope
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import Leave, active, deliver, exit_within, run_trap
-from ramet.shell.interp.variables import Scope
 
 HOP: Final = 40
 """Levels that nest on one stack before the next one gets a task, and with it a stack, of its own."""

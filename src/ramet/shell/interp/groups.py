@@ -11,7 +11,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ramet.shell.interp import signals
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.frames import Killed
+from ramet.shell.interp.session import Session
 
 
 class Group:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp import signals
 from ramet.shell.interp.crew import Crew
+from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.process import Process
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import child_died, interrupted
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import NameRef
 from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.scopes import MISSING
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import KEPT_BY_SHELL
-from ramet.shell.interp.variables import MISSING, Variables
+from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
 
 

@@ -11,8 +11,8 @@ from ramet.shell.expand.values import EXPORT
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.noticed import NOTICED
+from ramet.shell.interp.scopes import MISSING, Scope
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.variables import MISSING, Scope
 from ramet.shell.syntax.nodes import Literal, Simple, Word
 
 _QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ramet.shell.interp import signals
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.frames import Killed
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import send
 
 if TYPE_CHECKING:

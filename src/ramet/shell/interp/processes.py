@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ramet.shell.interp import signals
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.frames import Killed
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import send
 
 if TYPE_CHECKING:

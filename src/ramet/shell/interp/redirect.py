@@ -27,9 +27,9 @@ from ramet.shell.interp.drive import EXIT, Result
 from ramet.shell.interp.own_fds import as_device
 from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.restricted import OPTION
+from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import exit_redirected, failed
-from ramet.shell.interp.variables import split_subscript
 from ramet.shell.syntax.nodes import ArithSub, DoubleQuoted, Literal, Param, Part, Redirect, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
@@ -22,7 +22,8 @@ from ramet.shell.expand.fields import DEFAULT_IFS, distinct
 from ramet.shell.history.kept import Kept
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
-from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.frames import Frame, FunctionDef, Killed
 from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
 from ramet.shell.interp.remaining import Parameters, Remaining
 from ramet.shell.interp.specials import Dice, install
@@ -38,57 +39,6 @@ if TYPE_CHECKING:
     from ramet.shell.interp.jobs import Jobs
     from ramet.shell.interp.process import Process
     from ramet.shell.interp.shell import Shell
-
-
-class Killed(Exception):
-    """This shell dies of a signal; caught where the shell was started."""
-
-    def __init__(self, signal: int) -> None:
-        super().__init__(signal)
-        self.signal = signal
-
-
-class FunctionDef(NamedTuple):
-    """A function: its tree, its compiled body, and where it was defined."""
-
-    node: nodes.Function
-    body: Run
-    source: str
-
-
-class Frame:
-    """A call of a function or a sourced file."""
-
-    __slots__ = (
-        "arguments",
-        "function",
-        "hidden",
-        "line",
-        "loops",
-        "name",
-        "options",
-        "params",
-        "replaced",
-        "scope",
-        "source",
-        "special",
-        "trapped",
-    )
-
-    def __init__(
-        self, name: str, source: str, line: int, params: Parameters, loops: int, function: bool = True
-    ) -> None:
-        self.name, self.source, self.line = name, source, line
-        self.params, self.loops, self.function = params, loops, function
-        self.options: tuple[set[str], set[str]] | None = None
-        self.hidden: dict[str, tuple[str, int]] | None = None
-        """Traps of its callers, which it does not see, that it has replaced by others."""
-        self.arguments: list[str] | None = None
-        """What it was called with, where that is remembered."""
-        self.scope = True
-        self.special = self.trapped = self.replaced = False
-        """Something is to be done after the call; an ERR trap was set in it where there had been none; it has given
-        itself other parameters."""
 
 
 class Session:
@@ -734,4 +684,4 @@ class Session:
 
 Builtin = Callable[[Session, list[str]], Result]
 
-__all__ = ["Builtin", "Discard", "Fatal", "Frame", "FunctionDef", "Killed", "Session"]
+__all__ = ["Builtin", "Discard", "Fatal", "Session"]

@@ -37,6 +37,7 @@ from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description, Table, release_all
 from ramet.shell.interp.drive import EXIT, Run, drive
+from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Pids, Starts
 from ramet.shell.interp.own_fds import wrapped
@@ -44,7 +45,7 @@ from ramet.shell.interp.process import Process
 from ramet.shell.interp.processes import ProcessTable
 from ramet.shell.interp.reading import ALL, LINES, NOTHING, Reading
 from ramet.shell.interp.script_input import ScriptInput
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.simple import invoke
 from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.tracing import trace_patiently

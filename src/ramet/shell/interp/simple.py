@@ -25,10 +25,9 @@ from ramet.shell.interp.assign import (
     compile_assign,
     compile_before_command,
     put,
-    put_patiently,
-    set_item,
     word_of,
 )
+from ramet.shell.interp.bare import ROW, assignments, bare_redirected, perform
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
@@ -40,11 +39,11 @@ from ramet.shell.interp.prefixed import compile_prefixed
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.tracing import trace_array, trace_patiently, trace_value
+from ramet.shell.interp.tracing import trace_array, trace_value
 from ramet.shell.interp.traps import announce, before_command, child_died, exit_redirected
 from ramet.shell.interp.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
-from ramet.shell.syntax.printer import command_text, word_text
+from ramet.shell.syntax.printer import command_text
 
 Expand = Callable[[Session], Any]
 """The words of a command as fields, at once or later."""
@@ -57,11 +56,11 @@ def compile_simple(node: Simple) -> Run:
         if not assigns and not redirects:
             return _nothing_read
         if redirects:
-            return _bare_redirected(node, assigns, redirects)
-        return _assignments(node, assigns)
+            return bare_redirected(node, assigns, redirects)
+        return assignments(node, assigns)
     run = _with_words(node, assigns, redirects)
     arguments = node.words[1:]
-    looked_at = arguments if len(arguments) <= _ROW else watched(arguments)
+    looked_at = arguments if len(arguments) <= ROW else watched(arguments)
     rest = tuple(word for word in looked_at if _keyword(word) is None)
     if len(rest) == len(arguments):
         return run
@@ -164,7 +163,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
             out += found if type(found) is list else (found,)
         for place in range(start, len(plans)):
             fields, assign = plans[place]
-            if place and not place % _ROW:
+            if place and not place % ROW:
                 await sh.budget.breathe()
             if fields is not None:
                 out += await words.fields_of(fields, sh)
@@ -178,7 +177,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
                     out[place] = await aside(sh, one.__str__)  # to others it is a word like any other
         return out
 
-    if not waits and len(plans) <= _ROW:
+    if not waits and len(plans) <= ROW:
 
         def run(sh: Session) -> Any:
             out: list[str] = []
@@ -225,134 +224,6 @@ _USUAL: Final = frozenset("-+aAgiIlnrtuxc")
 
 _KEYED: Final = re.compile(r"-[a-zA-Z]*A").match
 """The option that makes associative arrays of what is declared."""
-
-
-# --------------------------------------------------------------------------------------------- no command name
-
-
-def _assignments(node: Simple, assigns: list[Assign]) -> Run:
-    line = node.line
-    runs = [assign.run for assign in assigns]
-    if len(runs) <= _ROW and not any(assign.wait for assign in assigns):
-        first = runs[0] if len(runs) == 1 else None
-
-        async def rest(sh: Session, place: int, pending: Awaitable[None]) -> int:
-            await pending
-            await _perform(sh, assigns[place:])
-            sh.pipes, sh.last_arg, sh.status = None, "", 0
-            return 0
-
-        def run(sh: Session) -> Result:
-            sh.line, sh.ran = line, node
-            if sh.watch:
-                return drive(_watched_assignments(sh, node, assigns))
-            if first is not None:
-                pending = first(sh)
-                if pending is not None:
-                    return rest(sh, 1, pending)
-            else:
-                place = 0
-                for one in runs:
-                    pending = one(sh)
-                    place += 1  # noqa: SIM113 - enumerate costs a tuple per assignment
-                    if pending is not None:
-                        return rest(sh, place, pending)
-            sh.pipes = None
-            sh.last_arg = ""
-            sh.status = 0
-            return 0
-
-        return run
-
-    async def waiting(sh: Session) -> int:
-        sh.line, sh.ran = line, node
-        if sh.watch:
-            return await _watched_assignments(sh, node, assigns)
-        sh.substitution_status = None
-        if len(runs) == 1:
-            await runs[0](sh)
-        else:
-            await _perform(sh, assigns)
-        sh.pipes = None
-        sh.last_arg = ""
-        status = sh.substitution_status or 0
-        sh.status = status
-        return status
-
-    return lambda sh: drive(waiting(sh))
-
-
-_ROW: Final = 64
-"""Assignments of one command after which others may want to run."""
-
-
-async def _perform(sh: Session, assigns: list[Assign]) -> None:
-    """Makes assignments in their order, and shows them where that is asked for."""
-    for place, assign in enumerate(assigns, 1):
-        pending = traced_assignment(sh, assign) if sh.xtrace else assign.run(sh)
-        if pending is not None:
-            await pending
-        if not place % _ROW:
-            await sh.budget.breathe()
-
-
-async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign]) -> int:
-    if (ends := await before_command(sh, node)) is not None:
-        return ends
-    sh.substitution_status = None
-    await _perform(sh, assigns)
-    sh.pipes = None
-    sh.status = sh.substitution_status or 0
-    return sh.status
-
-
-async def traced_assignment(sh: Session, assign: Assign) -> None:
-    """Shows an assignment with its value expanded, then makes it."""
-    if assign.literal is not None:
-        await trace_patiently(sh, [assign.shown + assign.literal], raw=True)
-        pending = assign.run(sh)
-        if pending is not None:
-            await pending
-        return
-    word = await word_of(assign, sh)
-    head = f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.shown
-    await trace_value(sh, head, word.value)
-    if word.key is None:
-        await put_patiently(sh, word.name, word.value, word.append)
-    else:
-        written = "" if assign.node.subscript is None else word_text(assign.node.subscript)
-        set_item(sh, word.name, word.key, word.value, word.append, written)
-
-
-def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
-    """Redirections without a command: made, and undone at once; some of them in a process of their own."""
-    apart = any(plan.var is not None or (plan.fd == 0 and plan.op in _OF_INPUT) for plan in redirects)
-
-    async def made(sh: Session) -> int:
-        undo: Undo = []
-        try:
-            good = await apply(sh, redirects, undo)
-        finally:
-            await restore(sh, undo)
-        return 0 if good else 1
-
-    async def run(sh: Session) -> int:
-        sh.line, sh.ran = node.line, node
-        if sh.watch and (ends := await before_command(sh, node)) is not None:
-            return ends
-        sh.substitution_status = None
-        await _perform(sh, assigns)
-        if apart:
-            sh.status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
-        else:
-            sh.status = await made(sh) or sh.substitution_status or 0
-        sh.pipes = None
-        return sh.status
-
-    return lambda sh: drive(run(sh))
-
-
-_OF_INPUT: Final = frozenset(("<", "<>", "<&", ">&"))
 
 
 # ------------------------------------------------------------------------------------------------ with a command
@@ -544,7 +415,7 @@ async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: 
         if not await apply(sh, redirects, undo):
             sh.status = 1
             return 1
-        await _perform(sh, assigns)
+        await perform(sh, assigns)
     finally:
         await restore(sh, undo)
     sh.pipes = None
@@ -566,7 +437,7 @@ async def _with_assignments(
     bound: dict[str, Any] = {}
     try:
         for place, assign in enumerate(assigns):
-            if place and not place % _ROW:
+            if place and not place % ROW:
                 await sh.budget.breathe()
             if assign.node.subscript is not None:
                 sh.complain(f"`{assign.shown.rstrip('+=')}': not a valid identifier")
@@ -593,7 +464,7 @@ async def _with_assignments(
             if isinstance(store.values.get(target), Indexed | Assoc) and not lasting:
                 await _as_text(sh, assign, target)
             else:
-                await _perform(sh, [assign])
+                await perform(sh, [assign])
             store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
         if argv[0] not in _BINDING:
             return await _watched(sh, node, argv, redirects, True)

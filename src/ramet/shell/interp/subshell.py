@@ -23,10 +23,11 @@ from ramet.shell.expand.pattern_tokens import PatternTooCostly
 from ramet.shell.interp import signals
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
+from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.process import Process
 from ramet.shell.interp.relined import relined
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap, send
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure

@@ -9,8 +9,9 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Overflow, TooLong
 from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.function_table import traced
-from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.session import Session
 
 if TYPE_CHECKING:
     pass

@@ -9,13 +9,11 @@ an array is.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
-from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.bytewise import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
 from ramet.shell.expand.numerals import is_name
@@ -38,78 +36,11 @@ from ramet.shell.expand.values import (
     key_names,
 )
 from ramet.shell.interp.lengthening import is_copied, longer, put_behind
+from ramet.shell.interp.scopes import ASIDE, MISSING, Aside, Missing, Saved, Scope, aside, split_subscript
 
-
-class _Missing:
-    """The value of a name that was not there."""
-
-
-class _Aside:
-    """Stands for the value of a global variable that lives under `aside(name)` while a local reference hides it."""
-
-
-MISSING: Final = _Missing()
-ASIDE: Final = _Aside()
-Saved = tuple[Value | _Missing | _Aside, int]
 A = TypeVar("A", Indexed, Assoc)
 TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
 _MAX_HOPS: Final = 8
-
-
-def split_subscript(text: str) -> tuple[str, str | None]:
-    """`a[i]` as (`a`, `i`); any other text as (text, None)."""
-    if text.endswith("]"):
-        opens = text.find("[")
-        if opens >= 0:
-            inner = text[opens + 1 : -1]
-            return (text[:opens], inner) if is_subscript(inner) else (text, None)
-    return text, None
-
-
-def is_subscript(inner: str) -> bool:
-    """Whether the quotes and the brackets within a subscript go in pairs, so that what follows it closes it."""
-    if _QUOTED(inner) is None if len(inner) < LARGE else not any(char in inner for char in "][\\\"'`"):
-        return True
-    depth = 0
-    for part in _BRACKETS(inner):
-        if part == "[":
-            depth += 1
-        elif part == "]":
-            depth -= 1
-        if depth < 0 or part in _OPEN:
-            return False
-    return depth == 0
-
-
-_QUOTED: Final = re.compile(r"""[][\\"'`]""").search
-_OPEN: Final = ("\\", '"', "'", "`")
-_BRACKETS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|`[^`]*`|[][\\"'`]""", re.DOTALL).findall
-
-
-def aside(name: str) -> str:
-    """Where a hidden global is kept that a circular reference means; no name of a script has a NUL in it."""
-    return name + "\0"
-
-
-class Scope(dict[str, Saved]):
-    """What the names that a function (or the assignments before a command) took over meant outside."""
-
-    __slots__ = ("looked_through", "temporary", "temps")
-
-    def __init__(self, temporary: bool = False) -> None:
-        super().__init__()
-        self.temporary = temporary
-        self.looked_through = False
-        """Whether a fork has made its arrays nobody's own; it is shared since, and replaced where it would change."""
-        self.temps: set[str] = set()
-        """Names that came with the call (`x=1 f`): unsetting one shows the outer value again. `x=` stands for one that
-        the function has made to outlive it; of assignments before a command, `=` for a command that declares."""
-
-    def twin(self) -> Scope:
-        copy = Scope(self.temporary)
-        copy.update(self)
-        copy.temps = set(self.temps)
-        return copy
 
 
 class Variables:
@@ -207,9 +138,9 @@ class Variables:
             return ""
         hidden, flags = self.scopes[depth][name]
         key = aside(name)
-        if not isinstance(hidden, _Aside):
+        if not isinstance(hidden, Aside):
             self.scope_at(depth)[name] = (ASIDE, 0)
-            if not isinstance(hidden, _Missing):
+            if not isinstance(hidden, Missing):
                 self.values[key] = hidden
             if flags:
                 self.attrs[key] = flags
@@ -591,9 +522,9 @@ class Variables:
 
     def _restore(self, name: str, saved: Saved) -> None:
         value, flags = saved
-        if isinstance(value, _Aside):
+        if isinstance(value, Aside):
             value, flags = self.values.pop(aside(name), MISSING), self.attrs.pop(aside(name), 0)
-        if isinstance(value, _Missing):
+        if isinstance(value, Missing):
             self.values.pop(name, None)
         else:
             self.values[name] = value

@@ -38,9 +38,10 @@ from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
 from ramet.shell.interp.patience import MANY, each, in_order, rows, then, turn, write_lines
+from ramet.shell.interp.scopes import is_subscript, split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import KEPT_BY_SHELL
-from ramet.shell.interp.variables import Variables, is_subscript, split_subscript
+from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import ArrayLiteral, Simple
 from ramet.shell.syntax.parser import Parser
@@ -555,7 +556,7 @@ def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignW
         return _apply_one(sh, request, assignment if assignment is not None else name, False)
     finally:
         request.everywhere = True
-        from ramet.shell.interp.variables import MISSING
+        from ramet.shell.interp.scopes import MISSING
 
         store.scope_at(outermost)[name] = (store.values.get(name, MISSING), store.attrs.get(name, 0))
         store._restore(name, hidden)

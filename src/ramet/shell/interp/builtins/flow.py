@@ -13,10 +13,11 @@ from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
+from ramet.shell.interp.frames import Frame
 from ramet.shell.interp.noticed import compatibility
 from ramet.shell.interp.patience import each, refuse, then, write_lines
 from ramet.shell.interp.remaining import shifted
-from ramet.shell.interp.session import Builtin, Frame, Session
+from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import hidden
 
 

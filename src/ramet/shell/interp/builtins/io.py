@@ -25,8 +25,8 @@ from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import MANY, plain
+from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import split_subscript
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142

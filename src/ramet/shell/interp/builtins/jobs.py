@@ -13,9 +13,9 @@ from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import each, plain, refuse, refused_patiently, then, turn, write_lines
 from ramet.shell.interp.processes import deliver
+from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import interrupted
-from ramet.shell.interp.variables import split_subscript
 
 if TYPE_CHECKING:
     from ramet.shell.interp.jobs import Job, Jobs

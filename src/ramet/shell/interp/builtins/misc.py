@@ -23,9 +23,10 @@ from ramet.shell.freeing import let_go
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.frames import Frame
 from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, write_lines
 from ramet.shell.interp.restricted import refused
-from ramet.shell.interp.session import Builtin, Frame, Session
+from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import active, exit_within
 
 

@@ -19,9 +19,9 @@ from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.time_text import time_text
-from ramet.shell.interp.variables import split_subscript
 
 if TYPE_CHECKING:
     from ramet.shell.interp.builtins.long_double import LongDouble

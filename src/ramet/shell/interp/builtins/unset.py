@@ -11,8 +11,8 @@ from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.noticed import NOTICED, compatibility
+from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import split_subscript
 
 
 def unset(sh: Session, argv: list[str]) -> Result:
