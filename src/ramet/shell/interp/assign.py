@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
+from ramet.core.limits import NOTABLE
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, watched
 from ramet.shell.expand.braces import expand_braces, has_braces
@@ -15,7 +17,7 @@ from ramet.shell.expand.fields import distinct
 from ramet.shell.expand.growing import Parts, grown, put_together
 from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
-from ramet.shell.interp.lengthening import takes_long
+from ramet.shell.interp.lengthening import put_behind, takes_long
 from ramet.shell.interp.noticed import NOTICED
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
@@ -207,7 +209,8 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
     parts: Callable[[Session], str | Parts] = text.parts or inner
-    simple = not append and name not in NOTICED
+    plain = name not in NOTICED
+    simple = not append and plain
     seamless = len(value.parts) < 2
     if text.wait:
 
@@ -240,9 +243,12 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
                 return None
         if append:
             old = sh.vars.get(name)
-            much = type(old) is not str or len(old) + len(found) > HUGE
+            size = len(old) + len(found) if type(old) is str else sys.maxsize
             del old  # nothing but the variable has it when it is made longer
-            if much and takes_long(sh.store, name, found):
+            if size < NOTABLE and plain and found.isascii() and name not in sh.store.attrs and not sh.allexport:
+                put_behind(sh.vars, name, found)
+                return None
+            if size > HUGE and takes_long(sh.store, name, found):
                 return put_patiently(sh, name, found, True)
         if len(found) > LONG_SOURCE and name in sh.store.attrs:
             return put_patiently(sh, name, found, append)

@@ -308,7 +308,7 @@ class Variables:
                     if is_copied(old, value):
                         self.values[name] = longer(old, value)
                         return
-                    old = None
+                    self.values[name], old = old, None
                     put_behind(self.values, name, value)
                     return
                 # Python makes a text longer in place as long as nothing else holds it.
