@@ -13,7 +13,6 @@ from typing import Final
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.values import HUGE
-from ramet.shell.freeing import let_go
 from ramet.shell.interp.recording import Recorder
 from ramet.shell.interp.script_input import ScriptInput
 from ramet.shell.interp.session import Session
@@ -154,9 +153,7 @@ class Reading:
         text = self._text
         if len(text) < HUGE or text.endswith("\n") or continues(text, 0, len(text)):
             return text
-        ended = await put_together(self._sh, Parts((text, "\n")))
-        let_go(ended)
-        return ended
+        return await put_together(self._sh, Parts((text, "\n")))
 
     def _parse_on(self, text: str) -> Parser:
         """A parser for what comes after the known lines."""
