@@ -351,6 +351,14 @@ class Search:
             self.binary_hit = self.done = self.shared.used = True
             return
 
+    def _feed_long(self, matcher: Matcher, line: bytes) -> None:
+        """A single very long line, printed as it is: neither a copy of it is made nor is it cut at its matches."""
+        if (next(iter(matcher.lines(line)), None) is None) is self.plan.invert:
+            self.selected += 1
+            self.out.append(line)
+            if not line.endswith(b"\n"):
+                self.out.append(b"\n")
+
     def _feed_lines(self, block: bytes) -> None:
         """Without context: hits are printed straight from the block."""
         plan, out = self.plan, self.out
@@ -358,6 +366,9 @@ class Search:
         limit = plan.max_count
         simple = plan.plain and not check
         if limit is None and not check and plan.select is not None and plan.delim == b"\n":
+            if simple and self.name is None and len(block) > _LONG_LINE and block.find(b"\n", 0, -1) < 0:
+                self._feed_long(plan.select, block)
+                return
             if simple and self.name is None:
                 data, count = select(plan.select, _complete(block), plan.invert)
                 self.selected += count
