@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.holding import Lateness, longest_hold, too_long
 
 from ramet import Workspace
 from ramet.core.errors import RametError
+from ramet.shell.interp.crew import Crew
 
 MANY = {
     "stages": "eval \"sleep 99 $(printf '| cat %.0s' {1..1500})\"",
@@ -140,3 +142,27 @@ def test_hundreds_of_jobs_that_compute_share_the_loop_with_others() -> None:
         return worst
 
     assert not too_long(act, 0.02)
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(), asyncio.CancelledError()], ids=["failed", "cancelled"])
+def test_what_fails_while_it_is_waited_for_stops_nobody(error: BaseException) -> None:
+    """As an answer does that comes from far away, or a process that was killed."""
+
+    async def act() -> bool:
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def work() -> None:
+            with contextlib.suppress(FileNotFoundError, asyncio.CancelledError):
+                await answer
+
+        crew = Crew()
+        led = crew.lead(work())
+        assert led is not None
+        if isinstance(error, asyncio.CancelledError):
+            asyncio.get_running_loop().call_soon(answer.cancel)
+        else:
+            asyncio.get_running_loop().call_soon(answer.set_exception, error)
+        await led
+        return crew.stopped
+
+    assert not asyncio.run(act())

@@ -80,7 +80,8 @@ class Crew:
                     work.close()
                     raise
                 except BaseException as error:
-                    self.stop()
+                    if isinstance(error, asyncio.CancelledError) and self.main is not None and self.main.cancelling():
+                        self.stop()  # what was waited for may also have failed, or have been cancelled by itself
                     failure = error
                 try:
                     waited_for = work.send(None) if failure is None else work.throw(failure)
