@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -75,7 +76,8 @@ async def aside(budget: Budget, work: Callable[[], T]) -> T:
             work_ends()
             here.stop = None
 
-    doing = asyncio.get_running_loop().run_in_executor(_threads(), run)
+    # What holds where this is called, such as the limits of a command, holds there too.
+    doing = asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, run)
     try:
         while not (await asyncio.wait((doing,), timeout=_LOOK))[0]:
             budget.check()
