@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
+
+from ramet import RAMResource, Workspace
+from ramet.core.paths import parse
 
 TRIES = 5
 PACE = 0.0025
@@ -37,6 +40,28 @@ async def longest_hold(work: Awaitable[object], clock: Callable[[], float] = tim
     finally:
         done = True
         await probing
+    return worst
+
+
+async def held_by(
+    script: str,
+    *before: str,
+    files: Mapping[str, bytes] | None = None,
+    clock: Callable[[], float] = time.thread_time,
+) -> float:
+    """The longest hold of a script, in a workspace where others ran before; where there are files, among them.
+
+    What is imported on the first call is not at stake: one of those before should make it.
+    """
+    ram = RAMResource()
+    for name, data in (files or {}).items():
+        await ram.write(parse(f"/{name}"), data)
+    ws = Workspace({"/data": ram} if files else {})
+    where = "/data" if files else None
+    for one in before:
+        await ws.execute(one, cwd=where)
+    worst = await longest_hold(ws.execute(script, cwd=where), clock)
+    await ws.close()
     return worst
 
 

@@ -7,11 +7,9 @@ import random
 import re
 
 import pytest
-from tests.holding import longest_hold, too_long
+from tests.holding import held_by, too_long
 
-from ramet import RAMResource, Workspace
 from ramet.commands.table import MODULES
-from ramet.core.paths import parse
 
 ROWS = 15_000
 
@@ -85,16 +83,9 @@ SCRIPTS = [
 ]  # fmt: skip
 
 
-async def held_by(script: str) -> float:
-    ram = RAMResource()
-    ws = Workspace({"/data": ram})
-    for name, data in files().items():
-        await ram.write(parse(f"/{name}"), data)
-    # What is imported on the first call is not at stake.
-    await ws.execute(f"head -c 99 text > t; for f in *; do cp t /tmp/$f; done; cd /tmp; {script}", cwd="/data")
-    worst = await longest_hold(ws.execute(f"{{ {script}; }} > /dev/null", cwd="/data"))
-    await ws.close()
-    return worst
+async def held(script: str) -> float:
+    small = f"head -c 99 text > t; for f in *; do cp t /tmp/$f; done; cd /tmp; {script}"
+    return await held_by(f"{{ {script}; }} > /dev/null", small, files=files())
 
 
 IDLE = re.findall(
@@ -119,4 +110,4 @@ def test_every_command_that_reads_is_looked_at() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_no_command_holds_up_the_loop(script: str) -> None:
-    assert not too_long(lambda: held_by(script), 0.03)  # the mark is 20 ms
+    assert not too_long(lambda: held(script), 0.03)  # the mark is 20 ms

@@ -6,10 +6,7 @@ import functools
 import time
 
 import pytest
-from tests.holding import longest_hold, too_long
-
-from ramet import RAMResource, Workspace
-from ramet.core.paths import parse
+from tests.holding import held_by, too_long
 
 SIZE = 40 << 20
 
@@ -26,22 +23,16 @@ SCRIPTS = [
     "pr -n line", "join bare bare", "join line line", "awk '{ print NF }' bare",
     "comm line some", "uniq -i bare", "col < bare", "colrm 3 9 < bare", "ul bare", "column bare", "bc < line",
     """awk 'BEGIN { s = sprintf("%50000000s", 1); gsub(/ /, "ab", s); print length(s) }'""",
+    "sqlite3 :memory: < bare", "sqlite3 :memory: < line",
     "tree -P \"$(seq -s '|' 60000)\"", "sed \"s/$(seq -s '\\|' 60000)/x/g\" some",
 ]  # fmt: skip
 
 
-async def held_by(script: str) -> float:
-    ram = RAMResource()
-    ws = Workspace({"/data": ram})
-    for name, data in files().items():
-        await ram.write(parse(f"/{name}"), data)
-    # What is imported on the first call is not at stake.
-    await ws.execute(f"for f in *; do echo 1 > /tmp/$f; done; cd /tmp; {script}", cwd="/data")
-    worst = await longest_hold(ws.execute(f"{{ {script}; }} > /dev/null 2>&1", cwd="/data"), time.process_time)
-    await ws.close()
-    return worst
+async def held(script: str) -> float:
+    small = f"for f in *; do echo 1 > /tmp/$f; done; cd /tmp; {script}"
+    return await held_by(f"{{ {script}; }} > /dev/null 2>&1", small, files=files(), clock=time.process_time)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_no_long_line_holds_up_the_loop(script: str) -> None:
-    assert not too_long(lambda: held_by(script), 0.05)
+    assert not too_long(lambda: held(script), 0.05)

@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, several, value
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import PART, beside
 from ramet.commands.sqlite_errors import context
 from ramet.commands.sqlite_show import COLUMN_SEPARATORS, ROW_SEPARATORS, Look
-from ramet.core import ops
+from ramet.commands.sqlite_statements import is_complete, is_empty, may_end, some, without_tail
+from ramet.core import longbytes, ops
 from ramet.core.abandoned import aside, here
 from ramet.core.errors import reason
+from ramet.core.growth import decoded, encoded, grown
 from ramet.core.limits import Cancelled, TimeUp
+from ramet.core.longbytes import PIECE, has
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
+from ramet.core.streams import BytesReader, Reader, joined, line_blocks
 
 _MODES = ("list", "csv", "column", "json", "line", "table", "box", "markdown", "html", "quote", "tabs", "ascii")
 
@@ -106,6 +111,8 @@ class Shell:
     """Values of `:name`, `@name` and `$name`, with how each was spelled when it was set."""
     scripted: bool = False
     """Whether statements come from a file rather than from an argument."""
+    trusted: int = 0
+    """How many statements are known not to find much to do."""
     databases: dict[str, Database] = field(default_factory=dict)
 
     def fail(self, message: str, status: int = 1) -> None:
@@ -113,18 +120,20 @@ class Shell:
         self.status = status
 
     async def flush(self) -> None:
-        data = encode("".join(self.out))
-        self.out.clear()
-        if data and self.output is None:
-            await self.proc.emit(data)
-        elif data and self.output:
-            self.kept.append(data)
+        texts, self.out = self.out, []
+        if not any(texts):
+            return
+        if self.output is None:
+            await self.proc.emit_texts(texts)
+        elif self.output:
+            size = sum(map(len, texts))
+            self.kept.append(await beside(self.proc, size, lambda: encoded("".join(texts))))
 
     async def redirect(self, target: str | None, once: bool = False) -> None:
         """Send what follows elsewhere; what was meant for the last place is written there first."""
         await self.flush()
         if self.output:
-            await self.proc.fs.write(self.proc.path(self.output), b"".join(self.kept))
+            await self.proc.fs.write(self.proc.path(self.output), await joined(self.kept))
         self.kept.clear()
         if target and self.proc.descriptor(target) is self.proc.stdout:
             target = None
@@ -141,7 +150,7 @@ class Shell:
 
     async def open(self, name: str) -> None:
         """Begin with the database of a file, or with an empty one."""
-        self.name = name
+        self.name, self.trusted = name, 0
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         self.connection = connection
@@ -233,7 +242,7 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
         return error.status
     try:
         if o.init is not None:
-            await run(shell, decode(await slurp(proc, o.init)), script=True)
+            await run_script(shell, await proc.open(o.init))
         for command in o.commands:
             await run(shell, command)
         if len(operands) > 1:
@@ -242,7 +251,7 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
                 if shell.status:
                     break
         else:
-            await run(shell, decode(await proc.stdin.read_all()), script=True)
+            await _run(shell, proc.stdin, script=True)
     except Quit:
         pass
     await shell.redirect(None)
@@ -264,57 +273,106 @@ def _authorize(action: int, first: str | None, second: str | None, database: str
     return sqlite3.SQLITE_OK
 
 
-async def run(shell: Shell, text: str, script: bool = False) -> None:
-    """Statements and dot commands, as an argument or as a file has them."""
+async def run(shell: Shell, text: str) -> None:
+    """Statements and dot commands, as an argument has them."""
+    await _run(shell, BytesReader(encode(text)), script=False)
+
+
+async def run_script(shell: Shell, reader: Reader) -> None:
+    """The same, as a file has them, which is closed then."""
+    try:
+        await _run(shell, reader, script=True)
+    finally:
+        await shell.proc.close(reader)
+
+
+async def _rows(proc: Proc, reader: Reader) -> AsyncIterator[list[bytes]]:
+    """Lines without their ends, some at a time."""
+    async for block in line_blocks(reader, size=PART):
+        row = await beside(proc, len(block), partial(longbytes.split, block, b"\n"))
+        if not row[-1]:
+            row.pop()
+        yield row
+
+
+async def _run(shell: Shell, reader: Reader, script: bool) -> None:
     from ramet.commands.sqlite_dots import dot
 
     shell.scripted = script
-    pending = ""
-    start = 1
-    for number, line in enumerate(text.split("\n"), 1):
-        if not pending.strip() and line.startswith("."):
-            if shell.echo and script:
-                shell.out.append(line + "\n")
-            await dot(shell, line)
-            if shell.status and shell.bail:
-                return
-            continue
-        if not pending.strip():
-            pending, start = "", number
-        pending += line + "\n"
-        if sqlite3.complete_statement(pending):
-            await _statements(shell, pending, start if script else None)
-            pending = ""
+    proc = shell.proc
+    pending: list[str] = []  # the lines of a statement that is not complete
+    size = start = number = 0
+    async for row in _rows(proc, reader):
+        row.reverse()
+        while row:
+            number += 1
+            # What is decoded, joined or done goes at once: to let go of several very long texts takes a while.
+            raw = row.pop()
+            line = decode(raw) if len(raw) <= PIECE else await aside(proc.budget, partial(decoded, raw))
+            del raw
+            if not pending:
+                if line.startswith("."):
+                    if shell.echo and script:
+                        shell.out.append(line + "\n")
+                    await dot(shell, line)
+                    if shell.status and shell.bail:
+                        return
+                    continue
+                if not line or line.isspace():
+                    continue
+                size, start = 0, number
+            pending += (line, "\n")
+            size += len(line) + 1
+            if not (may_end(line) if len(line) <= PIECE else await aside(proc.budget, partial(may_end, line))):
+                continue
+            del line
+            await _collect(proc, pending, size)
+            if size <= PIECE:
+                complete = sqlite3.complete_statement(pending[0])
+            else:
+                complete = await aside(proc.budget, partial(is_complete, pending[0]))
+            if not complete:
+                continue
+            await _statements(shell, pending.pop(), start if script else None)
             if shell.status and (shell.bail or not script):
                 return
-    if pending.strip():
-        await _statements(shell, pending.removesuffix("\n"), start if script else None)
+        await proc.budget.breathe()
+    if pending:
+        await _collect(proc, pending, size)
+        await _statements(shell, pending.pop(), start if script else None)
+
+
+async def _collect(proc: Proc, texts: list[str], size: int) -> None:
+    """Make one text of several, which stands in the place of them."""
+    texts[:] = ["".join(texts) if size <= PIECE else await aside(proc.budget, partial(grown, texts))]
 
 
 async def _statements(shell: Shell, text: str, line: int | None) -> None:
-    rest = text.strip()
-    while rest:
-        whole = rest
-        statement, rest = _first(rest)
-        rest = rest.lstrip()
-        if not statement.strip(" \t\n;"):
-            continue
-        if shell.echo and shell.scripted:
-            shell.out.append(statement.strip() + "\n")
-        try:
-            await _statement(shell, statement)
-        except sqlite3.OperationalError as error:
-            if str(error) == "interrupted":
-                raise TimeUp from None
-            _sql_error(shell, error, whole, line)
-            return
-        except (sqlite3.Error, sqlite3.Warning) as error:
-            _sql_error(shell, error, whole, line)
-            return
-        except CannotOpen as error:
-            shell.fail(str(error))
-            return
-        await shell.proc.budget.breathe()
+    proc, size, at = shell.proc, len(text), 0
+    stop = await beside(proc, size, partial(without_tail, text), PIECE)
+    while at < stop and (spans := await beside(proc, size, partial(some, text, at, stop), PIECE)):
+        for at, end in spans:
+            if is_empty(text, at, end):
+                continue
+            cut = partial(longbytes.cut, text, at, end)
+            statement = text[at:end] if end - at <= PIECE else await aside(proc.budget, cut)
+            if shell.echo and shell.scripted:
+                shell.out += (statement.strip(), "\n")
+            try:
+                await _statement(shell, statement)
+            except sqlite3.OperationalError as error:
+                if str(error) == "interrupted":
+                    raise TimeUp from None
+                await _sql_error(shell, error, text[at:stop], line)
+                return
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                await _sql_error(shell, error, text[at:stop], line)
+                return
+            except CannotOpen as error:
+                shell.fail(str(error))
+                return
+            await proc.budget.breathe()
+        at = end
 
 
 _ATTACH = re.compile(r"\s*attach(?:\s+database)?\s+(?:'([^']*)'|\"([^\"]*)\")\s+as\s+[\"']?(\w+)[\"']?\s*;?\s*", re.I)
@@ -362,19 +420,28 @@ _SMALL = 1000
 """Pages of a database that a statement may have to change all of."""
 
 
+_TRUSTED = 64
+"""Statements that are short if the first of them is: so many cannot make a small database a large one."""
+
+
 def _is_short(shell: Shell, statement: str) -> bool:
     """Whether a statement cannot take long: it searches nothing, changes little, and sets nothing off."""
-    if len(statement) > 1 << 16 or _SEARCHING(statement) is not None:
+    if len(statement) > 1 << 16 or _SEARCHING(statement) is not None or len(shell.databases) > 1 or shell.plans:
+        shell.trusted = 0
         return False
-    if len(shell.databases) > 1 or shell.plans:
-        return False
+    if shell.trusted:
+        shell.trusted -= 1
+        return True
     ask = shell.connection.execute
     try:
         if ask("PRAGMA page_count").fetchone()[0] > _SMALL:
             return False
-        return ask("SELECT 1 FROM sqlite_master WHERE type = 'trigger'").fetchone() is None
+        if ask("SELECT 1 FROM sqlite_master WHERE type = 'trigger'").fetchone() is not None:
+            return False
     except sqlite3.Error:
         return False
+    shell.trusted = _TRUSTED
+    return True
 
 
 def _placed(statement: str) -> str:
@@ -399,28 +466,22 @@ def _plan(shell: Shell, rows: list[tuple[int, int, int, str]]) -> None:
 _RUNTIME = ("constraint", "readonly", "overflow", "full", "mismatch", "malformed", "locked", "not a database")
 
 
-def _sql_error(shell: Shell, error: sqlite3.Error | sqlite3.Warning, sql: str, line: int | None) -> None:
-    text = str(error)
+async def _sql_error(shell: Shell, error: sqlite3.Error | sqlite3.Warning, sql: str, line: int | None) -> None:
     code = getattr(error, "sqlite_errorcode", 1) & 0xFF
-    stepping = not text.startswith("no such") and (code not in (1, 21, 23) or any(word in text for word in _RUNTIME))
+    text = str(error)
+
+    def placed() -> tuple[bool, str]:
+        known = text.startswith("no such") or (code in (1, 21, 23) and not any(has(text, word) for word in _RUNTIME))
+        return known, context(shell.connection, sql, text) if known else ""
+
+    preparing, where = await beside(shell.proc, len(sql), placed)
     suffix = f" ({code})" if code > 1 and code not in (21, 23) else ""
-    where = "" if stepping else context(shell.connection, sql, text)
     if line is None:
-        shell.fail(f"Error: {'stepping' if stepping else 'in prepare'}, {text}{suffix}{where}", code)
+        lead = f"Error: {'in prepare' if preparing else 'stepping'}, "
     else:
-        shell.fail(f"{'Runtime' if stepping else 'Parse'} error near line {line}: {text}{suffix}{where}")
-
-
-def _first(text: str) -> tuple[str, str]:
-    """The first complete statement and the rest."""
-    at = 0
-    while True:
-        end = text.find(";", at)
-        if end < 0:
-            return text, ""
-        if sqlite3.complete_statement(text[: end + 1]):
-            return text[: end + 1], text[end + 1 :]
-        at = end + 1
+        lead = f"{'Parse' if preparing else 'Runtime'} error near line {line}: "
+    await shell.proc.emit_texts((lead, text, suffix, where, "\n"), shell.proc.stderr)
+    shell.status = 1 if line is not None else code
 
 
 COMMANDS = [

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from ramet.commands.inputs import slurp
-from ramet.commands.sqlite import CannotOpen, Quit, Shell, run
+from ramet.commands.sqlite import CannotOpen, Quit, Shell, run_script
 from ramet.commands.sqlite_show import MODES, identifier, quoted
 from ramet.core.paths import decode
 
@@ -167,11 +167,11 @@ async def _read(shell: Shell, args: list[str]) -> None:
         shell.fail("Usage: .read FILE")
         return
     try:
-        text = decode(await slurp(shell.proc, args[0]))
+        reader = await shell.proc.open(args[0])
     except OSError:
         shell.fail(f'Error: cannot open "{args[0]}"')
         return
-    await run(shell, text, script=True)
+    await run_script(shell, reader)
 
 
 async def _open(shell: Shell, args: list[str]) -> None:

@@ -89,18 +89,23 @@ class Proc:
         if self.stdout.full:
             await self.stdout.drain()
 
-    async def emit_texts(self, texts: Iterable[str]) -> None:
-        """The same for texts of any length, which are encoded and written a piece at a time."""
+    async def emit_texts(self, texts: Iterable[str], writer: Writer | None = None) -> None:
+        """Texts of any length, encoded and written a piece at a time: to stdout where nothing else is said."""
+        out = self.stdout if writer is None else writer
         row: list[str] = []
         size = 0
         for text in sliced(texts):
             row.append(text)
             size += len(text)
             if size > SLICE or len(row) > _ROW:
-                await self.emit(paths.encode("".join(row)))
+                out.write(paths.encode("".join(row)))
+                if out.full:
+                    await out.drain()
                 await self.budget.breathe()
                 row, size = [], 0
-        await self.emit(paths.encode("".join(row)))
+        out.write(paths.encode("".join(row)))
+        if out.full:
+            await out.drain()
 
     def complain(self, message: str) -> None:
         """One line on stderr in the form `name: message`."""

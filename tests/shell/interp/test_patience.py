@@ -6,7 +6,7 @@ import asyncio
 import random
 
 import pytest
-from tests.holding import Lateness, longest_hold, too_long
+from tests.holding import Lateness, held_by, too_long
 
 from ramet import Workspace
 from ramet.core.limits import Budget
@@ -53,23 +53,19 @@ NAMED = ["$s", "/$s", "cat < $s", ": > $s", "[[ -e $s ]]", "cd $s", ". $s", ". /
          "exec $s", "umask $s", "alias $s=x", "echo $s*", "TIMEFORMAT=$s; time :", "set -$s", "kill $s"]  # fmt: skip
 
 
-async def held_by(before: str, script: str) -> float:
-    ws = Workspace()
-    await ws.execute("cat /dev/null; env > /dev/null; bash -c :; seq 1 > /dev/null; [[ a =~ b ]]")
-    await ws.execute(f"{{ {before or ':'}\n}} > /dev/null 2>&1")
-    worst = await longest_hold(ws.execute(f"{{ {script}\n}} > /dev/null 2>&1"))
-    await ws.close()
-    return worst
+async def held(before: str, script: str) -> float:
+    small = "cat /dev/null; env > /dev/null; bash -c :; seq 1 > /dev/null; [[ a =~ b ]]"
+    return await held_by(f"{{ {script}\n}} > /dev/null 2>&1", small, f"{{ {before or ':'}\n}} > /dev/null 2>&1")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_very_many_operands_hold_up_nobody(name: str) -> None:
-    assert not too_long(lambda: held_by(*SCRIPTS[name]), 0.04)  # the mark is 20 ms
+    assert not too_long(lambda: held(*SCRIPTS[name]), 0.04)  # the mark is 20 ms
 
 
 @pytest.mark.parametrize("script", NAMED)
 def test_a_very_long_name_holds_up_nobody(script: str) -> None:
-    assert not too_long(lambda: held_by(LONG, script), 0.04)
+    assert not too_long(lambda: held(LONG, script), 0.04)
 
 
 async def late_by(before: str, script: str, moment: float) -> float:
