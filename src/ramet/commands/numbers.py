@@ -8,13 +8,18 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import islice
 
 from ramet.commands.declare import Command, UsageError, flag, quote, shown, typographic, value
-from ramet.commands.inputs import PART, Inputs
+from ramet.commands.inputs import LONG, PART, Inputs
+from ramet.commands.quoting import misleads
+from ramet.core import longbytes
+from ramet.core.abandoned import aside
+from ramet.core.growth import decoded
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import line_blocks
+from ramet.core.streams import joined, line_blocks
 
 # ---------------------------------------------------------------------------------------------------------- seq
 
@@ -208,14 +213,21 @@ async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
     async for words in _operands(proc, operands):
         out: list[str] = []
         for word in words:
-            found = None if word.isdecimal() and word.isascii() else re.fullmatch(r"\s*\+?(\d+)\s*", word)
-            if found is None and not (word.isdecimal() and word.isascii()):
+            if len(word) > LONG:
                 await proc.emit("".join(out).encode())
                 out.clear()
-                proc.complain(typographic(proc, f"{quote(word)} is not a valid positive integer"))
+                await _complain_of_long(proc, word)
                 status = 1
                 continue
-            number = int(word if found is None else found[1])
+            digits = word if word.isdecimal() and word.isascii() else _digits(word)
+            if digits is None or len(digits) > _MOST_DIGITS:
+                await proc.emit("".join(out).encode())
+                out.clear()
+                problem = "is not a valid positive integer" if digits is None else "is too large"
+                proc.complain(typographic(proc, f"{quote(word)} {problem}"))
+                status = 1
+                continue
+            number = int(digits)
             factors = _small_factors(number) if number < _SMALL else sorted(await _factors(proc, number))
             if o.exponents:
                 counts = {p: factors.count(p) for p in factors}
@@ -231,12 +243,46 @@ async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
     return status
 
 
+_MOST_DIGITS = 50_000
+"""Digits of a number with which one step of anything still is a matter of milliseconds."""
+
+
+_DECIMAL = re.compile("[0-9]*")
+
+
+def _digits(word: str) -> str | None:
+    found = re.fullmatch(r"\s*\+?(\d+)\s*", word)
+    return None if found is None else found[1]
+
+
 async def _operands(proc: Proc, words: list[str]) -> AsyncIterator[list[str]]:
     if words:
         yield words
         return
     async for block in line_blocks(proc.stdin, size=PART):
-        yield [decode(raw) for raw in block.split()]
+        async for row in _words(proc, block):
+            yield [decode(raw) if len(raw) <= LONG else await aside(proc.budget, partial(decoded, raw)) for raw in row]
+
+
+async def _words(proc: Proc, block: bytes) -> AsyncIterator[list[bytes]]:
+    """The words of a block, some at a time."""
+    if len(block) <= LONG:
+        yield block.split()
+        return
+    rows = longbytes.word_runs(block)
+    while (row := await aside(proc.budget, partial(next, rows, None))) is not None:
+        yield row
+
+
+async def _complain_of_long(proc: Proc, word: str) -> None:
+    number = await aside(proc.budget, lambda: longbytes.run_end(_DECIMAL, word, 0) == len(word))
+    problem = "is too large" if number else "is not a valid positive integer"
+    if await aside(proc.budget, partial(misleads, word)):
+        parts = [await aside(proc.budget, partial(quote, word))]
+    else:
+        opening, _, closing = typographic(proc, "'x'").partition("x")
+        parts = [opening, word, closing]
+    await proc.emit_texts((f"{proc.name}: ", *parts, f" {problem}\n"), proc.stderr)
 
 
 _SMALL = 1 << 32
@@ -284,12 +330,14 @@ async def _factors(proc: Proc, number: int) -> list[int]:
         while number % p == 0:
             out.append(p)
             number //= p
+            if not len(out) & 63:
+                await proc.budget.breathe()
     pending = [number] if number > 1 else []
     while pending:
         n = pending.pop()
         if n == 1:
             continue
-        if _is_prime(n):
+        if _is_prime(n) if n.bit_length() <= _SWIFT else await _is_large_prime(proc, n):
             out.append(n)
             continue
         d = await _rho(proc, n)
@@ -297,29 +345,55 @@ async def _factors(proc: Proc, number: int) -> list[int]:
     return out
 
 
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
+_SWIFT = 512
+"""Bits of a number that is raised to a power in no time."""
+
+
 def _is_prime(n: int) -> bool:
     if n < 2:
         return False
-    small = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
-    for p in small:
+    for p in _PRIMES:
         if n % p == 0:
             return n == p
-    d, r = n - 1, 0
-    while d % 2 == 0:
-        d //= 2
-        r += 1
-    bases = small if n < 3_317_044_064_679_887_385_961_981 else [random.randrange(2, n - 1) for _ in range(24)]
-    for a in bases:
-        x = pow(a, d, n)
-        if x in (1, n - 1):
-            continue
-        for _ in range(r - 1):
-            x = x * x % n
-            if x == n - 1:
-                break
-        else:
+    d, r = _odd_part(n - 1)
+    bases = _PRIMES if n < 3_317_044_064_679_887_385_961_981 else [random.randrange(2, n - 1) for _ in range(24)]
+    return all(_is_witness(pow(a, d, n), r, n) for a in bases)
+
+
+async def _is_large_prime(proc: Proc, n: int) -> bool:
+    """The same, with chances for others to run between the steps of a power."""
+    if any(n % p == 0 for p in _PRIMES):
+        return False
+    d, r = _odd_part(n - 1)
+    for _ in range(24):
+        base = power = random.randrange(2, n - 1)
+        for bit in f"{d:b}"[1:]:
+            power = power * power % n
+            if bit == "1":
+                power = power * base % n
+            await proc.budget.breathe()
+        if not _is_witness(power, r, n):
             return False
+        await proc.budget.breathe()
     return True
+
+
+def _odd_part(n: int) -> tuple[int, int]:
+    """An odd number, and how often twice it makes this one."""
+    twos = (n & -n).bit_length() - 1
+    return n >> twos, twos
+
+
+def _is_witness(x: int, r: int, n: int) -> bool:
+    """Whether a power of a base speaks for a prime, by Miller and Rabin."""
+    if x in (1, n - 1):
+        return True
+    for _ in range(r - 1):
+        x = x * x % n
+        if x == n - 1:
+            return True
+    return False
 
 
 async def _rho(proc: Proc, n: int) -> int:
@@ -329,23 +403,25 @@ async def _rho(proc: Proc, n: int) -> int:
     root = math.isqrt(n)
     if root * root == n:
         return root
+    # How many steps there are to a slice: of large numbers a few take as long.
+    many = max(1, min(256, 256 * _SWIFT**2 // n.bit_length() ** 2))
     while True:
-        y, c, m = random.randrange(1, n), random.randrange(1, n), 256
+        y, c = random.randrange(1, n), random.randrange(1, n)
         g = r = q = 1
         while g == 1:
             x = y
-            for k in range(0, r, m):
-                for _ in range(min(m, r - k)):
+            for k in range(0, r, many):
+                for _ in range(min(many, r - k)):
                     y = (y * y + c) % n
                 await proc.budget.breathe()
             k = 0
             while k < r and g == 1:
                 ys = y
-                for _ in range(min(m, r - k)):
+                for _ in range(min(many, r - k)):
                     y = (y * y + c) % n
                     q = q * abs(x - y) % n
                 g = math.gcd(q, n)
-                k += m
+                k += many
                 await proc.budget.breathe()
             r *= 2
         if g == n:
@@ -353,6 +429,7 @@ async def _rho(proc: Proc, n: int) -> int:
             while g == 1:
                 ys = (ys * ys + c) % n
                 g = math.gcd(abs(x - ys), n)
+                await proc.budget.breathe()
         if g != n:
             return g
 
@@ -364,7 +441,8 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
     inputs = Inputs(proc, operands)
     words: list[bytes] = []
     async for block in inputs.joined_lines():
-        words += block.split()
+        async for row in _words(proc, block):
+            words += row
     if inputs.status:
         return inputs.status
     name = "-" if not operands else operands[0]
@@ -415,7 +493,10 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         await proc.budget.breathe()
     for begin in range(0, len(out), _SLICE):
         part, out[begin : begin + _SLICE] = out[begin : begin + _SLICE], [b""] * _SLICE
-        await proc.emit(b"\n".join(part) + b"\n")
+        if sum(map(len, part)) <= LONG:
+            await proc.emit(b"\n".join(part) + b"\n")
+        else:
+            await proc.emit(await joined([piece for node in part for piece in (node, b"\n")]))
         for node in part:
             del before[node]
         await proc.budget.breathe()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
+from ramet.core.longbytes import PIECE, pieces
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -39,13 +41,13 @@ _QUOTED = re.compile(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'
 
 def quote(text: str) -> str:
     """A word in GNU's quotes, shell-escaped where it has characters that would mislead."""
-    if _MISLEADING.search(text) is None:
+    if not misleads(text):
         return f"'{text}'"
     if "'" in text and not any(c < " " or c in '\x7f"$`\\!' or "\ud800" <= c <= "\udfff" for c in text):
         return f'"{text}"'
     out: list[str] = ["'"]
     escaped = False
-    for c in text:
+    for c in text if len(text) <= PIECE else chain.from_iterable(pieces(text)):
         odd = c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"
         if odd != escaped:
             out.append("'$'" if odd else "''")
@@ -55,6 +57,13 @@ def quote(text: str) -> str:
         else:
             out.append("'\\''" if c == "'" else c)
     return "".join(out) + "'"
+
+
+def misleads(text: str) -> bool:
+    """Whether there is something in a word that has to be escaped within quotes."""
+    if len(text) <= PIECE:
+        return _MISLEADING.search(text) is not None
+    return any(_MISLEADING.search(piece) for piece in pieces(text))
 
 
 _MISLEADING = re.compile("['\x00-\x1f\x7f\ud800-\udfff]")

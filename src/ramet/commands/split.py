@@ -10,12 +10,13 @@ from functools import partial
 from typing import IO
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
-from ramet.commands.inputs import parse_count, parse_size
+from ramet.commands.inputs import beside, parse_count, parse_size
+from ramet.core import longbytes
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, line_blocks
+from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, joined, line_blocks
 
 _IN_MEMORY = 8 << 20
 """Bytes of a pipe that are kept in memory until its size is known; more go to a temporary file of the interpreter."""
@@ -209,7 +210,7 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
     pieces = {
         "bytes": _by_bytes(reader, amount),
         "lines": _by_lines(reader, amount, separator),
-        "line-bytes": _by_line_bytes(reader, amount, separator),
+        "line-bytes": _by_line_bytes(proc, reader, amount, separator),
     }[kind]
     writer: Writer | None = None
     async for fresh, data in pieces:
@@ -262,22 +263,46 @@ async def _by_lines(reader: Reader, amount: int, separator: bytes) -> Pieces:
             at, left = end, 0
 
 
-async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Pieces:
+async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: bytes) -> Pieces:
     used = 0
-    async for block in line_blocks(reader, separator):
-        *whole, last = block.split(separator)
-        for line in [*(line + separator for line in whole), *([last] if last else [])]:
-            # A last line without a newline takes the room that one would take.
-            if used and used + len(line) + (not line.endswith(separator)) > amount:
-                used = 0
-            if len(line) > amount:
+    rest: list[bytes] = []
+    held = 0
+    cutting = False  # whether files have been filled with what the line at hand began with
+    while block := await reader.read():
+        end = block.rfind(separator) + 1
+        rest.append(block[:end] if end else block)
+        held += len(rest[-1])
+        if not end:
+            if held > amount:
+                whole = await joined(rest)
+                full = (held - 1) // amount * amount
+                for at in range(0, full, amount):
+                    yield True, whole[at : at + amount]
+                rest, held, cutting = [whole[full:]], held - full, True
+            else:
+                reader.hold(held)
+            continue
+        whole = await joined(rest)
+        *lines, _ = await beside(proc, held, partial(longbytes.split, whole, separator))
+        del whole
+        rest, held = ([block[end:]], len(block) - end) if end < len(block) else ([], 0)
+        for line in lines:
+            line += separator
+            if cutting or len(line) > amount:
+                cutting = False
                 for at in range(0, len(line), amount):
                     part = line[at : at + amount]
                     yield True, part
                     used = len(part)
                 continue
+            if used and used + len(line) > amount:
+                used = 0
             yield used == 0, line
             used += len(line)
+    whole = await joined(rest)
+    for at in range(0, held, amount):
+        # A last line without a newline takes the room that one would take.
+        yield cutting or used == 0 or used + held + 1 > amount, whole[at : at + amount]
 
 
 async def _chunks(

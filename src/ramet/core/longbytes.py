@@ -135,26 +135,32 @@ def runs(data: AnyStr, delim: AnyStr) -> Iterator[list[AnyStr]]:
 
 
 _BLANK: Final = re.compile(r"[ \t\n]")
+_WHITE: Final = re.compile(rb"\s")
 
 
 def words(text: str) -> list[str]:
     """`text.split()` for one that has no other white space than blanks, tabs and newlines."""
-    if len(text) <= PIECE:
-        return text.split()
-    made: list[str] = []
+    return text.split() if len(text) <= PIECE else list(chain.from_iterable(_word_runs(text, " \t\n", _BLANK)))
+
+
+def word_runs(data: bytes) -> Iterator[list[bytes]]:
+    """`data.split()` in several lists."""
+    return _word_runs(data, b" \t\n\r\v\f", _WHITE)
+
+
+def _word_runs(text: AnyStr, blanks: AnyStr, blank: re.Pattern[AnyStr]) -> Iterator[list[AnyStr]]:
     at = 0
     while len(text) - at > PIECE:
         checkpoint()
-        stop = max(text.rfind(char, at, at + PIECE) for char in " \t\n")
+        stop = max(text.rfind(blanks[place : place + 1], at, at + PIECE) for place in range(len(blanks)))
         if stop >= 0:
-            made += text[at:stop].split()
+            yield text[at:stop].split()
         else:  # a word that is longer than that
             stop = at + PIECE
-            while (found := _BLANK.search(text, stop, stop + PIECE)) is None and stop < len(text):
+            while (found := blank.search(text, stop, stop + PIECE)) is None and stop < len(text):
                 checkpoint()
                 stop += PIECE
             stop = min(stop, len(text)) if found is None else found.start()
-            made.append(cut(text, at, stop))
+            yield [cut(text, at, stop)]
         at = stop + 1
-    made += text[at:].split()
-    return made
+    yield text[at:].split()
