@@ -24,7 +24,7 @@ SCRIPTS = [
     "comm line some", "uniq -i bare", "col < bare", "colrm 3 9 < bare", "ul bare", "column bare", "bc < line",
     """awk 'BEGIN { s = sprintf("%50000000s", 1); gsub(/ /, "ab", s); print length(s) }'""",
     "sqlite3 :memory: < bare", "sqlite3 :memory: < line",
-    "factor < bare", "factor < line", "tsort bare", "tsort line", "split -C 1000000 line /tmp/s",
+    "factor < bare", "tsort bare", "tsort line", "split -C 1000000 line /tmp/s",
     "tree -P \"$(seq -s '|' 60000)\"", "sed \"s/$(seq -s '\\|' 60000)/x/g\" some",
 ]  # fmt: skip
 
