@@ -45,8 +45,18 @@ class ArithFailure(Exception):
         """What was read before, and is evaluated before the failure shows, as bash evaluates while it reads."""
         self.subscript = False
         """Whether it is a subscript that cannot be evaluated, which ends more than the command that has it."""
-        self.message = f'{text.lstrip(" 	")}: {reason} (error token is "{token}")'
-        super().__init__(self.message)
+        super().__init__(text, reason, token)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.text.lstrip(" \t"), f': {self.reason} (error token is "', self.token, '")'
+
+    @property
+    def message(self) -> str:
+        return "".join(self.parts)
+
+    def __str__(self) -> str:
+        return self.message
 
     def filled(self, values: Sequence[str]) -> ArithFailure:
         """The failure of an expression with holes, as one of what stood in them."""

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 
 class ShellError(Exception):
-    """Something the shell reports as `name: line N: message`."""
+    """Something the shell reports as `name: line N: message`.
 
-    def __init__(self, message: str, status: int = 1) -> None:
+    A message with a word in it that may be very long is given in parts, and nobody has to put them together.
+    """
+
+    def __init__(self, message: str | tuple[str, ...], status: int = 1) -> None:
         super().__init__(message)
-        self.message, self.status = message, status
+        self.parts = (message,) if isinstance(message, str) else message
+        self.status = status
         self.reported = False
+
+    @property
+    def message(self) -> str:
+        return "".join(self.parts)
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Fatal(ShellError):

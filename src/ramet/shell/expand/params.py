@@ -373,7 +373,7 @@ def _numbers(host: Any, node: Param, args: Sequence[str]) -> tuple[int, int | No
     try:
         return host.evaluate(args[0] or "0"), host.evaluate(args[1] or "0") if len(args) > 1 else None
     except Slip as error:
-        raise Slip(f"{shown(node)}: {error.message}") from None
+        raise Slip((f"{shown(node)}: ", *error.parts)) from None
 
 
 def left_of(node: Param, value: str, host: Any, text: str) -> str | Parts:

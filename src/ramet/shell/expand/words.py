@@ -332,7 +332,7 @@ def _failing(error: Discard) -> Plan:
     """A word whose braces cannot be expanded, which is an error once it is used."""
 
     def append(host: Any, out: list[str]) -> Awaitable[None] | None:
-        raise type(error)(error.message)
+        raise type(error)(error.parts)
 
     return append
 

@@ -27,9 +27,10 @@ from ramet.shell.interp.frames import FunctionDef
 from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
+from ramet.shell.interp.patience import refuse, then
 from ramet.shell.interp.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
-from ramet.shell.interp.session import Session
+from ramet.shell.interp.session import Session, message_of
 from ramet.shell.interp.simple import compile_simple
 from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import high_fd, run_shell
@@ -450,9 +451,11 @@ def _function(node: nodes.Function) -> Run:
             sh.functions[node.name] = known._replace(body=body)
         return body(sh)
 
-    def refuse(sh: Session, message: str) -> Result:
+    def refused(sh: Session, *message: str) -> Result:
         sh.line = node.line
-        sh.complain(message)
+        return then(refuse(sh, *message), lambda _: after(sh))
+
+    def after(sh: Session) -> Result:
         sh.status = 1
         if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
             return 1
@@ -461,15 +464,14 @@ def _function(node: nodes.Function) -> Run:
 
     def define(sh: Session) -> Result:
         if any(char in node.name for char in "$`'\"\\"):
-            return refuse(sh, f"`{node.name}': not a valid identifier")
+            return refused(sh, "`", node.name, "': not a valid identifier")
         if sh.posix and (node.name in SPECIAL or not is_name(node.name)):
             sh.line = node.line
             what = "is a special builtin" if node.name in SPECIAL else "not a valid identifier"
-            sh.complain(f"`{node.name}': {what}")
             sh.flow_status = sh.status = 2
-            return EXIT
+            return refuse(sh, "`", node.name, f"': {what}", status=EXIT)
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
-            return refuse(sh, f"{node.name}: readonly function")
+            return refused(sh, node.name, ": readonly function")
         source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
         sh.functions[node.name] = FunctionDef(node, body or first_call, source)
         sh.status = 0
@@ -488,12 +490,11 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     code = texts.code_of(node.body)
     line = node.line
 
-    def broken(sh: Session, error: Exception) -> int:
+    def broken(sh: Session, error: Exception) -> Result:
         if isinstance(error, BadSubscript) or getattr(error, "subscript", False):
             raise error
-        sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")
         sh.status = 1
-        return 1
+        return refuse(sh, "" if isinstance(error, Readonly) else "((: ", *message_of(error))
 
     shown = texts.expression(node.body)
 
@@ -516,7 +517,8 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         except (ArithFailure, ShellError) as error:
             if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:
                 raise
-            return broken(sh, error)
+            result = broken(sh, error)
+            return result if isinstance(result, int) else await result
         sh.pipes = None
         return sh.status
 

@@ -16,7 +16,8 @@ from ramet.shell.expand.growing import joined
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
-from ramet.shell.interp.session import Session
+from ramet.shell.interp.patience import refused_patiently
+from ramet.shell.interp.session import Session, message_of
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
 
@@ -277,7 +278,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
             if inside or not isinstance(error, ArithFailure | Readonly) or getattr(error, "subscript", False):
                 raise
             sh.line = line
-            sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")
+            await refused_patiently(sh, ("" if isinstance(error, Readonly) else "((: ", *message_of(error)))
             status = 1
         finally:
             sh.loops -= 1

@@ -17,7 +17,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.growing import blocks
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.session import Session
+from ramet.shell.interp.session import Session, message_of
 
 T = TypeVar("T")
 
@@ -80,6 +80,13 @@ async def refused_patiently(sh: Session, message: Sequence[str], status: int = 1
         sh.err(text)
         await turn(sh)
     return status
+
+
+async def told(sh: Session, error: Exception) -> None:
+    """Report an error where it happened, unless somebody has: `sh.complain_once` for who can wait."""
+    if not getattr(error, "reported", False):
+        error.reported = True  # type: ignore[attr-defined]
+        await refused_patiently(sh, message_of(error))
 
 
 async def plain(sh: Session, words: Sequence[str], start: int) -> list[str]:

@@ -25,7 +25,7 @@ from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result
 from ramet.shell.interp.own_fds import as_device
-from ramet.shell.interp.patience import refused_patiently
+from ramet.shell.interp.patience import refused_patiently, told
 from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Session
@@ -388,7 +388,7 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
         if result == EXIT:
             await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
-        sh.complain_once(error)
+        await told(sh, error)
         raise
     except BaseException:
         if len(sh.substitutions) > mark:

@@ -17,7 +17,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, apart, windows
-from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, ShellError, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS, distinct
 from ramet.shell.history.kept import Kept
 from ramet.shell.interp.crew import Crew
@@ -456,7 +456,7 @@ class Session:
         except arith.Unbound as error:
             raise Fatal(str(error), 127) from None
         except ArithFailure as error:
-            raise (BadSubscript if error.subscript else BadNumber)(str(error)) from None
+            raise (BadSubscript if error.subscript else BadNumber)(error.parts) from None
 
     def expand_key(self, text: str) -> str:
         """The text of a subscript that is read at run time (`unset 'a[$k]'`), as a key."""
@@ -493,7 +493,7 @@ class Session:
         try:
             return self.evaluate(text)
         except BadNumber as error:
-            raise BadSubscript(error.message) from None
+            raise BadSubscript(error.parts) from None
 
     def home(self, user: str) -> str | None:
         if not user:
@@ -574,19 +574,20 @@ class Session:
         """`bash: line N: `, which stands before a message."""
         return f"{self.error_name}: " + (f"line {self.line_now()}: " if self.line and not self.interactive else "")
 
-    def complain(self, message: str) -> None:
-        """`bash: line N: message` on stderr."""
-        if len(message) < LARGE:
-            self.err(f"{self.blamed()}{message}\n")
+    def complain(self, *message: str) -> None:
+        """`bash: line N: message` on stderr. Words that may be very long are parts of their own, which nobody copies;
+        who can wait has `patience.refuse` for them."""
+        if sum(map(len, message)) < LARGE:
+            self.err(f"{self.blamed()}{''.join(message)}\n")
             return
-        self.err(self.blamed())
-        self.err(message)  # apart: one more copy of all of it would take its time
-        self.err("\n")
+        for part in (self.blamed(), *message, "\n"):
+            self.err(part)
 
     def complain_once(self, error: Exception) -> None:
-        """Report an error where it happened, while its redirections hold; whoever catches it stays silent."""
+        """Report an error where it happened, while its redirections hold; whoever catches it stays silent. Where one
+        can wait, `patience.told` does it."""
         if not getattr(error, "reported", False):
-            self.complain(str(error))
+            self.complain(*message_of(error))
             error.reported = True  # type: ignore[attr-defined]
 
     def error(self, message: str, status: int = 1) -> int:
@@ -680,6 +681,11 @@ class Session:
 
             add_exported(self, env)
         return env
+
+
+def message_of(error: Exception) -> tuple[str, ...]:
+    """What an error says, in parts of which some may be very long."""
+    return error.parts if isinstance(error, ShellError | ArithFailure) else (str(error),)
 
 
 Builtin = Callable[[Session, list[str]], Result]

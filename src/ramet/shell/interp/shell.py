@@ -41,6 +41,7 @@ from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Pids, Starts
 from ramet.shell.interp.own_fds import wrapped
+from ramet.shell.interp.patience import told
 from ramet.shell.interp.process import Process
 from ramet.shell.interp.processes import ProcessTable
 from ramet.shell.interp.reading import ALL, LINES, NOTHING, Reading
@@ -335,8 +336,9 @@ class Shell:
             except (Discard, ArithFailure) as error:
                 beyond = isinstance(error, BadNumber) or (isinstance(error, ArithFailure) and error.subscript)
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
-                    sh.complain_once(error)
+                    await told(sh, error)
                     raise
+                await told(sh, error)
                 sh.status = result = subshell.report(sh, error)
                 if result == 2 and not (top and sh.origin != "environment"):
                     sh.status = result = 1  # what is only evaluated tells no more of an assignment that fails

@@ -35,6 +35,7 @@ from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.local import compile_local
+from ramet.shell.interp.patience import refused_patiently, told
 from ramet.shell.interp.prefixed import compile_prefixed
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
@@ -446,10 +447,10 @@ async def _with_assignments(
                 store.writable(assign.name)
             except Readonly as error:
                 if sh.errexit:
-                    raise Fatal(error.message) from None
+                    raise Fatal(error.parts) from None
                 if sh.posix:
-                    raise Discard(error.message) from None
-                sh.complain(error.message)
+                    raise Discard(error.parts) from None
+                await refused_patiently(sh, error.parts)
                 continue
             assign = assign.flat or assign
             store.save(assign.name)
@@ -531,7 +532,7 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
         if result == EXIT and not sh.given_up:
             await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
-        sh.complain_once(error)
+        await told(sh, error)
         raise
     finally:
         if undo and not kept and not await restore(sh, undo) and result == 0:

@@ -11,6 +11,7 @@ from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.function_table import traced
+from ramet.shell.interp.patience import told
 from ramet.shell.interp.session import Session
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ async def exit_trap(sh: Session) -> None:
     except (Fatal, Unbound, Discard, ArithFailure) as error:
         if isinstance(error, Overflow | TooLong):
             raise  # what hit a limit of ours is not forgotten
-        sh.complain_once(error)  # it ends the trap: the shell ends as it was going to
+        await told(sh, error)  # it ends the trap: the shell ends as it was going to
         result = status
     finally:
         sh.in_trap -= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from ramet.core import ops
@@ -15,7 +15,7 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.fields import split_plain
 from ramet.shell.expand.globbing import between_colons
 from ramet.shell.expand.growing import has_any
-from ramet.shell.expand.numerals import LONGEST_NAME
+from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.words import Words, fields_of
@@ -27,7 +27,7 @@ from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import BIN
 from ramet.shell.interp.options import OPTIONS, SHOPTS
-from ramet.shell.interp.patience import MANY, each, in_buckets, in_order, then, write_lines
+from ramet.shell.interp.patience import MANY, each, in_buckets, in_order, refuse, refused_patiently, then, write_lines
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word
@@ -67,7 +67,7 @@ _SHOWN: Final = "oAGWPSXCF"
 """The order in which a specification is shown."""
 
 
-def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, str]], list[str]] | int:
+def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, str]], list[str]] | Result:
     """Options with their values, and the words after them; a status after an error."""
     name = argv[0]
     flags: list[tuple[str, str]] = []
@@ -77,7 +77,7 @@ def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, s
         i += 1
         if item == "--":
             break
-        for place, letter in enumerate(item[1:], 1):
+        for place, letter in enumerate(islice(item, 1, None), 1):
             if letter in _VALUED:
                 value = item[place + 1 :]
                 if not value:
@@ -85,10 +85,10 @@ def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, s
                         return bad_option(sh, name, f"-{letter}", "option requires an argument")
                     value = str(argv[i])
                     i += 1
-                if letter == "A" and value not in _ACTIONS:
-                    return sh.error(f"{name}: {value}: invalid action name", 2)
+                if letter == "A" and not among(value, _ACTIONS):
+                    return refuse(sh, f"{name}: ", value, ": invalid action name", status=2)
                 if letter == "o" and value not in _OPTIONS:
-                    return sh.error(f"{name}: {value}: invalid option name", 2)
+                    return refuse(sh, f"{name}: ", value, ": invalid option name", status=2)
                 short = _ACTIONS[value] if letter == "A" else ""
                 flags.append((short, "") if len(short) == 1 and value != "running" else (letter, value))
                 break
@@ -101,7 +101,7 @@ def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, s
 def compgen(sh: Session, argv: list[str]) -> Result:
     """The generators that need no terminal."""
     parsed = _parsed(sh, argv, "")
-    if isinstance(parsed, int):
+    if not isinstance(parsed, tuple):
         return parsed
     flags, words = parsed
     for letter in "FC":
@@ -367,7 +367,7 @@ async def _generate(sh: Session, kind: str, word: str) -> list[str]:
 def complete(sh: Session, argv: list[str]) -> Result:
     """Remembers specifications and shows them; nothing here completes."""
     parsed = _parsed(sh, argv, "prDEI")
-    if isinstance(parsed, int):
+    if not isinstance(parsed, tuple):
         return parsed
     flags, names = parsed
     letters = "".join(letter for letter, _ in flags)
@@ -378,7 +378,7 @@ def complete(sh: Session, argv: list[str]) -> Result:
         if not names:
             sh.completions.clear()
 
-        def forget(name: str) -> int:
+        def forget(name: str) -> Result:
             return 0 if sh.completions.pop(name, None) is not None else _missing(sh, "complete", name)
 
         return each(sh, names, forget)
@@ -388,7 +388,7 @@ def complete(sh: Session, argv: list[str]) -> Result:
         return usage(sh, "complete")
     function = dict(flags).get("F")
     if function is not None and (len(function) > LONGEST_NAME or any(char in function for char in _NO_NAME)):
-        return sh.error(f"complete: `{function}': not a valid identifier", 2)
+        return refuse(sh, "complete: `", function, "': not a valid identifier", status=2)
     if any(len(value) > LARGE for _, value in flags):
         return drive(_remember_long(sh, flags, names))
     return _remember(sh, _specification(flags), names)
@@ -418,8 +418,8 @@ def _kept_as(name: str) -> str:
     return _SPECIAL_NAMES.get(name, name)
 
 
-def _missing(sh: Session, who: str, name: str) -> int:
-    return sh.error(f"{who}: {_kept_as(name)}: no completion specification")
+def _missing(sh: Session, who: str, name: str) -> Result:
+    return refuse(sh, f"{who}: ", _kept_as(name), ": no completion specification")
 
 
 def _specification(flags: list[tuple[str, str]]) -> str:
@@ -437,8 +437,8 @@ def _specification(flags: list[tuple[str, str]]) -> str:
 def _show(sh: Session, names: list[str]) -> Result:
     known: list[str] = []
 
-    def look_up(name: str) -> int:
-        if name not in sh.completions:
+    def look_up(name: str) -> Result:
+        if not among(name, sh.completions):
             return _missing(sh, "complete", name)
         known.append(name)
         return 0
@@ -486,7 +486,7 @@ async def _compopt(sh: Session, argv: list[str]) -> int:
                 return bad_option(sh, "compopt", "-o", "option requires an argument")
             else:
                 if argv[i] not in _OPTIONS:
-                    return sh.error(f"compopt: {argv[i]}: invalid option name", 2)
+                    return await refused_patiently(sh, ("compopt: ", argv[i], ": invalid option name"), 2)
                 options.append((word[0] == "-", str(argv[i])))
                 i += 1
         else:
@@ -494,7 +494,7 @@ async def _compopt(sh: Session, argv: list[str]) -> int:
     if not names:
         return sh.error("compopt: not currently executing completion function")
 
-    def change(name: str) -> int:
+    def change(name: str) -> Result:
         spec = sh.completions.get(name)
         if spec is None:
             return _missing(sh, "compopt", name)

@@ -11,7 +11,7 @@ from typing import Final
 from ramet.core.growth import part_of
 from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
-from ramet.shell.expand.numerals import is_name
+from ramet.shell.expand.numerals import among, is_name
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -37,7 +37,7 @@ from ramet.shell.interp.builtins.listing import (
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
-from ramet.shell.interp.patience import MANY, each, in_order, rows, then, turn, write_lines
+from ramet.shell.interp.patience import MANY, each, in_order, refuse, rows, then, turn, write_lines
 from ramet.shell.interp.scopes import is_subscript, split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import KEPT_BY_SHELL
@@ -269,20 +269,22 @@ def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) ->
             if not _apply_one(sh, request, word, local):
                 status = 1
         except Readonly as error:
-            told = error.message if request.command in _MARKERS else f"{request.command}: {error.message}"
-            status = sh.error(told)
+            sh.complain("" if request.command in _MARKERS else f"{request.command}: ", *error.parts)
+            status = 1
         except Compound as error:
-            raise Discard(error.message) from None
+            raise Discard(error.parts) from None
         except (BadSubscript, Fatal):
             raise
         except BadNumber as error:
-            raise BadNumber(f"{request.command}: {error.message}") from None
+            raise BadNumber((f"{request.command}: ", *error.parts)) from None
         except Slip as error:
-            raise Discard(f"{request.command}: {error.message}") from None
+            raise Discard((f"{request.command}: ", *error.parts)) from None
         except _Element as error:
-            status = sh.error(error.message)
+            sh.complain(*error.parts)
+            status = 1
         except ShellError as error:
-            status = sh.error(f"{request.command}: {error.message}")
+            sh.complain(f"{request.command}: ", *error.parts)
+            status = 1
             if error.status == 127:
                 raise
     return status
@@ -303,12 +305,13 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     assignment = _parsed(word)
     name, key = (assignment.name, assignment.key) if assignment is not None else split_subscript(word)
     if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
-        shown = f"{name}[{key}]" if assignment is not None and key is not None and is_name(name) else word
-        sh.complain(f"{request.command}: `{shown}': not a valid identifier")
-        sh.refused = shown != word  # it is an element of an array
+        element = assignment is not None and key is not None and is_name(name)
+        shown = (name, "[", key or "", "]") if element else (word,)
+        sh.complain(f"{request.command}: `", *shown, "': not a valid identifier")
+        sh.refused = element  # of an array
         return False
     if key is not None and not is_subscript(key):
-        sh.complain(f"{request.command}: `{word}': not a valid identifier")
+        sh.complain(f"{request.command}: `", word, "': not a valid identifier")
         return False
     store = sh.store
     reference = bool(request.add & NAMEREF) or bool(request.remove & NAMEREF)
@@ -384,13 +387,13 @@ def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> 
     elif key is not None:
         if key in ("@", "*", "") and not sh.store.is_assoc(name):
             sh.store.indexed(name).blank = False
-            raise _Element(f"{name}[{key}]: bad array subscript")
+            raise _Element((f"{name}[", key, "]: bad array subscript"))
         try:
             sh.store.set_element(name, key, assignment.value, assignment.append)
         except Discard as error:
             if type(error) not in (Discard, Unforgiven):
                 raise
-            raise _Element(error.message) from None
+            raise _Element(error.parts) from None
     elif assignment.read is not None and isinstance(sh.vars.get(name), Indexed | Assoc):
         assign_items(sh, name, assignment.read, assignment.append)
     else:
@@ -514,7 +517,7 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
         sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
         return False
     if assignment is not None and assignment.key is not None:
-        sh.complain(f"{request.command}: {name}[{assignment.key}]: reference variable cannot be an array")
+        sh.complain(f"{request.command}: {name}[", assignment.key, "]: reference variable cannot be an array")
         return False
     target = assignment.value if assignment is not None else value if isinstance(value, str) else ""
     if assignment is not None and assignment.append:
@@ -526,7 +529,7 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
         sh.complain(f"{request.command}: `': not a valid identifier")
         return False
     if target and not (is_name(base) and _is_balanced(target, base)):
-        sh.complain(f"{request.command}: `{target}': invalid variable name for name reference")
+        sh.complain(f"{request.command}: `", target, "': invalid variable name for name reference")
         return False
     if base == name:
         if not store.scopes:
@@ -574,12 +577,12 @@ async def _show_locals(sh: Session) -> int:
 def _show(sh: Session, request: _Request) -> Result:
     if not request.words:
         return drive(_show_all(sh, request))
-    missing = partial(_not_found, sh, request.command)
+    missing = partial(_not_found, request.command)
     return drive(write_variables(sh, request.command, request.words, declaration_line, missing))
 
 
-def _not_found(sh: Session, command: str, name: str) -> int:
-    return sh.error(f"{command}: {name}: not found")
+def _not_found(command: str, name: str) -> tuple[str, ...]:
+    return f"{command}: ", name, ": not found"
 
 
 async def _show_all(sh: Session, request: _Request) -> int:
@@ -649,12 +652,12 @@ def _show_functions(sh: Session, request: _Request, names: list[str]) -> Result:
     return then(write_lines(sh, map(line, names), len(names), request.command), lambda written: status or written)
 
 
-def _mark_function(sh: Session, request: _Request, word: str) -> int:
-    if word not in sh.functions:
+def _mark_function(sh: Session, request: _Request, word: str) -> Result:
+    if not among(word, sh.functions):
         # Only `declare` stays silent about what is not there.
-        return sh.error(f"{request.command}: {word}: not a function") if request.command in _MARKERS else 1
+        return refuse(sh, f"{request.command}: ", word, ": not a function") if request.command in _MARKERS else 1
     if request.remove & READONLY and function_table.flags(sh, word) & READONLY:
-        return sh.error(f"{request.command}: {word}: readonly function")
+        return refuse(sh, f"{request.command}: ", word, ": readonly function")
     function_table.set_flags(sh, word, request.add & _FUNCTION_BITS, request.remove & _FUNCTION_BITS)
     return 0
 

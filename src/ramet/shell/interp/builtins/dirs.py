@@ -11,9 +11,9 @@ from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.globbing import between_colons
-from ramet.shell.expand.numerals import is_name, is_number
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.interp.assign import put
-from ramet.shell.interp.builtins.usage import bad_option, flags_of
+from ramet.shell.interp.builtins.usage import flags_of, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import refused_patiently, write_lines
 from ramet.shell.interp.restricted import refused
@@ -188,12 +188,16 @@ def _short(home: str, path: str) -> str:
     return "~" + path[len(home) :] if home and (path == home or path.startswith(home.rstrip("/") + "/")) else path
 
 
-def _rotation(sh: Session, word: str, size: int) -> int | None:
+def _is_rotation(word: str) -> bool:
+    """`+N` and `-N`."""
+    return word[:1] in ("+", "-") and len(word) <= LONGEST_NUMBER and is_number(word[1:])
+
+
+def _rotation(word: str, size: int) -> int | None:
     """`+N` and `-N` as a place in the stack."""
-    digits = word[1:]
-    if not is_number(digits):
+    if not _is_rotation(word):
         return None
-    number = int(digits)
+    number = int(word[1:])
     return number if word[0] == "+" else size - 1 - number
 
 
@@ -214,15 +218,17 @@ async def _dirs(sh: Session, argv: list[str]) -> int:
     stack = [sh.pwd, *sh.dirs]
     for word in islice(argv, 1, None):
         await sh.budget.breathe()
-        if word[:1] in ("+", "-") and is_number(word[1:]):
-            place = _rotation(sh, word, len(stack))
+        if _is_rotation(word):
+            place = _rotation(word, len(stack))
             if place is None or not 0 <= place < len(stack):
                 return _outside(sh, "dirs", word[1:])
             continue
         if word == "--":
             break
         if word not in ("-c", "-l", "-p", "-v"):  # each on its own
-            return bad_option(sh, "dirs", word, "invalid number" if word[:1] in ("-", "+") else "invalid option")
+            why = "invalid number" if word[:1] in ("-", "+") else "invalid option"
+            await refused_patiently(sh, ("dirs: ", word, f": {why}"))
+            return usage(sh, "dirs")
         clear, long = clear or word == "-c", long or word == "-l"
         lines, verbose = lines or word in ("-p", "-v"), verbose or word == "-v"
     if clear:
@@ -268,8 +274,8 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         if len(stack) < 2:
             return sh.error("pushd: no other directory")
         stack[0], stack[1] = stack[1], stack[0]
-    elif words[0][:1] in ("+", "-") and is_number(words[0][1:]) and not plain:
-        place = _rotation(sh, words[0], len(stack))
+    elif _is_rotation(words[0]) and not plain:
+        place = _rotation(words[0], len(stack))
         if place is None or not 0 <= place < len(stack):
             return _outside(sh, "pushd", words[0])
         stack = stack[place:] + stack[:place]
@@ -277,7 +283,7 @@ async def _pushd(sh: Session, words: list[str]) -> int:
             sh.dirs = stack[1:]
             return 0
     elif words[0].startswith(("-", "+")) and words[0] != "-" and not plain:
-        sh.complain(f"pushd: {words[0]}: invalid number")
+        await refused_patiently(sh, ("pushd: ", words[0], ": invalid number"))
         sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
         return 2
     else:
@@ -291,7 +297,7 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         try:
             await change(sh, target)
         except OSError as error:
-            return sh.error(f"pushd: {target}: {reason(error)}")
+            return await refused_patiently(sh, ("pushd: ", target, f": {reason(error)}"))
         sh.dirs.insert(0, old)
         if words[0] == "-" and not plain:
             await _said(sh)
@@ -304,7 +310,7 @@ async def _enter(sh: Session, stack: list[str], name: str, still: bool) -> int:
         try:
             await change(sh, stack[0])
         except OSError as error:
-            return sh.error(f"{name}: {stack[0]}: {reason(error)}")
+            return await refused_patiently(sh, (f"{name}: ", stack[0], f": {reason(error)}"))
     sh.dirs = stack[1:]
     return await _show(sh)
 
@@ -324,9 +330,11 @@ async def _popd(sh: Session, words: list[str]) -> int:
     place = 0
     if words and words[0] and not plain:
         word = words[0]
-        found = _rotation(sh, word, len(stack)) if word[0] in "+-" else None
+        found = _rotation(word, len(stack))
         if found is None:
-            return bad_option(sh, "popd", word, "invalid number" if word[0] in "+-" else "invalid argument")
+            why = "invalid number" if word[0] in "+-" else "invalid argument"
+            await refused_patiently(sh, ("popd: ", word, f": {why}"))
+            return usage(sh, "popd")
         if not 0 <= found < len(stack) or len(stack) == 1:
             return _outside(sh, "popd", word)
         place = found

@@ -37,15 +37,13 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
     if words:
         found = number_of(words[0])
         if found is None:
-            sh.complain(f"{name}: {words[0]}: numeric argument required")
             sh.flow_status = 128
-            return EXIT
+            return refuse(sh, f"{name}: ", words[0], ": numeric argument required", status=EXIT)
         if len(words) > 1:
             raise TooMany(f"{name}: too many arguments")
         if found <= 0:
-            sh.complain(f"{name}: {words[0]}: loop count out of range")
             sh.flow_n, sh.flow_status = loops, 1
-            return BREAK
+            return refuse(sh, f"{name}: ", words[0], ": loop count out of range", status=BREAK)
         count = found
     sh.flow_n = min(count, loops)
     sh.flow_status = sh.status = 0
@@ -68,12 +66,15 @@ def return_(sh: Session, argv: list[str]) -> Result:
         if found is None:
             if words[0] == "--help":
                 return drive(explained(sh, "return"))
-            sh.complain(f"return: {words[0]}: numeric argument required")
-            status = 2
-        elif len(words) > 1:
+            said = refuse(sh, "return: ", words[0], ": numeric argument required", status=2)
+            return then(said, lambda status: _returning(sh, status))
+        if len(words) > 1:
             raise TooMany("return: too many arguments")
-        else:
-            status = found & 255
+        status = found & 255
+    return _returning(sh, status)
+
+
+def _returning(sh: Session, status: int) -> int:
     if not sh.frames:
         sh.complain("return: can only `return' from a function or sourced script")
         return 2
@@ -90,12 +91,15 @@ def exit_(sh: Session, argv: list[str]) -> Result:
     if words:
         found = number_of(words[0])
         if found is None:
-            sh.complain(f"{argv[0]}: {words[0]}: numeric argument required")
-            status = 2
-        elif len(words) > 1:
+            said = refuse(sh, f"{argv[0]}: ", words[0], ": numeric argument required", status=2)
+            return then(said, lambda status: _exiting(sh, status, login))
+        if len(words) > 1:
             raise TooMany(f"{argv[0]}: too many arguments")
-        else:
-            status = found & 255
+        status = found & 255
+    return _exiting(sh, status, login)
+
+
+def _exiting(sh: Session, status: int, login: bool) -> Result:
     sh.flow_status, sh.given_up = status, False
     return drive(_logged_out(sh)) if login else EXIT
 

@@ -19,12 +19,12 @@ from ramet.shell.expand.bounds import within
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.growing import decoded, decoded_blocks, grown, has_any, part_of, search
-from ramet.shell.expand.numerals import is_name, is_number
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import MANY, plain
+from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently
 from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Builtin, Session
 
@@ -49,8 +49,8 @@ class _Read:
     """The place of the first name, after the first of all, that is none: those before it get their values."""
 
 
-def _options(sh: Session, argv: list[str]) -> _Read | int:
-    """What the words ask for; a status when they are wrong."""
+def _options(sh: Session, argv: list[str]) -> _Read | Result:
+    """What the words ask for; a status when they are wrong, or so long that all of it takes its time."""
     if len(argv) <= _FEW and sum(map(len, argv)) <= _SHORT:
         usual = _usual(tuple(argv))
         if usual is not None:
@@ -60,9 +60,9 @@ def _options(sh: Session, argv: list[str]) -> _Read | int:
     for letter, value in letters:
         problem = _option(request, letter, value)
         if not problem and letter == "u" and request.fd not in sh.fds:
-            problem = f"{value}: invalid file descriptor: Bad file descriptor"
+            problem = (value, ": invalid file descriptor: Bad file descriptor")
         if problem:
-            return sh.error(f"read: {problem}")
+            return refuse(sh, "read: ", *problem)
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
     request.names = argv[operands:]
@@ -71,9 +71,11 @@ def _options(sh: Session, argv: list[str]) -> _Read | int:
         for place, name in enumerate(request.names):
             if _misnamed(name):
                 if not place:
-                    return _no_name(sh, name)
+                    return refuse(sh, *_no_name(name))
                 request.wrong = place
                 break
+        if sum(map(len, request.names)) + len(request.array or "") > LARGE:
+            return drive(_read(sh, request, sh.reader(request.fd)))
     return request
 
 
@@ -92,45 +94,45 @@ def _usual(argv: tuple[str, ...]) -> _Read | None:
     return None if any(map(_misnamed, request.names)) else request
 
 
-def _no_name(sh: Session, name: str) -> int:
-    return sh.error(f"read: `{name}': not a valid identifier")
+def _no_name(name: str) -> tuple[str, ...]:
+    return "read: `", name, "': not a valid identifier"
 
 
 def _misnamed(name: str) -> bool:
     return not is_name(name) and (not is_name(split_subscript(name)[0]) or name.endswith("[]"))
 
 
-def _option(request: _Read, letter: str, value: str) -> str:
+def _option(request: _Read, letter: str, value: str) -> tuple[str, ...]:
     """Takes an option; what is wrong with it, if anything."""
     if letter == "r":
         request.raw = True
     elif letter == "a":
         request.array = value
     elif letter == "d":
-        request.delim = encode(value)[:1] or b"\0"
+        request.delim = encode(value[:1])[:1] or b"\0"
     elif letter in "nN":
         if not is_number(value):
-            return f"{value}: invalid number"
+            return value, ": invalid number"
         request.count, request.exact = int(value), letter == "N"
     elif letter == "p":
         request.prompt = value
     elif letter == "t":
         try:
-            request.timeout = float(value)
+            request.timeout = float(value) if len(value) <= LONGEST_NUMBER else -1
         except ValueError:
             request.timeout = -1
         if request.timeout < 0:
-            return f"{value}: invalid timeout specification"
+            return value, ": invalid timeout specification"
     elif letter == "u":
         if not is_number(value):
-            return f"{value}: invalid file descriptor specification"
+            return value, ": invalid file descriptor specification"
         request.fd = int(value)
-    return ""
+    return ()
 
 
 def read(sh: Session, argv: list[str]) -> Result:
     request = _options(sh, argv)
-    if isinstance(request, int):
+    if not isinstance(request, _Read):
         return request
     reader = sh.reader(request.fd)
     if len(request.names) > MANY:
@@ -160,7 +162,7 @@ async def _read_many(sh: Session, request: _Read, reader: Reader) -> int:
     for name in request.names:
         await sh.budget.breathe()
         if _misnamed(name):
-            return _no_name(sh, name)
+            return await refused_patiently(sh, _no_name(name))
     return await _read(sh, request, reader)
 
 
@@ -179,7 +181,8 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
     status = TIMED_OUT if source.expired else 0 if complete else 1
     if len(request.names) > MANY and request.array is None:
         return await _assign_many(sh, request, data, escaped, status)
-    if isinstance(data, list) or len(data) > LARGE:
+    names = sum(map(len, request.names)) + len(request.array or "")
+    if isinstance(data, list) or len(data) > LARGE or names > LARGE:
         return await aside(sh, lambda: _assign(sh, request, data, escaped, status))
     return _assign(sh, request, data, escaped, status)
 
@@ -408,13 +411,16 @@ def _assign(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], st
     values = _values(sh, request, text, escaped)
     if request.wrong:
         failed = _put(sh, request.names[: request.wrong], values[: request.wrong])
-        return failed or _no_name(sh, request.names[request.wrong])
+        if not failed:
+            sh.complain(*_no_name(request.names[request.wrong]))
+        return 1
     return _put(sh, request.names, values) or status
 
 
 def _put_list(sh: Session, target: str, text: str, escaped: Sequence[int]) -> int:
     if not is_name(target):
-        return _no_name(sh, target)
+        sh.complain(*_no_name(target))
+        return 1
     name, _ = sh.store.follow(target)
     if type(sh.vars.get(name)) is Assoc:
         return sh.error(f"read: {name}: not an indexed array")
@@ -442,8 +448,9 @@ def _failed(sh: Session, error: ShellError) -> int:
     if isinstance(error, BadSubscript | Fatal):
         raise error
     if isinstance(error, BadNumber):
-        raise BadNumber(f"read: {error.message}") from None
-    return sh.error(error.message)
+        raise BadNumber(("read: ", *error.parts)) from None
+    sh.complain(*error.parts)
+    return 1
 
 
 def _values(sh: Session, request: _Read, text: str, escaped: Sequence[int]) -> list[str]:

@@ -121,7 +121,7 @@ def wait(sh: Session, argv: list[str]) -> Result:
                 return bad_option(sh, "wait", f"-{letter}")
             following = following or letter == "n"
     if variable is not None and not is_name(split_subscript(variable)[0]):
-        return sh.error(f"wait: `{variable}': not a valid identifier")
+        return refuse(sh, "wait: `", variable, "': not a valid identifier")
     return drive(_wait(sh, argv, i, following, variable))
 
 
@@ -202,7 +202,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
         await turn(sh)
         job = _found(sh, "wait", word)
         if job is None:
-            sh.complain(f"wait: {word}: no such job")
+            await refused_patiently(sh, ("wait: ", word, ": no such job"))
         else:
             chosen.append(job)
     if not chosen:
@@ -229,7 +229,7 @@ def fg(sh: Session, argv: list[str]) -> Result:
     spec = argv[1] if len(argv) > 1 else "%+"
     job = _found(sh, "fg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
-        return sh.error(f"fg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
+        return refuse(sh, "fg: ", argv[1] if len(argv) > 1 else "current", ": no such job")
     return drive(_foreground(sh, job))
 
 
@@ -249,7 +249,7 @@ def bg(sh: Session, argv: list[str]) -> Result:
     spec = argv[1] if len(argv) > 1 else "%+"
     job = _found(sh, "bg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
-        return sh.error(f"bg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
+        return refuse(sh, "bg: ", argv[1] if len(argv) > 1 else "current", ": no such job")
     if not job.stopped:
         return sh.error(f"bg: job {job.id} already in background", 0)
     mark = "+" if job is sh.jobs.current() else "-" if job is sh.jobs.previous() else " "
@@ -300,7 +300,7 @@ def kill(sh: Session, argv: list[str]) -> Result:
             return refuse(sh, "kill: ", words[0], ": option requires an argument")
         number = _signal(sh, words[1])
         if number is None:
-            return sh.error(f"kill: {words[1]}: invalid signal specification")
+            return refuse(sh, "kill: ", words[1], ": invalid signal specification")
         words = words[2:]
     elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words) > 0:
         wanted = words[0][1:]
@@ -309,7 +309,7 @@ def kill(sh: Session, argv: list[str]) -> Result:
             wanted = wanted[1:]  # `kill -sTERM`
             number = _signal(sh, wanted)
         if number is None:
-            return sh.error(f"kill: {wanted}: invalid signal specification")
+            return refuse(sh, "kill: ", wanted, ": invalid signal specification")
         words = words[1:]
     if words[:1] == ["--"]:
         words = words[1:]

@@ -11,8 +11,9 @@ from ramet.core.paths import encode
 from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.growing import behind
+from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
-from ramet.shell.interp.patience import MANY, in_order, turn, write_lines
+from ramet.shell.interp.patience import MANY, in_order, refused_patiently, turn, write_lines
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.printer import function_text
 
@@ -39,7 +40,7 @@ LineOf = Callable[[Session, str], str | None]
 
 def is_large(sh: Session, name: str) -> bool:
     """Whether writing a variable takes long enough to be done aside."""
-    value = sh.vars.get(name)
+    value = sh.vars.get(name) if len(name) <= LONGEST_NAME else None
     if type(value) is str:
         return len(value) > LARGE
     if name == "_":
@@ -54,7 +55,7 @@ def declaration_line(sh: Session, name: str) -> str | None:
     store = sh.store
     if name == "_":
         return behind("declare -- _=", quote.double(quote.as_locale(sh, str(sh.last_arg))))
-    if name not in store.values:
+    if not among(name, store.values):
         return None
     value = store.values[name]
     letters = transform.attribute_letters(store, name) or "-"
@@ -108,9 +109,13 @@ async def write_settings(sh: Session, command: str, functions: bool = True) -> i
 
 
 async def write_variables(
-    sh: Session, command: str, names: Sequence[str], line_of: LineOf, missing: Callable[[str], int] | None = None
+    sh: Session,
+    command: str,
+    names: Sequence[str],
+    line_of: LineOf,
+    missing: Callable[[str], Sequence[str]] | None = None,
 ) -> int:
-    """The lines of variables, however many and however large; `missing` says what it makes of one that has none."""
+    """The lines of variables, however many and however large; `missing` says what is wrong with one that has none."""
     status = 0
     for start in range(0, len(names), MANY):
         lines: list[str] = []
@@ -120,7 +125,7 @@ async def write_variables(
             large = is_large(sh, name)
             line = await aside(sh, show) if large else show()
             if line is None:
-                status = status if missing is None else missing(name)
+                status = status if missing is None else await refused_patiently(sh, missing(name))
             elif not large:
                 lines.append(line + "\n")
             else:

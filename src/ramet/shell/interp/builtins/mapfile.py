@@ -15,6 +15,7 @@ from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import refuse, refused_patiently
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import TRANSFORM
 
@@ -32,20 +33,20 @@ def mapfile(sh: Session, argv: list[str]) -> Result:
     letters, operands, wrong = options_of(argv, "t", "dnOsuCc")
     for letter, value in letters:
         if letter in _COUNTS and (not is_number(value) or (letter == "c" and not int(value))):
-            return sh.error(f"{argv[0]}: {value}: invalid {_COUNTS[letter]}")
+            return refuse(sh, f"{argv[0]}: ", value, f": invalid {_COUNTS[letter]}")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
     name = str(argv[operands]) if operands < len(argv) else "MAPFILE"
     if not name:
         return sh.error(f"{argv[0]}: empty array variable name", 2)
     if not is_name(name):
-        return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
+        return refuse(sh, f"{argv[0]}: `", name, "': not a valid identifier")
     return drive(_mapfile(sh, str(argv[0]), name, dict(letters)))
 
 
 async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]) -> int:
     strip = "t" in options
-    delim = encode(options["d"])[:1] or b"\0" if "d" in options else b"\n"
+    delim = encode(options["d"][:1])[:1] or b"\0" if "d" in options else b"\n"
     source = int(options.get("u", "0"))
     if source not in sh.fds and "u" in options:
         return sh.error(f"{command}: {source}: invalid file descriptor: Bad file descriptor")
@@ -80,10 +81,12 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
                 end = len(line) - 1 if strip and line.endswith(delim) else len(line)
             text = decode(line[:end]) if end < LARGE else await aside(sh, partial(decoded, line, end))
             if callback and (count + 1) % quantum == 0:
-                called = f"{callback} {origin + count} {quote.single(text)}"
+                called = partial(_call_of, callback, origin + count, text)
+                long = len(callback) + len(text) > LARGE
+                command_line = await aside(sh, called) if long else called()
                 sh.trace_level += 1
                 try:
-                    result = await sh.shell.run_text(sh, called, keep_line=True, line=max(sh.line, 1))
+                    result = await sh.shell.run_text(sh, command_line, keep_line=True, line=max(sh.line, 1))
                 finally:
                     sh.trace_level -= 1
                 if result > 255:
@@ -97,10 +100,15 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
     except (BadSubscript, Fatal):
         raise
     except BadNumber as error:
-        raise BadNumber(f"{command}: {error.message}") from None
+        raise BadNumber((f"{command}: ", *error.parts)) from None
     except ShellError as error:
-        return sh.error(error.message)
+        return await refused_patiently(sh, error.parts)
     return 0
+
+
+def _call_of(callback: str, place: int, text: str) -> str:
+    """How the callback is called for a line."""
+    return grown((callback, f" {place} ", *quote.single_pieces(text)))
 
 
 async def _whole(

@@ -21,12 +21,12 @@ from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import joined_patiently
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.builtins import escapes
-from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
+from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.frames import Frame
-from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, write_lines
+from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, told, write_lines
 from ramet.shell.interp.restricted import refused
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.session import Builtin, Session, message_of
 from ramet.shell.interp.traps import active, exit_within
 
 
@@ -179,7 +179,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         data = await _read(sh, file)
     except OSError as error:
         if sh.posix and "/" not in str(words[0]):
-            sh.complain(f"{name}: {words[0]}: file not found")
+            await refused_patiently(sh, (f"{name}: ", words[0], ": file not found"))
         else:
             what = reason(error).replace("Is a", "is a")
             await refused_patiently(sh, ("" if error.errno != 21 else f"{name}: ", words[0], f": {what}"))
@@ -216,7 +216,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         if result == EXIT and "EXIT" in sh.traps:
             await exit_within(sh)
     except ShellError as error:
-        sh.complain_once(error)  # it names the file
+        await told(sh, error)  # it names the file
         raise
     finally:
         sh.frames.pop()
@@ -382,7 +382,7 @@ def _evaluated(sh: Session, words: list[str]) -> int | None:
         except (ArithFailure, ShellError) as error:
             if getattr(error, "status", 1) != 1 or isinstance(error, BadSubscript):
                 raise
-            sh.complain(str(error) if isinstance(error, Readonly) else f"let: {error}")
+            sh.complain("" if isinstance(error, Readonly) else "let: ", *message_of(error))
             return None
     return value
 
@@ -401,7 +401,7 @@ def caller(sh: Session, argv: list[str]) -> Result:
     level = options[1][0] if options[1] else None
     depth = number_of("0" if level is None else level)
     if depth is None:
-        return bad_option(sh, "caller", str(level), "invalid number")
+        return misused(sh, "caller", str(level), "invalid number")
     frames = sh.frames
     if not frames and level is None and sh.origin == "main":
         return sh.out(b"0 NULL\n", "caller")
@@ -543,7 +543,8 @@ async def _ulimit(sh: Session, argv: list[str]) -> int:
     lines: list[str] = []
     for key, value in [(key, None) for key in _ULIMITS] if everything else asked:
         if value is not None:
-            status = _set_limit(sh, key, value, soft, hard)
+            done = _set_limit(sh, key, value, soft, hard)
+            status = done if isinstance(done, int) else await done
             if status:
                 return status
             continue
@@ -554,12 +555,12 @@ async def _ulimit(sh: Session, argv: list[str]) -> int:
     return written if isinstance(written, int) else await written
 
 
-def _set_limit(sh: Session, letter: str, value: str, soft: bool, hard: bool) -> int:
+def _set_limit(sh: Session, letter: str, value: str, soft: bool, hard: bool) -> Result:
     now, most = _limit(sh, letter)
     if value in ("hard", "soft"):
         value = most if value == "hard" else now
     if value != "unlimited" and not is_number(value):
-        return sh.error(f"ulimit: {value}: invalid number")
+        return refuse(sh, "ulimit: ", value, ": invalid number")
     if most != "unlimited" and (value == "unlimited" or int(value) > int(most)):
         why = "Invalid argument" if soft and not hard else "Operation not permitted"
         return sh.error(f"ulimit: {_ULIMITS[letter][0]}: cannot modify limit: {why}")

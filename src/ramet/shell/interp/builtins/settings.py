@@ -61,9 +61,8 @@ def set_(sh: Session, argv: list[str]) -> Result:
                     return _list_options(sh, on)
                 name = argv[i]
                 i += 1
-                if name not in OPTIONS:
-                    sh.complain(f"set: {name}: invalid option name")
-                    return 2
+                if not among(name, OPTIONS):
+                    return refuse(sh, "set: ", name, ": invalid option name", status=2)
                 sh.set_option(name, on)
             elif letter == "r":
                 if on:

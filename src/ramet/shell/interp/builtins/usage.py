@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final, NamedTuple
 
 from ramet.core.paths import encode
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_signed
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import refused_patiently
+from ramet.shell.interp.patience import refuse, refused_patiently, then
 from ramet.shell.interp.session import Builtin, Session
 
 _GENERATORS: Final = "[-o option] [-A action] [-G globpat] [-W wordlist] [-F function] [-C command]"
@@ -138,6 +139,11 @@ def bad_option(sh: Session, name: str, option: str, why: str = "invalid option")
     return usage(sh, name)
 
 
+def misused(sh: Session, name: str, word: str, why: str) -> Result:
+    """The same for a word of any length."""
+    return then(refuse(sh, f"{name}: ", word, f": {why}"), lambda _: usage(sh, name))
+
+
 class Options(NamedTuple):
     """The options of a builtin in their order, each with its value or an empty one, and where the operands begin."""
 
@@ -153,12 +159,12 @@ def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) 
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
         word = str(argv[i])
-        if numbers and is_number(word[1:]):
+        if numbers and is_signed(word):
             break
         i += 1
         if word == "--":
             break
-        for place, letter in enumerate(word[1:], 2):
+        for place, letter in enumerate(islice(word, 1, None), 2):
             if letter in plain:
                 letters.append((letter, ""))
                 continue
@@ -201,7 +207,7 @@ def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]
         i += 1
         if word == "--":
             break
-        for letter in word[1:]:
+        for letter in islice(word, 1, None):
             if letter not in allowed:
                 bad_option(sh, argv[0], f"-{letter}")
                 return None
