@@ -43,7 +43,7 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
     if called is not None:
         argv = [called, *argv[1:]]
     if "/" in name:
-        if OPTION in sh.shopts and refused(sh, f"{name}: restricted: cannot specify `/' in command names"):
+        if OPTION in sh.shopts and refused(sh, name, ": restricted: cannot specify `/' in command names"):
             return 1
         return await _by_path(sh, argv, name)
     found = await search(sh, name)
@@ -263,6 +263,7 @@ async def _table(sh: Session, name: str, argv: list[str]) -> int:
 
 async def _given(sh: Session, name: str) -> dict[str, str]:
     """The environment of a program; a very large one is put together aside."""
+    await function_table.ready_exported(sh)
     make = sh.environment if sh.by_program else partial(_environment, sh, name)
     return make() if len(sh.store.attrs) < _MANY else await aside(sh, make)
 

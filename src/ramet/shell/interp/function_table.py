@@ -6,17 +6,20 @@ The attributes of a function stand in the table of attributes under its name beh
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
+from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.frames import FunctionDef
+from ramet.shell.interp.patience import write_lines
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Function, Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.positions import put_lines
-from ramet.shell.syntax.printer import function_text, function_value
+from ramet.shell.syntax.printer import function_parts, function_value
 from ramet.shell.syntax.scanner import Options
 
 MARK: Final = "\1"
@@ -56,10 +59,30 @@ def attribute_line(sh: Session, name: str) -> str:
     return f"declare -f{''.join(letter for letter, bit in _LETTERS if found & bit)} {name}\n"
 
 
-def listing(sh: Session, name: str, attributes: bool) -> str:
-    """The definition of a function, with its attributes when it has some and they are asked for."""
-    text = function_text(sh.functions[name].node) + "\n"
-    return text + attribute_line(sh, name) if attributes and flags(sh, name) else text
+async def definition(sh: Session, name: str) -> list[str]:
+    """A function as it is shown, in parts."""
+    node = sh.functions[name].node
+    if node.size <= LONG_SOURCE:
+        return [*function_parts(node), "\n"]
+    return [*await aside(sh, partial(function_parts, node)), "\n"]
+
+
+async def write_functions(sh: Session, names: Iterable[str], who: str) -> int:
+    """The definitions of functions."""
+    parts: list[str] = []
+    for name in names:
+        parts += await definition(sh, name)
+        await sh.budget.breathe()
+    written = write_lines(sh, parts, len(parts), who)
+    return written if isinstance(written, int) else await written
+
+
+async def ready_exported(sh: Session) -> None:
+    """Make what exported functions are in the environment where that takes a while, before somebody asks for it."""
+    for key in [key for key in sh.store.attrs if key[0] == MARK]:
+        function = sh.functions.get(key[1:])
+        if function is not None and function.node.size > LONG_SOURCE and not _is_kept(function.node):
+            await aside(sh, partial(_value, function.node))
 
 
 def add_exported(sh: Session, env: dict[str, str]) -> None:
@@ -75,10 +98,14 @@ _values: dict[int, tuple[Function, str]] = {}
 """What exported functions are in the environment: every program that is started wants it."""
 
 
-def _value(node: Function) -> str:
+def _is_kept(node: Function) -> bool:
     found = _values.get(id(node))
-    if found is not None and found[0] is node:
-        return found[1]
+    return found is not None and found[0] is node
+
+
+def _value(node: Function) -> str:
+    if _is_kept(node):
+        return _values[id(node)][1]
     if len(_values) >= _KEPT:
         _values.clear()
     text = function_value(node)

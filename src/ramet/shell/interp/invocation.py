@@ -17,6 +17,7 @@ from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
+from ramet.shell.interp.function_table import ready_exported
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.patience import MANY, plain, rows
 from ramet.shell.interp.process import Process
@@ -187,6 +188,7 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
     child.command_line = " ".join([word[:_SHOWN] for word in argv[:_SHOWN]])
     starter = sh.parent if sh.lone and sh.parent is not None else sh  # a shell of one command becomes it
     child.vars["PPID"] = str(starter.own_pid())
+    await ready_exported(sh)
     env = sh.environment() if len(sh.store.attrs) <= MANY else await aside(sh, sh.environment)
     for given in rows(env.items()):
         adopt_variables(child, given)

@@ -19,9 +19,9 @@ def restrict(sh: Session) -> None:
         sh.store.flag(name, READONLY)
 
 
-def refused(sh: Session, message: str) -> bool:
+def refused(sh: Session, *message: str) -> bool:
     """Whether this shell is restricted, said with what it refuses."""
     if OPTION not in sh.shopts:
         return False
-    sh.complain(message)
+    sh.complain(*message)
     return True

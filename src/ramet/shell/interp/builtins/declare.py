@@ -37,7 +37,7 @@ from ramet.shell.interp.builtins.listing import (
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
-from ramet.shell.interp.patience import MANY, each, in_order, refuse, rows, then, turn, write_lines
+from ramet.shell.interp.patience import MANY, each, in_order, refuse, refused_patiently, rows, then, turn, write_lines
 from ramet.shell.interp.scopes import is_subscript, split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import KEPT_BY_SHELL
@@ -634,22 +634,35 @@ async def _show_all_functions(sh: Session, request: _Request, wanted: int) -> in
 
 
 def _show_functions(sh: Session, request: _Request, names: list[str]) -> Result:
+    """Writes functions, or their names."""
     all_of = request.show or not request.words
-    status = 0
+    parts = sh.held = list[str]()
 
     def line(name: str) -> str:
-        nonlocal status
-        found = sh.functions.get(name)
-        if found is None:
-            status = sh.error(f"{request.command}: {name}: not found") if request.show else 1
-            return ""
-        if not request.names_only:
-            return function_table.listing(sh, str(name), all_of)
-        if all_of:
-            return function_table.attribute_line(sh, str(name))
+        found = sh.functions[name]
         return f"{name} {found.node.line} {found.source or sh.name}\n" if "extdebug" in sh.shopts else f"{name}\n"
 
-    return then(write_lines(sh, map(line, names), len(names), request.command), lambda written: status or written)
+    async def add(name: str) -> int:
+        if not among(name, sh.functions):
+            return await refused_patiently(sh, (f"{request.command}: ", name, ": not found")) if request.show else 1
+        if not request.names_only:
+            parts.extend(await function_table.definition(sh, name))
+            if all_of and function_table.flags(sh, name):
+                parts.append(function_table.attribute_line(sh, name))
+        else:
+            parts.append(function_table.attribute_line(sh, name) if all_of else line(name))
+        return 0
+
+    async def show() -> int:
+        status = 0
+        for name in names:
+            status = await add(str(name)) or status
+            await sh.budget.breathe()
+        sh.held = []
+        written = write_lines(sh, parts, len(parts), request.command)
+        return status or (written if isinstance(written, int) else await written)
+
+    return drive(show())
 
 
 def _mark_function(sh: Session, request: _Request, word: str) -> Result:

@@ -151,7 +151,7 @@ async def _file(sh: Session, flags: str, words: list[str]) -> int:
     name = words[0] if words else sh.store.get("HISTFILE")
     if not name:
         return 1 if set(flags) & set("nrw") else 0
-    if "/" in name and refused(sh, f"history: {name}: restricted"):
+    if "/" in name and refused(sh, "history: ", name, ": restricted"):
         return 1
     try:
         if "a" in flags:

@@ -13,9 +13,9 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.growing import behind
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
-from ramet.shell.interp.patience import MANY, in_order, refused_patiently, turn, write_lines
+from ramet.shell.interp.function_table import write_functions
+from ramet.shell.interp.patience import MANY, in_order, refused_patiently, turn
 from ramet.shell.interp.session import Session
-from ramet.shell.syntax.printer import function_text
 
 _UNLISTED: Final = frozenset(
     (
@@ -103,9 +103,7 @@ async def write_settings(sh: Session, command: str, functions: bool = True) -> i
     if not functions:
         return 0
     names = await in_order(sh.functions, len(sh.functions), sh.budget)
-    shown = (f"{function_text(sh.functions[name].node)}\n" for name in names)
-    written = write_lines(sh, shown, len(names), command)
-    return written if isinstance(written, int) else await written
+    return await write_functions(sh, names, command)
 
 
 async def write_variables(

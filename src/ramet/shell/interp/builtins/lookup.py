@@ -16,6 +16,7 @@ from ramet.shell.interp.assign import AssignWord
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
+from ramet.shell.interp.function_table import definition
 from ramet.shell.interp.patience import (
     each,
     in_buckets,
@@ -30,7 +31,6 @@ from ramet.shell.interp.patience import (
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import is_alias_name
-from ramet.shell.syntax.printer import function_text
 
 _BUCKETS: Final = 256
 
@@ -132,27 +132,36 @@ async def _type(sh: Session, flags: str, words: list[str]) -> int:
             if not set("tpP") & set(flags):
                 await refused_patiently(sh, ("type: ", name, ": not found"))
             continue
-        written = sh.out(encode("".join(f"{line}\n" for line in found)), "type")
+        lines = [part for line in found for part in _parts(line)]
+        written = write_lines(sh, lines, len(lines), "type")
         if not isinstance(written, int):
             written = await written
         status = status or written
     return status
 
 
-async def _describe(sh: Session, name: str, flags: str) -> list[str]:
+_Line = str | list[str]
+"""What is said of a name, perhaps in parts."""
+
+
+def _parts(line: _Line) -> tuple[str, ...]:
+    return (line, "\n") if isinstance(line, str) else (*line, "\n")
+
+
+async def _describe(sh: Session, name: str, flags: str) -> list[_Line]:
     every, kind = "a" in flags, flags.rfind("t") > max(flags.rfind("p"), flags.rfind("P"))
     if kind:
         flags = flags.replace("p", "")  # the last of them holds
-    lines: list[str] = []
+    lines: list[_Line] = []
     if len(name) > LONGEST_NAME and not among(name, sh.aliases, sh.functions, sh.hashed):
         return lines
     if "P" not in flags:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
-            lines.append("alias" if kind else f"{name} is aliased to `{sh.aliases[name]}'")
+            lines.append("alias" if kind else [f"{name} is aliased to `", sh.aliases[name], "'"])
         if name in KEYWORDS:
             lines.append("keyword" if kind else f"{name} is a shell keyword")
         if name in sh.functions and "f" not in flags:
-            lines.append("function" if kind else f"{name} is a function\n{function_text(sh.functions[name].node)}")
+            lines.append("function" if kind else [f"{name} is a function\n", *(await definition(sh, name))[:-1]])
         if name in builtin_table() and name not in sh.disabled:
             special = "special " if sh.posix and name in SPECIAL else ""
             lines.append("builtin" if kind else f"{name} is a {special}shell builtin")
@@ -179,7 +188,7 @@ async def _describe(sh: Session, name: str, flags: str) -> list[str]:
     return lines if every else lines[:1]
 
 
-class _Quiet(list[str]):
+class _Quiet(list[_Line]):
     """Found, and nothing to print."""
 
     def __bool__(self) -> bool:
@@ -206,9 +215,9 @@ def command(sh: Session, argv: list[str]) -> Result:
     if not words:
         return 0
     if mode == "V":
-        return drive(_command_verbose(sh, [str(word) for word in words]))
+        return drive(_command_verbose(sh, words))
     if mode == "v":
-        return drive(_command_v(sh, [str(word) for word in words], standard))
+        return drive(_command_v(sh, words, standard))
     if standard and refused(sh, "command: -p: restricted"):
         return 1
     if standard and words[0] not in builtin_table():
@@ -231,7 +240,8 @@ async def _standard(sh: Session, words: list[str]) -> int:
     return await run_external(sh, words if found is None else [_shown(found), *words[1:]])
 
 
-async def _command_verbose(sh: Session, names: list[str]) -> int:
+async def _command_verbose(sh: Session, words: list[str]) -> int:
+    names = await plain(sh, words, 0)
     lines = sh.held = list[str]()
     told = missing = False
     for name in names:
@@ -239,32 +249,39 @@ async def _command_verbose(sh: Session, names: list[str]) -> int:
         found = await _describe(sh, name, "")
         if not found:
             missing = True
-            sh.complain(f"command: {name}: not found")
+            await refused_patiently(sh, ("command: ", name, ": not found"))
         told = told or bool(found)
-        lines += [f"{line}\n" for line in found]
+        lines += [part for line in found for part in _parts(line)]
     sh.held = []
-    written = sh.out(encode("".join(lines)), "command")
+    written = write_lines(sh, lines, len(lines), "command")
     if not isinstance(written, int):
         written = await written
     return 1 if missing and not told else written
 
 
-async def _command_v(sh: Session, names: list[str], standard: bool = False) -> int:
+async def _command_v(sh: Session, words: list[str], standard: bool = False) -> int:
+    names = await plain(sh, words, 0)
     lines: list[str] = []
+    found = 0
     for name in names:
         await sh.budget.breathe()
+        tables = (sh.aliases, sh.functions, sh.hashed, KEYWORDS, builtin_table())
+        if len(name) > LONGEST_NAME and not among(name, *tables):
+            continue
         if name in sh.aliases and "expand_aliases" in sh.shopts:
-            lines.append(f"alias {name}={quote.single(sh.aliases[name])}")
+            lines += chain((f"alias {name}=",), quote.single_pieces(sh.aliases[name]), ("\n",))
         elif name in KEYWORDS or name in sh.functions or (name in builtin_table() and name not in sh.disabled):
-            lines.append(name)
+            lines += (name, "\n")
         else:
             hit = await search_path(sh, name, _STANDARD) if standard and "/" not in name else await _file(sh, name)
-            if hit is not None:
-                lines.append(_shown(hit))
-    written = sh.out(encode("".join(f"{line}\n" for line in lines)), "command")
+            if hit is None:
+                continue
+            lines += (_shown(hit), "\n")
+        found += 1
+    written = write_lines(sh, lines, len(lines), "command")
     if not isinstance(written, int):
         written = await written
-    return 0 if len(lines) == len(names) else (1 if not lines else written)
+    return 0 if found == len(names) else (1 if not found else written)
 
 
 def builtin(sh: Session, argv: list[str]) -> Result:
@@ -279,7 +296,7 @@ def builtin(sh: Session, argv: list[str]) -> Result:
         words = options[1]
     if not words:
         return 0
-    found = builtin_table().get(words[0])
+    found = builtin_table().get(words[0]) if len(words[0]) <= LONGEST_NAME else None
     if found is None or words[0] in sh.disabled:
         return refuse(sh, "builtin: ", words[0], ": not a shell builtin")
     return found(sh, words)
@@ -295,7 +312,7 @@ def hash_(sh: Session, argv: list[str]) -> Result:
     if "p" in flags and not words:
         return bad_option(sh, "hash", "-p", "option requires an argument")
     path = words.pop(0) if "p" in flags else ""
-    if path and refused(sh, f"hash: {path}: restricted"):
+    if path and refused(sh, "hash: ", path, ": restricted"):
         return 1
     for letter in "td":
         if letter in flags and not words:
@@ -379,8 +396,8 @@ def enable(sh: Session, argv: list[str]) -> Result:
     if "f" in flags and not words:
         return bad_option(sh, "enable", "-f", "option requires an argument")
     if "f" in flags:
-        missing = f"{words[0]}: cannot open shared object file: No such file or directory"
-        return sh.error(f"enable: cannot open shared object {words[0]}: {missing}")
+        missing = ": cannot open shared object file: No such file or directory"
+        return refuse(sh, "enable: cannot open shared object ", words[0], ": ", words[0], missing)
     off = "n" in flags
     if not words or "p" in flags:
         names = sorted(name for name in builtin_table() if "s" not in flags or name in SPECIAL)

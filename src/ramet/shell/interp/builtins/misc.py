@@ -159,7 +159,7 @@ def source(sh: Session, argv: list[str]) -> Result:
         sh.complain(f"{argv[0]}: filename argument required")
         usage(sh, argv[0])
         return _misused(sh)
-    if "/" in words[0] and refused(sh, f"{argv[0]}: {words[0]}: restricted"):
+    if "/" in words[0] and refused(sh, f"{argv[0]}: ", words[0], ": restricted"):
         return 1
     return drive(_source(sh, argv[0], words))
 
