@@ -292,6 +292,8 @@ _templates: dict[tuple[str, ...], Callable[[Any, Sequence[str]], int | None] | N
 
 def evaluate(text: str, vars: Any) -> int:
     """The value of an expanded expression. Raises ArithFailure, or what the variables raise."""
+    if len(text) > _LONGEST:
+        return _walk(vars, text, parse_arith(text))  # to look it up, and to keep it, takes too much
     entry = _trees.get(text)
     if entry is None:
         found = plain(text)
@@ -311,7 +313,7 @@ def evaluate(text: str, vars: Any) -> int:
     if isinstance(tree, ArithFailure):
         raise tree.again()
     entry[1] += 1
-    if entry[1] >= _COMPILE_AT and len(text) <= _LONGEST:
+    if entry[1] >= _COMPILE_AT:
         entry[2] = generated(text, tree, False, _SCOPE)
     return _walk(vars, text, tree)
 

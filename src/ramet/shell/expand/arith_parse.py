@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from ramet.core.depth import room
-from ramet.shell.expand.aside import checkpoint, watched, windows
+from ramet.core.growth import part_of
+from ramet.shell.expand.aside import WINDOW, checkpoint, watched, windows
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"
@@ -112,6 +114,8 @@ _ASSIGN |= {"<<=": "<<", ">>=": ">>"}
 
 def deep(text: str) -> bool:
     """Whether an expression may nest so deep that parsing and evaluating it need room."""
+    if len(text) > WINDOW:
+        return sum(part.count("(") + part.count("[") + part.count("?") for part in windows(text)) > _ROOMY
     return text.count("(") + text.count("[") + text.count("?") > _ROOMY
 
 
@@ -130,7 +134,7 @@ class _Parser:
         self.level = 0
 
     def fail(self, reason: str) -> ArithFailure:
-        return ArithFailure(self.text, reason, self.text[self.start :])
+        return ArithFailure(self.text, reason, part_of(self.text, self.start, len(self.text)))
 
     def advance(self) -> None:
         self.before = self.pos
@@ -155,7 +159,7 @@ class _Parser:
             while more := _MORE[kind](self.text, self.pos):
                 checkpoint()
                 self.pos = more.end()
-            self.value = self.text[self.start : self.pos]
+            self.value = part_of(self.text, self.start, self.pos)
 
     def is_operator(self, op: str) -> bool:
         return self.kind == _OPERATOR and self.value == op
@@ -392,13 +396,13 @@ class _Parser:
 
     def wrong(self, reason: str, token: str) -> ArithFailure:
         """A bad number; bash shows the expression only up to it."""
-        return ArithFailure(self.text[: self.pos], reason, token)
+        return ArithFailure(part_of(self.text, 0, self.pos), reason, token)
 
     def constant(self, text: str) -> int:
         if (text[0] != "0" or text == "0") and all(map(str.isdecimal, windows(text))):
             return wrap(int(text)) if len(text) < 4000 else wrap(_digits(text, 10))
-        base, digits = 10, text
-        if "#" in text:
+        base, digits, begin = 10, text, 0
+        if any("#" in part for part in windows(text)):
             head, _, digits = text.partition("#")
             if not head.isdecimal() or not 2 <= int(head[:4]) <= 64 or (head[0] == "0" and len(head) > 1):
                 raise self.wrong("invalid arithmetic base" if head.isdecimal() else "invalid number", text)
@@ -406,11 +410,11 @@ class _Parser:
             if not digits:
                 raise self.wrong("invalid integer constant", text)
         elif text[:2] in ("0x", "0X"):
-            base, digits = 16, text[2:]
+            base, begin = 16, 2
         elif text[0] == "0":
-            base, digits = 8, text[1:]
+            base, begin = 8, 1
         value = 0
-        for c in watched(digits):
+        for c in watched(islice(digits, begin, None)):
             digit = _DIGITS.get(c)
             if digit is None:
                 raise self.wrong("invalid number", text)

@@ -73,7 +73,7 @@ def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
 def _refuse(node: Param, message: str) -> None:
     if not node.args or not node.args[0].parts:
         message = "parameter null or not set" if node.op == ":?" else "parameter not set"
-    raise Fatal(f"{label_of(node).lstrip('$')}: {message}")
+    raise Fatal((f"{label_of(node).lstrip('$')}: ", message))
 
 
 def message_word(word: Word) -> Word:

@@ -16,7 +16,7 @@ from ramet.shell.expand.bounds import joined, total, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.growing import Deferred, Parts, Span, find, part_of, put_together
-from ramet.shell.expand.numerals import is_name, is_number
+from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.pattern_text import TextPattern
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, is_heavy, to_evaluate
@@ -124,6 +124,8 @@ def _direct(node: Param) -> Base:
         return lambda host, key: host.params
     if name == "*":
         return lambda host, key: Star(host.params)
+    if name[:1].isdigit() and len(name) > LONGEST_NUMBER:
+        return lambda host, key: None
     if name.isdigit():
         return _positional(int(name))
     if not (name[0].isalpha() or name[0] == "_") or name == "_":
@@ -247,7 +249,7 @@ def parameter(host: Any, text: str) -> Found:
         if subscript == "*":
             return Star(host.store.elements(name))
         return host.store.element(name, subscript)  # type: ignore[no-any-return]
-    raise Discard(f"{text}: invalid variable name")
+    raise Discard((text, ": invalid variable name"))
 
 
 def target_of(host: Any, node: Param) -> str:

@@ -34,7 +34,7 @@ from ramet.shell.expand.fetching import (
     variable,
 )
 from ramet.shell.expand.fields import escape
-from ramet.shell.expand.growing import Deferred, Parts, whole
+from ramet.shell.expand.growing import Deferred, Parts, length, whole
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.nesting import level
@@ -266,7 +266,18 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     filled = _filled(pieces, subscripts)
     if filled is not None:
         return False, filled
-    return False, lambda host: host.evaluate(inner(host))
+    parts = body.parts
+    if parts is None:
+        return False, lambda host: host.evaluate(inner(host))
+
+    def several(host: Any) -> int:
+        found = parts(host)
+        if isinstance(found, Parts):
+            host.allow_expression(length(found), next((one for one in found if type(one) is str), ""))
+            found = whole(found)
+        return int(host.evaluate(found))
+
+    return False, several
 
 
 def expression(word: Word) -> Text:
@@ -327,6 +338,8 @@ def _filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | 
             return found
         for place in keys:
             values[place] = kept_key(values[place])
+        if (size := sum(map(len, values))) > HUGE:
+            host.allow_expression(size, texts[0] or values[0])
         whole = texts[0]
         for text, value in zip(texts[1:], values, strict=True):
             whole += value + text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Final
@@ -11,7 +12,7 @@ from ramet.core.letters import Changed
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, watched, windows
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.growing import behind, blocks, grown, part_of, spliced
+from ramet.shell.expand.growing import behind, blocks, grown, part_of, search, spliced
 from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
@@ -181,6 +182,7 @@ def array_text(array: Indexed | Assoc) -> str:
 
 def _all(array: Indexed | Assoc, pieces: Iterator[str]) -> str:
     long = len(array) > _FEW or max(map(len, filter(None, array.stored())), default=0) > WINDOW
+    long = long or (isinstance(array, Assoc) and max(map(len, array.items), default=0) > WINDOW)
     return grown(blocks(pieces)) if long else "".join(pieces)
 
 
@@ -192,7 +194,12 @@ def _pairs(array: Indexed | Assoc, first: str, before: str, between: str) -> Ite
     """Keys and quoted values with something before and between them, in pieces."""
     named = isinstance(array, Assoc)
     for key, value in watched(array.pairs()):
-        head = f"{first}{key_text(str(key)) if named else key}{between}"
+        text = key_text(str(key)) if named else str(key)
+        if len(text) > WINDOW:
+            yield first
+            yield text
+            first = text = ""
+        head = f"{first}{text}{between}"
         if len(value) <= WINDOW:
             yield head + quote.double(value)
         else:
@@ -203,13 +210,11 @@ def _pairs(array: Indexed | Assoc, first: str, before: str, between: str) -> Ite
 
 def key_text(key: str) -> str:
     """The key of an associative array as a subscript: quoted where it needs to be."""
-    if (
-        key
-        and key not in ("@", "*")
-        and all(c.isalnum() or c in "_/.,:%+-=" or (ord(c) > 127 and not "\udc80" <= c <= "\udcff") for c in key)
-    ):
-        return key
-    return quote.double(key)
+    return key if key and key not in ("@", "*") and search(_UNKEYED, key) == len(key) else quote.double(key)
+
+
+_UNKEYED: Final = re.compile(r"[\0-$&-*;<>?@\[-^`{-\x7f\udc80-\udcff]")
+"""A character that is quoted in a subscript: what is neither a letter nor a digit nor one of `_/.,:%+-=`."""
 
 
 def pairs_text(array: Indexed | Assoc) -> str:

@@ -282,6 +282,8 @@ _PRODUCTS = tuple(bits * 16777619 & 1023 for bits in range(1024))
 
 def bucket(key: str) -> int:
     """The bucket of a key: the lowest ten bits of 32-bit FNV-1 over its bytes, which only the lowest ten make up."""
+    if len(key) > _COUNTED:
+        return bucket(key[:_COUNTED])
     found = _buckets.get(key)
     if found is None:
         found, product = 2166136261 & 1023, _PRODUCTS
@@ -294,10 +296,14 @@ def bucket(key: str) -> int:
     return found
 
 
+_COUNTED: Final = 1 << 14
+"""Characters of a key that say where it stands among others: to look at all of a very long one takes too long."""
+
+
 def _hashed(key: str) -> int:
     """All bits of the same."""
     found = 2166136261
-    for byte in encode(key):
+    for byte in encode(key[:_COUNTED]):
         found = found * 16777619 & 0xFFFFFFFF ^ (byte if byte < 128 else byte | 0xFFFFFF00)
     return found
 

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.shell.expand import arith, texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.growing import joined
+from ramet.shell.expand.growing import decoded, joined
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
@@ -294,6 +293,10 @@ def _ended_by_posix(sh: Session, status: int) -> int:
     return sh.shell.leave(sh, 127 if alone else status)
 
 
+def _reply(line: bytes) -> str:
+    return decoded(line, len(line) - line.endswith(b"\n"))
+
+
 def compile_select(node: Select, body: Run) -> Run:
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
@@ -323,7 +326,7 @@ def compile_select(node: Select, body: Run) -> Run:
                     shown = await aside(sh, partial(menu, sh, items)) if large else menu(sh, items)
                     await sh.say(shown)
                 prompt = sh.store.get("PS3")
-                sh.err("#? " if prompt is None else prompt)
+                await sh.say("#? " if prompt is None else prompt)
                 try:
                     data = await sh.reader(0).readline()
                 except OSError as error:
@@ -333,9 +336,9 @@ def compile_select(node: Select, body: Run) -> Run:
                     sh.out(b"\n", "select")
                     status = 1
                     break
-                reply = paths.decode(data).rstrip("\n")
+                reply = _reply(data) if len(data) < LARGE else await aside(sh, partial(_reply, data))
                 sh.store.set("REPLY", reply)
-                show = not reply.strip()
+                show = not reply or reply.isspace()
                 if show:
                     continue
                 number = int(reply) if len(reply) <= LONGEST_NUMBER and is_number(reply.strip()) else 0

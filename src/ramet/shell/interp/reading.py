@@ -28,6 +28,7 @@ _LINES: Final = 500
 """Lines of a text that are kept."""
 NOTHING, LINES, ALL = range(3)
 """What of a text is shown under `set -v`: ALL of it includes what stands after the last line that runs."""
+_LONGEST_LATER: Final = 4096
 _later: dict[tuple[str, Options, int], Known] = {}
 """Parsed texts of `eval`, whose lines are counted from where it stands."""
 
@@ -74,7 +75,10 @@ class Reading:
         self._start = options = sh.syntax_options()
         self._known: Known | None = None
         if source is None:
-            self._known = cache.recall(text, options) if line == 1 else _later.get((text, options, line))
+            if line == 1:
+                self._known = cache.recall(text, options)
+            elif len(text) < _LONGEST_LATER:
+                self._known = _later.get((text, options, line))
 
     def known(self) -> Script | None:
         """The next line, if it was read before under what holds now."""
@@ -219,7 +223,7 @@ class Reading:
         known = Known(tuple(self._lines), tuple(self._ends), tuple(self._options), whole)
         if self._line == 1:
             cache.remember(self._text, self._start, known)
-        elif len(self._text) < 4096:
+        elif len(self._text) < _LONGEST_LATER:
             if len(_later) >= 512:
                 _later.clear()
             _later[self._text, self._start, self._line] = known

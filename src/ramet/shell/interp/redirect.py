@@ -17,9 +17,9 @@ from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Null, OpenDirectory
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.growing import Parts, made, slices
+from ramet.shell.expand.growing import Parts, made, part_of, slices
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
@@ -238,11 +238,13 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
     if word == "-":
         _put(sh, fd, None, undo)
         return True
-    source, move = (word[:-1], True) if word.endswith("-") else (word, False)
+    source, move = word, word.endswith("-")
+    if move:
+        source = word[:-1] if len(word) < LARGE else await aside(sh, lambda: part_of(word, 0, len(word) - 1))
     if not is_number(source):
         if plan.op == ">&" and fd == 1 and plan.var is None and not move:
             return False
-        raise RedirectError(f"{source}: ambiguous redirect")
+        raise RedirectError(source, ": ambiguous redirect")
     shared = sh.fds.get(int(source))
     if shared is None:
         if move and fd in sh.fds:

@@ -449,14 +449,19 @@ class Session:
         return None
 
     def evaluate(self, text: str) -> int:
-        if len(text) > self.store.longest and not apart() and self.budget.slice_end != float("inf"):
-            raise TooLong(f"{text[:40]}...: limit reached: expression_chars ({self.store.longest})")
+        if len(text) > self.store.longest:
+            self.allow_expression(len(text), text)
         try:
             return arith.evaluate(text, self.store)
         except arith.Unbound as error:
             raise Fatal(str(error), 127) from None
         except ArithFailure as error:
             raise (BadSubscript if error.subscript else BadNumber)(error.parts) from None
+
+    def allow_expression(self, size: int, head: str) -> None:
+        """An error where an expression of this size, which begins like that, would hold up others."""
+        if size > self.store.longest and not apart() and self.budget.slice_end != float("inf"):
+            raise TooLong(f"{head[:40]}...: limit reached: expression_chars ({self.store.longest})")
 
     def expand_key(self, text: str) -> str:
         """The text of a subscript that is read at run time (`unset 'a[$k]'`), as a key."""
@@ -602,7 +607,7 @@ class Session:
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
             try:
-                if len(text) < LARGE:
+                if len(text) <= LARGE:
                     description.writer.write(encode(text))
                     return
                 for part in windows(text):

@@ -11,24 +11,25 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside, watched
-from ramet.shell.expand.growing import blocks
+from ramet.shell.expand.growing import behind, blocks, has_any
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.assign import AssignWord
 from ramet.shell.interp.session import Session
 
 
-def trace(sh: Session, fields: list[str], raw: bool = False) -> None:
+def trace(sh: Session, fields: list[str], raw: bool = False, prefix: str | None = None) -> None:
     """A line of `set -x`."""
-    prefix = _prefix(sh)
+    if prefix is None:
+        prefix = _prefix(sh)
     _write(sh, f"{prefix}{' '.join(fields if raw else _quoted(sh, fields))}\n")
 
 
 async def trace_patiently(sh: Session, fields: list[str], raw: bool = False) -> None:
     """The same where others may run meanwhile."""
-    if _is_short(fields):
-        trace(sh, fields, raw)
-        return
     prefix = _prefix(sh)
+    if _is_short(fields) and len(prefix) < LARGE:
+        trace(sh, fields, raw, prefix)
+        return
     shown = [iter((field,)) for field in fields] if raw else await aside(sh, lambda: _quoted_pieces(sh, fields))
     await _write_pieces(sh, chain((prefix,), _spaced(shown), ("\n",)))
 
@@ -136,13 +137,13 @@ def _prefix(sh: Session) -> str:
     prefix = sh.store.get("PS4")
     if prefix is None:
         return ""
-    if "$" in prefix or "`" in prefix or "\\" in prefix:
+    if has_any(prefix, "$`\\"):
         status, sh.xtrace = sh.status, False
         try:
             prefix = sh.prompt(prefix)
         finally:
             sh.status, sh.xtrace = status, True
-    return prefix[0] * sh.trace_level + prefix if prefix else ""
+    return behind(prefix[0] * sh.trace_level, prefix) if prefix and sh.trace_level else prefix
 
 
 def _write(sh: Session, text: str) -> None:

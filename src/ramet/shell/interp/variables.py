@@ -16,6 +16,7 @@ from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
 from ramet.shell.expand.bytewise import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
+from ramet.shell.expand.growing import spliced
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.transform import lower, upper
 from ramet.shell.expand.values import (
@@ -255,7 +256,7 @@ class Variables:
                 return lower(value)
             if flags & UPPER:
                 return upper(value)
-            return upper(value[:1]) + lower(value[1:])
+            return spliced(lower(value), 0, 1, upper(value[:1]))
         return value
 
     def writable(self, name: str) -> None:
@@ -361,7 +362,7 @@ class Variables:
         """Point a name reference at something."""
         base, _ = split_subscript(target)
         if target and not is_name(base):
-            raise Slip(f"`{target}': not a valid identifier")
+            raise Slip(("`", target, "': not a valid identifier"))
         if base == name and not self.scopes:
             raise Discard(f"{name}: nameref variable self references not allowed")
         if base == name:
@@ -391,7 +392,7 @@ class Variables:
         if self.is_assoc(name):
             key = self.key_of(subscript)
             if not key:
-                raise Discard(f"{name}[{subscript}]: bad array subscript")
+                raise Discard((f"{name}[", subscript, "]: bad array subscript"))
             self.set_item(name, key, value, append)
         else:
             self.set_item(name, self.arith(subscript), value, append)

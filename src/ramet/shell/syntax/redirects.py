@@ -6,7 +6,7 @@ Rule: a body is read when the newline after its line is consumed, and put into t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ramet.core.growth import grown, part_of
 from ramet.shell.syntax.conditions import ConditionReader
@@ -182,7 +182,20 @@ class RedirectReader(ConditionReader):
         without = (_TABS if one.quoted else _TABS_OF_LINES).sub
         if len(body) <= _LONG_LINE:
             return without("", body)
-        return grown(without("", part) for part in _runs_of_lines(body))
+        return grown(piece for part in _runs_of_lines(body) for piece in _without_tabs(part, without))
+
+
+def _without_tabs(part: str, without: Callable[[str, str], str]) -> Iterator[str]:
+    """The same lines without the tabs before them; a very long one, which is the last, is not looked through."""
+    if len(part) <= 2 * _LONG_LINE or -1 < part.find("\n", _LONG_LINE) < len(part) - 1:
+        yield without("", part)
+        return
+    border = part.rfind("\n", 0, _LONG_LINE) + 1
+    # As much of it as shows whether tabs stand there, and whether they are those of a line's beginning.
+    head = without("", part[: border + _LONG_LINE])
+    yield head
+    tabs = not head or head.endswith("\n")  # still nothing but tabs
+    yield part[border + _LONG_LINE :].lstrip("\t") if tabs else part_of(part, border + _LONG_LINE, len(part))
 
 
 def _runs_of_lines(text: str) -> Iterator[str]:

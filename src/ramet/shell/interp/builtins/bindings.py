@@ -5,6 +5,7 @@ Nobody types here: what is bound or set is checked, accepted, and has no effect,
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
 from ramet.core.paths import encode
@@ -152,7 +153,7 @@ def bind(sh: Session, argv: list[str]) -> Result:
         word = words.pop(0)
         if word == "--":
             break
-        for place, letter in enumerate(word[1:], 1):
+        for place, letter in enumerate(islice(word, 1, None), 1):
             if letter in _VALUED:
                 value = word[place + 1 :] or (words.pop(0) if words else None)
                 if value is None:

@@ -415,7 +415,7 @@ _BUCKETS: Final = 512
 
 
 def _kept_as(name: str) -> str:
-    return _SPECIAL_NAMES.get(name, name)
+    return _SPECIAL_NAMES[name] if len(name) == 2 and name in _SPECIAL_NAMES else name
 
 
 def _missing(sh: Session, who: str, name: str) -> Result:
@@ -495,9 +495,9 @@ async def _compopt(sh: Session, argv: list[str]) -> int:
         return sh.error("compopt: not currently executing completion function")
 
     def change(name: str) -> Result:
-        spec = sh.completions.get(name)
-        if spec is None:
+        if not among(name, sh.completions):
             return _missing(sh, "compopt", name)
+        spec = sh.completions[name]
         chosen = {option for option in _OPTIONS if f"-o {option}" in spec}
         if not options:
             shown = " ".join(f"{'-' if option in chosen else '+'}o {option}" for option in _OPTIONS)

@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from ramet.core.growth import part_of
-from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
+from ramet.shell.expand.growing import behind
 from ramet.shell.expand.numerals import among, is_name
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -43,7 +45,7 @@ from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import KEPT_BY_SHELL
 from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import ArrayLiteral, Simple
+from ramet.shell.syntax.nodes import ArrayLiteral, Script, Simple
 from ramet.shell.syntax.parser import Parser
 
 _BITS: Final = {
@@ -95,7 +97,7 @@ def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
         if word == "--":
             break
         on = word[0] == "-"
-        for letter in word[1:]:
+        for letter in islice(word, 1, None):
             if letter not in allowed:
                 _assign_compounds(sh, argv)
                 sh.complain(f"{argv[0]}: {word[0]}{letter}: invalid option")
@@ -152,9 +154,12 @@ def _in_function(sh: Session) -> bool:
 
 def _assign_compounds(sh: Session, argv: list[str]) -> None:
     """Compound assignments are made while the words are expanded, before the builtin gets to refuse."""
+    compounds = [word for word in argv[1:] if isinstance(word, AssignWord) and word.items is not None]
+    if not compounds:
+        return
     associative = any(word[:1] == "-" and "A" in word for word in argv[1:] if not isinstance(word, AssignWord))
-    for word in argv[1:]:
-        if isinstance(word, AssignWord) and word.items is not None:
+    for word in compounds:
+        if word.items is not None:
             if associative:
                 sh.store.make_assoc(word.name)
             assign_items(sh, word.name, word.items, word.append)
@@ -427,7 +432,7 @@ async def _apply_reading(sh: Session, request: _Request, words: list[str], local
     status = 0
     for word in words:
         if _closes(word) and _is_read(sh, request, word):
-            read = _parsed(word)
+            read = _parsed(word) if len(word) < LARGE else await aside(sh, partial(_parsed, word))
             assert read is not None
             read.read = await _compound_items(sh, read.value, request.array == "A" or sh.store.is_assoc(read.name))
             word = read
@@ -439,14 +444,21 @@ async def _apply_reading(sh: Session, request: _Request, words: list[str], local
 
 async def _compound_items(sh: Session, value: str, keyed: bool) -> Sequence[Item]:
     """What stands between the parentheses, expanded as it would be in a compound assignment of the script."""
+    options = sh.syntax_options()
+
+    def parse() -> Script | None:
+        return Parser(behind("x=", value), None, options).next()
+
     try:
-        script = Parser("x=" + value, None, sh.syntax_options()).next()
+        script = parse() if len(value) <= LONG_SOURCE else await aside(sh, parse)
     except SyntaxFailure:
         return [Item(None, False, value)]
     node = script.statements[0].node if script is not None else None
     if not isinstance(node, Simple) or not node.assigns or not isinstance(node.assigns[0].value, ArrayLiteral):
         return [Item(None, False, value)]
-    found: AssignWord = await compile_assign(node.assigns[0], keyed).word(sh)
+    made = partial(compile_assign, node.assigns[0], keyed)
+    compiled = made() if len(value) <= LONG_SOURCE else await aside(sh, made)
+    found: AssignWord = await compiled.word(sh)
     assert found.items is not None
     if not keyed:
         return found.items

@@ -158,7 +158,7 @@ def pwd(sh: Session, argv: list[str]) -> Result:
         if word == "--":
             break
         if word.startswith("-") and len(word) > 1:
-            for letter in word[1:]:
+            for letter in islice(word, 1, None):
                 if letter not in "LP":
                     sh.complain(f"pwd: -{letter}: invalid option")
                     sh.err("pwd: usage: pwd [-LP]\n")

@@ -48,7 +48,7 @@ async def _history(sh: Session, flags: str, offset: str, argv: list[str], operan
     if "p" in flags:
         return await _expanded(sh, words)
     if "d" in flags:
-        return _forget(sh, offset)
+        return await _forget(sh, offset)
     if not set(flags) & set("acnrw"):
         return await _listed(sh, words)
     return await _file(sh, flags, words)
@@ -124,12 +124,12 @@ async def _expanded(sh: Session, words: list[str]) -> int:
     return written if isinstance(written, int) else await written
 
 
-def _forget(sh: Session, offset: str) -> int:
+async def _forget(sh: Session, offset: str) -> int:
     """`history -d offset` or `-d first-last`."""
     middle = offset.find("-", 1)
     ends = [offset] if middle < 0 else [offset[:middle], offset[middle + 1 :]]
     if any(number_of(end) is None for end in ends):
-        return sh.error(f"history: {offset}: history position out of range")
+        return await refused_patiently(sh, ("history: ", offset, ": history position out of range"))
     places: list[int] = []
     kept = sh.history
     for end in ends:

@@ -45,6 +45,8 @@ def is_large(sh: Session, name: str) -> bool:
         return len(value) > LARGE
     if name == "_":
         return type(sh.last_arg) is not str or len(sh.last_arg) > LARGE
+    if isinstance(value, Assoc) and any(len(key) > LARGE for key in value.items):
+        return True
     return isinstance(value, Indexed | Assoc) and (
         len(value) > _LARGE_ARRAY or any(len(text) > LARGE for text in value.stored() if text is not None)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
 from ramet.core.paths import encode
@@ -116,7 +117,7 @@ def shopt(sh: Session, argv: list[str]) -> Result:
         if argv[i] == "--":
             i += 1
             break
-        for letter in argv[i][1:]:
+        for letter in islice(argv[i], 1, None):
             if letter in "su":
                 if on is not None and on is not (letter == "s"):
                     return sh.error("shopt: cannot set and unset shell options simultaneously")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.numerals import LONGEST_NAME, among, is_name
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
@@ -22,6 +23,8 @@ def unset(sh: Session, argv: list[str]) -> Result:
     functions, variables, references = ("f" in options[0], "v" in options[0], "n" in options[0])
     if functions and variables:
         return sh.error("unset: cannot simultaneously unset a function and a variable")
+    if any(len(word) > LARGE for word in options[1]):
+        return drive(aside(sh, lambda: _unset_all(sh, options[1], functions, variables, references)))
     if len(options[1]) <= _MANY:
         return _unset_all(sh, options[1], functions, variables, references)
     return drive(_unset_many(sh, options[1], functions, variables, references))
@@ -48,7 +51,8 @@ def _unset_all(sh: Session, words: list[str], functions: bool, variables: bool, 
         except (BadSubscript, Fatal):
             raise
         except ShellError as error:
-            status = sh.error(f"unset: {error.message}")
+            sh.complain("unset: ", *error.parts)
+            status = 1
     return status
 
 
@@ -62,7 +66,8 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
     if not is_name(name):
         if not variables:
             return _unset_function(sh, word)
-        return sh.error(f"unset: `{word}': not a valid identifier")
+        sh.complain("unset: `", word, "': not a valid identifier")
+        return 1
     if references:
         store.writable(name)
         if subscript is None and type(store.values.get(name)) is NameRef:
@@ -119,7 +124,8 @@ def _unset_element(sh: Session, name: str, subscript: str) -> int:
     if isinstance(value, Assoc):
         key = subscript if "assoc_expand_once" in sh.shopts else sh.expand_key(subscript)
         if not key:
-            return sh.error(f"unset: [{subscript}]: bad array subscript")
+            sh.complain("unset: [", subscript, "]: bad array subscript")
+            return 1
         store.unset_item(name, key)
     else:
         store.unset_item(name, sh.evaluate_key(subscript))

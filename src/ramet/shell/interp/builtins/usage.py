@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_signed
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Result, drive
@@ -248,7 +250,7 @@ def help_(sh: Session, argv: list[str]) -> Result:
 
 async def _helped(sh: Session, flags: str, words: list[str]) -> int:
     status = 1
-    if _is_pattern(words[0]):
+    if await aside(sh, partial(_is_pattern, words[0])) if len(words[0]) > LARGE else _is_pattern(words[0]):
         keywords = ", ".join(words)
         head = f"Shell commands matching keyword{'s' if len(words) > 1 else ''} `{keywords}'\n\n"
         written = sh.out(encode(head), "help")
@@ -256,7 +258,8 @@ async def _helped(sh: Session, flags: str, words: list[str]) -> int:
             return 1
     for word in words:
         await sh.budget.breathe()
-        names = [word] if word in SYNOPSES else _topics(word)
+        long = len(word) > _LONGEST
+        names = await aside(sh, partial(_topics, word)) if long else [word] if word in SYNOPSES else _topics(word)
         if not names:
             continue
         written = sh.out(encode("".join([_page(name, flags) for name in names])), "help")
