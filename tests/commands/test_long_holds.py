@@ -25,6 +25,7 @@ SCRIPTS = [
     """awk 'BEGIN { s = sprintf("%50000000s", 1); gsub(/ /, "ab", s); print length(s) }'""",
     "sqlite3 :memory: < bare", "sqlite3 :memory: < line",
     "factor < bare", "tsort bare", "tsort line", "split -C 1000000 line /tmp/s",
+    "parallel true < bare", "parallel true < line", "ed -s bare <<< p", "ed -s line <<< ,n", "diff3 bare bare some",
     "tree -P \"$(seq -s '|' 60000)\"", "sed \"s/$(seq -s '\\|' 60000)/x/g\" some",
 ]  # fmt: skip
 

@@ -8,11 +8,12 @@ from functools import partial
 
 from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, several
 from ramet.commands.diff_core import changes
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import LONG
 from ramet.core.abandoned import aside, looking
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.streams import joined, line_lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +117,13 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
     texts: list[list[bytes]] = []
     for word in operands:
         try:
-            *lines, last = (await slurp(proc, word)).split(b"\n")
+            texts.append(await _read(proc, word, o.strip_cr))
         except OSError as error:
             proc.complain(f"{word}: {reason(error)}")
             return 2
-        ended = [(line.removesuffix(b"\r") if o.strip_cr else line) + b"\n" for line in lines]
-        texts.append([*ended, last] if last else ended)
     mine, old, yours = texts
     check = looking(proc.budget)
-    if len(mine) + len(old) + len(yours) > _MANY:
+    if len(mine) + len(old) + len(yours) > _MANY or any(len(line) > LONG for text in texts for line in text):
         # A comparison may take long, so it has a thread of its own.
         found = await aside(proc.budget, partial(blocks, mine, old, yours, check))
     else:
@@ -146,11 +145,26 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         for number in (1, 3, 2) if odd == 2 else (1, 2, 3):
             out.append(f"{number}:{_span(*spans[number - 1])}\n".encode())
             if number != quiet:
-                out.extend(indent + line for line in parts[number - 1])
+                out.extend(piece for line in parts[number - 1] for piece in (indent, line))
                 if parts[number - 1] and not out[-1].endswith(b"\n"):
                     out.append(unended)
-    await proc.emit(b"".join(out))
+    await proc.emit(await joined(out))
     return 0
+
+
+async def _read(proc: Proc, word: str, strip_cr: bool) -> list[bytes]:
+    """The lines of a file with their ends."""
+    found: list[bytes] = []
+    reader = await proc.open(word)
+    try:
+        async for some in line_lists(reader):
+            if strip_cr:
+                some = [line[:-2] + b"\n" if line.endswith(b"\r\n") else line for line in some]
+            found += some
+            await proc.budget.breathe()
+    finally:
+        await proc.close(reader)
+    return found
 
 
 def _span(start: int, end: int) -> str:
@@ -192,7 +206,7 @@ async def _merge(
             before = [] if o.kind == "E" else [b"||||||| " + labels[1], *b]
             out += [b"<<<<<<< " + labels[0], *a, *before, b"=======\n", *c, b">>>>>>> " + labels[2]]
     out += mine[at:]
-    await proc.emit(b"".join(out))
+    await proc.emit(await joined(out))
     return 1 if conflict else 0
 
 
@@ -235,7 +249,7 @@ async def _script(
                 out += _inserted(span + b"c", c, start + 1)
     if o.write:
         out += [b"w", b"q"]
-    await proc.emit(b"".join(line + b"\n" for line in out))
+    await proc.emit(await joined([piece for line in out for piece in (line, b"\n")]))
     return 1 if conflict else 0
 
 

@@ -9,17 +9,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from ramet.commands.declare import Command
 from ramet.commands.ed_buffer import Buffer, EdOptions, Trouble
 from ramet.commands.ed_lines import apart, delimited, number_of, replaced, visible
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import LONG, read_ended_lines, split_lines
 from ramet.commands.regexes import patiently
+from ramet.core.abandoned import MANY, aside
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import BytesReader, Capture, FileStream
+from ramet.core.streams import BytesReader, Capture, FileStream, joined
 from ramet.patterns import MatchTimeout
+
+T = TypeVar("T")
 
 _MANY = 256
 """Lines that are looked at without a look at the clock."""
@@ -58,6 +62,8 @@ class Editor(Buffer):
     """What `!!` runs again."""
     window: int = 22
     """Lines that `z` shows."""
+    heavy: bool = False
+    """Whether there ever was a very long line: what takes a look at lines is done while others run from then on."""
 
     # ------------------------------------------------------------------ input
 
@@ -104,14 +110,14 @@ class Editor(Buffer):
 
     async def flush(self) -> None:
         if self.out:
-            await self.proc.emit(b"".join(self.out))
+            await self.proc.emit(await joined(self.out))
             self.out.clear()
         await self.proc.budget.breathe()
 
     # ------------------------------------------------------------------ commands
 
     async def command(self, line: str) -> None:
-        given, text = await patiently(self.proc, (line,), partial(self.addresses, line))
+        given, text = await self.patiently(line, partial(self.addresses, line))
         letter, rest = text[:1], text[1:]
         warned, self.warned = self.warned, False
         if letter in ("q", "e") and self.modified and not warned:
@@ -123,10 +129,13 @@ class Editor(Buffer):
             self.before = list(self.lines), self.dot
         simple = _SIMPLE.get(letter)
         if simple is not None:
-            after = simple(self, given, rest)
-            self.suffix(after)
+            if letter in _SHOWS and (self.heavy or len(self.lines) > MANY):
+                after = await aside(self.proc.budget, partial(simple, self, given, rest))
+            else:
+                after = simple(self, given, rest)
+            await self.end(after)
         elif letter == "s":
-            self.suffix(await self.substitute(given, rest))
+            await self.end(await self.substitute(given, rest))
         elif letter in ("e", "E", "f", "r", "w", "W"):
             await self.files(letter, given, rest)
         elif letter in ("g", "v", "G", "V") and self.inside:
@@ -143,6 +152,17 @@ class Editor(Buffer):
         elif letter != "#":
             raise Trouble("Unknown command")
 
+    async def patiently(self, text: str, work: Callable[[], T]) -> T:
+        """What `work` gives; where a text with patterns, or a line, is very long, while others run."""
+        return await (aside(self.proc.budget, work) if self.heavy else patiently(self.proc, (text,), work))
+
+    async def end(self, suffix: str | None) -> None:
+        """What stands behind a command is done too."""
+        if suffix and self.heavy:
+            await aside(self.proc.budget, partial(self.suffix, suffix))
+        elif suffix:
+            self.suffix(suffix)
+
     def suffix(self, text: str | None) -> None:
         """`p`, `l` and `n` behind a command show the line it ends at."""
         if text is None:
@@ -157,7 +177,9 @@ class Editor(Buffer):
         for number in range(start, stop + 1):
             line = self.lines[number - 1]
             shown = visible(line, not self.o.old) if "l" in how else line
-            self.out.append((b"%d\t" % number if "n" in how else b"") + shown + b"\n")
+            if "n" in how:
+                self.out.append(b"%d\t" % number)
+            self.out += (shown, b"\n")
         self.dot = stop
 
     def put(self, after: int, new: list[bytes]) -> None:
@@ -311,7 +333,7 @@ class Editor(Buffer):
             if template == "%" and self.replacement is not None:
                 template = decode(self.replacement[0])
             icase = "i" in chosen.lower()
-            await patiently(self.proc, (source,), partial(self.compiled, source, icase=icase))
+            await self.patiently(source, partial(self.compiled, source, icase=icase))
             self.replacement = encode(template), chosen
         elif self.replacement is None:
             raise Trouble("No previous substitution")
@@ -323,11 +345,16 @@ class Editor(Buffer):
         for count in range(stop - start + 1):
             if count % _MANY == _MANY - 1:
                 await self.proc.budget.breathe()
-            new = replaced(matcher, self.lines[at - 1], made, "g" in chosen, number)
+            line = self.lines[at - 1]
+            if len(line) <= LONG:
+                new = replaced(matcher, line, made, "g" in chosen, number)
+            else:
+                new = await aside(self.proc.budget, partial(replaced, matcher, line, made, "g" in chosen, number))
             if new is None:
                 at += 1
                 continue
-            pieces = new.split(b"\n")
+            self.heavy = self.heavy or len(new) > LONG
+            pieces = new.split(b"\n") if not self.heavy else (await split_lines(self.proc, new + b"\n"))[0]
             self.lines[at - 1 : at] = pieces
             at += len(pieces)
             self.dot = at - 1
@@ -347,10 +374,14 @@ class Editor(Buffer):
         if not rest[:1]:
             raise Trouble("Invalid pattern delimiter")
         source, rest, _ = delimited(rest[1:], rest[0])
-        matcher = await patiently(self.proc, (source,), partial(self.compiled, source))
+        matcher = await self.patiently(source, partial(self.compiled, source))
         todo: list[bytes] = []
         for index in range(start - 1, stop):
-            if matcher.test(self.lines[index]) == wanted:
+            line = self.lines[index]
+            found = (
+                matcher.test(line) if len(line) <= LONG else await aside(self.proc.budget, partial(matcher.test, line))
+            )
+            if found == wanted:
                 self.lines[index] = apart(self.lines[index])
                 todo.append(self.lines[index])
             if index % _MANY == 0:
@@ -449,28 +480,27 @@ class Editor(Buffer):
         if name.startswith("!"):
             out = Capture(self.proc.budget.limits.output_bytes)
             await self.proc.run(["sh", "-c", name[1:]], stdout=out)
-            data = out.getvalue()
+            await out.settle()
+            lines, ended = await split_lines(self.proc, out.getvalue())
         else:
             self.name = self.name or name
             try:
-                data = await slurp(self.proc, name)
+                lines, ended = await read_ended_lines(self.proc, name)
             except OSError as error:
                 self.note(name, error)
                 raise Trouble("Cannot open input file") from None
         if self.o.strip:
-            data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
-        lines = data.split(b"\n")
-        if lines[-1]:
+            lines = [line.removesuffix(b"\r") for line in lines]
+        self.heavy = self.heavy or max(map(len, lines), default=0) > LONG
+        if not ended:
             self.out.append(b"Newline appended\n")
-        else:
-            lines.pop()
         if not self.o.quiet:
-            self.out.append(b"%d\n" % (len(data) + (not data.endswith(b"\n") and bool(data))))
+            self.out.append(b"%d\n" % (sum(map(len, lines)) + len(lines)))
         return lines
 
     async def write(self, given: list[int], name: str, append: bool) -> None:
         start, stop = self.span(given, 1, len(self.lines)) if self.lines else (1, 0)
-        data = b"".join(line + b"\n" for line in self.lines[start - 1 : stop])
+        data = await joined([piece for line in self.lines[start - 1 : stop] for piece in (line, b"\n")])
         target = name or self.name
         if not target:
             raise Trouble("No current filename")
@@ -547,12 +577,11 @@ _SIMPLE: dict[str, _Simple] = {
     "P": Editor.do_prompt,
 }
 _CHANGES = frozenset("aicdjmtsxrgvGV")
+_SHOWS = frozenset("pnlz")
 
 
 async def ed(proc: Proc, o: EdOptions, operands: list[str]) -> int:
-    script = (await proc.stdin.read_all()).split(b"\n")
-    if not script[-1]:
-        script.pop()
+    script, _ = await split_lines(proc, await proc.stdin.read_all())
     editor = Editor(
         proc,
         o,

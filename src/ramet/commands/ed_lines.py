@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ramet.core.abandoned import checkpoint
 from ramet.patterns import Matcher
 
 
@@ -25,20 +26,21 @@ def number_of(lines: list[bytes], line: bytes, near: int) -> int | None:
     return None
 
 
+_SET = re.compile(r"\[\^?\]?[^]]*\]")
+
+
 def delimited(text: str, mark: str) -> tuple[str, str, bool]:
     """What stands before an unescaped delimiter, what stands behind it, and whether there was one."""
+    plain = re.compile(rf"(?:[^\\\[{re.escape(mark)}]+|\\.)*+", re.DOTALL)
     at = 0
-    while at < len(text):
-        char = text[at]
-        if char == "\\" and at + 1 < len(text):
-            at += 2
-            continue
-        if char == "[":
-            close = re.match(r"\[\^?\]?[^]]*\]", text[at:])
+    while (found := plain.match(text, at)) is not None and found.end() < len(text):
+        at = found.end()
+        if text[at] == "[":
+            close = _SET.match(text, at)
             if close and mark not in ("[", "]") and mark not in close[0]:
-                at += close.end()
+                at = close.end()
                 continue
-        if char == mark:
+        if text[at] == mark:
             return text[:at], text[at + 1 :], True
         at += 1
     return text, "", False
@@ -51,6 +53,7 @@ def replaced(matcher: Matcher, line: bytes, template: bytes, every: bool, number
     out: list[bytes] = []
     pos, copied, seen, last = 0, 0, 0, -1
     while pos <= len(line):
+        checkpoint()
         spans = matcher.spans(line, pos)
         if spans is None:
             break
@@ -84,17 +87,25 @@ _ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 11: b"\\v", 12: b"\\f", 13: b"\\r",
 
 
 _COLUMNS = 72
+_SLICE = 1 << 14
+"""Bytes of a line after which it is asked whether anybody still waits."""
 
 
 def visible(line: bytes, marked: bool = True) -> bytes:
     """A line as `l` shows it, broken where it would be wider than a terminal; `marked` at its end."""
-    out: list[bytes] = []
+    done: list[bytes] = []
     column = 0
-    for byte in line:
-        piece = _ESCAPES.get(byte) or (b"%c" % byte if 32 <= byte < 127 else b"\\%03o" % byte)
-        if column + len(piece) > _COLUMNS:
-            out.append(b"\\\n")
-            column = 0
-        out.append(piece)
-        column += len(piece)
-    return b"".join(out) + (b"$" if marked else b"")
+    for start in range(0, len(line), _SLICE):
+        checkpoint()
+        out: list[bytes] = []
+        for byte in line[start : start + _SLICE]:
+            piece = _ESCAPES.get(byte) or (b"%c" % byte if 32 <= byte < 127 else b"\\%03o" % byte)
+            if column + len(piece) > _COLUMNS:
+                out.append(b"\\\n")
+                column = 0
+            out.append(piece)
+            column += len(piece)
+        done.append(b"".join(out))
+    if marked:
+        done.append(b"$")
+    return b"".join(done)

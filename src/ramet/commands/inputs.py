@@ -115,9 +115,16 @@ class Inputs:
                 if held > longest:
                     raise self.proc.budget.exceeded("string_bytes")
                 continue
+            begin = 0
+            if held > LONG:  # a very long line is a block of its own, of which nobody has to cut off others
+                begin = block.find(delim) + 1
+                rest.append(block[:begin])
+                yield await joined(rest)
+                rest = []
             held = 0
-            rest.append(block[:cut])
-            yield rest[0] if len(rest) == 1 else await joined(rest)
+            if begin < cut:
+                rest.append(block[begin:cut])
+                yield rest[0] if len(rest) == 1 else await joined(rest)
             rest = [block[cut:]] if cut < len(block) else []
         if rest:
             yield await joined(rest)
@@ -200,17 +207,31 @@ async def slurp(proc: Proc, word: str) -> bytes:
 
 async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
     """All lines of one operand without their delimiters."""
-    pieces: list[bytes] = []
+    return (await read_ended_lines(proc, word, delim))[0]
+
+
+async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
+    """The same, and whether there is none at the end that lacks its delimiter."""
+    found: list[bytes] = []
+    ended = True
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, delim):
-            pieces += await beside(proc, len(block), partial(longbytes.split, block, delim))
-            if not pieces[-1]:
-                pieces.pop()
+            lines, ended = await split_lines(proc, block, delim)
+            found += lines
             await proc.budget.breathe()
     finally:
         await proc.close(reader)
-    return pieces
+    return found, ended
+
+
+async def split_lines(proc: Proc, data: bytes, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
+    """The lines of a text without their delimiters, and whether the last one has one."""
+    lines = await beside(proc, len(data), partial(longbytes.split, data, delim))
+    ended = not lines[-1]
+    if ended:
+        lines.pop()
+    return lines, ended
 
 
 # ------------------------------------------------------------------------------------------------------ numbers

@@ -10,12 +10,14 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, several, value
-from ramet.commands.inputs import read_lines, slurp
+from ramet.commands.inputs import LONG, beside, read_lines, slurp
 from ramet.commands.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
 from ramet.commands.regexes import patiently
 from ramet.commands.rename import perl_change
 from ramet.core import ops
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
+from ramet.core.growth import decoded
 from ramet.core.paths import decode, encode, parse
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Capture, Null, Reader
@@ -169,11 +171,12 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     many = o.many == "X"
     lines: list[str] = []
     for number, words in enumerate(items, 1):
-        lines.append(template.line(words, number, len(items), many))
+        made = partial(template.line, words, number, len(items), many)
+        lines.append(await beside(proc, sum(map(len, words)), made))
         if number % _MANY == 0:
             await proc.budget.breathe()
     if o.dry_run:
-        await proc.emit(encode("".join(line + "\n" for line in lines)))
+        await proc.emit_texts(piece for line in lines for piece in (line, "\n"))
         return 0
     data = await proc.stdin.read_all() if o.tee else None
     todo = [_Job(line, words, number, data) for number, (line, words) in enumerate(zip(lines, items, strict=True), 1)]
@@ -298,7 +301,7 @@ async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list
 
     async def from_file(word: str) -> list[list[str]]:
         try:
-            lines = [decode(line) for line in await read_lines(proc, word, separator)]
+            lines = await _texts(proc, word, separator)
         except OSError as error:
             message = f"Error: Cannot open input file `{word}': {reason(error)}."
             raise UsageError(message, hint=False, status=255) from None
@@ -338,6 +341,19 @@ async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list
         split = (lambda words: [piece for word in words for piece in word.split(mark)]) if o.delimiter else list
         groups = [[ended(split(source)) for source in group] for group in groups]
     return groups or [await from_file("-")]
+
+
+async def _texts(proc: Proc, word: str, separator: bytes) -> list[str]:
+    """The records of a file as words."""
+    raw = await read_lines(proc, word, separator)
+    raw.reverse()
+    found: list[str] = []
+    while raw:
+        line = raw.pop()
+        found.append(decode(line) if len(line) <= LONG else await aside(proc.budget, partial(decoded, line)))
+        if not len(found) % _MANY:
+            await proc.budget.breathe()
+    return found
 
 
 @dataclass
@@ -427,9 +443,11 @@ class _Pool:
                 self.proc.stderr.write(encode(warned))
             if status == 0:
                 break
+        await out.settle()
         data = out.getvalue()
         took = self.proc.now() - began
-        self.log.append(f"{job.number}\t:\t{began:.3f}\t{took:>10.3f}\t0\t{len(data)}\t{status}\t0\t{job.line}\n")
+        if o.joblog is not None:
+            self.log.append(f"{job.number}\t:\t{began:.3f}\t{took:>10.3f}\t0\t{len(data)}\t{status}\t0\t{job.line}\n")
         self._ended(job, status)
         if o.results is not None:
             await self._saved(job, data)

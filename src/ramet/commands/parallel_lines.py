@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ramet.commands.declare import UsageError
+from ramet.core.growth import grown
+from ramet.core.longbytes import PIECE, pieces, run_end
 
 MARKS = (":::", "::::", ":::+", "::::+")
 Words = tuple[str, ...]
@@ -16,14 +18,32 @@ _PLACE = re.compile(
 _NAMED = re.compile(r"\{([A-Za-z_]\w*)(\.|/|//|/\.)?\}")
 
 
+_UNPLAIN = re.compile(r"[^-_.+a-zA-Z0-9/]")
+_QUOTES = re.compile("'+")
+_SOME_QUOTES = re.compile("'*")
+
+
 Change = Callable[[str], str]
 
 
 def quoted(word: str) -> str:
     """A word for the shell, in single quotes where it has anything that could mean something."""
-    if word and not re.search(r"[^-_.+a-zA-Z0-9/]", word):
+    if len(word) > PIECE:
+        return _long_quoted(word)
+    if word and not _UNPLAIN.search(word):
         return word
-    return "'" + re.sub("'+", lambda found: f"'\"{found[0]}\"'", word) + "'"
+    return "'" + _QUOTES.sub(lambda found: f"'\"{found[0]}\"'", word) + "'"
+
+
+def _long_quoted(word: str) -> str:
+    if not any(_UNPLAIN.search(piece) for piece in pieces(word)):
+        return word
+    out, at = ["'"], 0
+    while at < len(word):
+        stop = run_end(_SOME_QUOTES, word, min(at + PIECE, len(word)))  # no run of quotes is cut
+        out.append(_QUOTES.sub(lambda found: f"'\"{found[0]}\"'", word[at:stop]))
+        at = stop
+    return grown([*out, "'"])
 
 
 def combined(groups: Sequence[Sequence[Sequence[str]]], link: bool) -> list[Words]:
@@ -42,6 +62,8 @@ def trimmed(word: str, how: str) -> str:
 
 def part(word: str, how: str) -> str:
     """What `{.}`, `{/}` and the like leave of an argument."""
+    if not how:
+        return word
     name = word.rpartition("/")[2]
     dots = how.count(".")
     if how in ("..", "..."):
@@ -120,7 +142,10 @@ class Template:
 
         if not self.used:
             text = _PLACE.sub(expand, self.text)
-            return " ".join([*([text] if text else []), *map(show, words)])
+            shown = [*([text] if text else []), *map(show, words)]
+            if sum(map(len, words)) <= PIECE:
+                return " ".join(shown)
+            return grown(piece for place, word in enumerate(shown) for piece in (" " * bool(place), word))
         if many and len(words) > 1:
             whole = re.compile(r"\S*\{(?:\.|/|//|/\.)?\}\S*")
             text = whole.sub(lambda m: " ".join(self._alone(m[0], word, show) for word in words), self.text)

@@ -563,7 +563,8 @@ def live(reader: Reader, flush: Callable[[], None]) -> Iterator[None]:
 async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -> AsyncIterator[bytes]:
     """Blocks that end at a line end (the last one perhaps not): the unit for work at C speed.
 
-    They are made of pieces of `size` bytes at most, which is to be little where each line takes long.
+    They are made of pieces of `size` bytes at most, which is to be little where each line takes long. A very long line
+    is a block of its own, of which nobody has to cut off others.
     """
     rest: list[bytes] = []
     held = 0
@@ -576,26 +577,40 @@ async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -
             if len(rest) % PATIENCE == 0:
                 await asyncio.sleep(0)
             continue
+        begin = 0
+        if held > _LONG:
+            begin = block.find(delim) + 1
+            rest.append(block[:begin])
+            yield await joined(rest)
+            rest = []
         held = 0
-        rest.append(block[:cut])
-        yield rest[0] if len(rest) == 1 else await joined(rest)
+        if begin < cut:
+            rest.append(block[begin:cut])
+            yield rest[0] if len(rest) == 1 else await joined(rest)
         rest = [block[cut:]] if cut < len(block) else []
     if rest:
         yield await joined(rest)
 
 
-async def lines(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[bytes]:
-    """Lines with their delimiter, which only the last may lack."""
+async def line_lists(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[list[bytes]]:
+    """Lines with their delimiter, which only the last may lack, some at a time."""
     async for block in line_blocks(reader, delim):
-        if len(block) > _LONG and block.find(delim) == len(block) - 1:
-            yield block  # one very long line, which is not copied
+        if len(block) > _LONG + BLOCK:
+            yield [block]  # one very long line, which is not copied
             continue
         pieces = block.split(delim)
         last = pieces.pop()
-        for piece in pieces:
-            yield piece + delim
+        found = [piece + delim for piece in pieces]
         if last:
-            yield last
+            found.append(last)
+        yield found
+
+
+async def lines(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[bytes]:
+    """The same, one by one."""
+    async for some in line_lists(reader, delim):
+        for line in some:
+            yield line
 
 
 async def copy(reader: Reader, writer: Writer) -> int:
