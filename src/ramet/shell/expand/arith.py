@@ -290,6 +290,11 @@ _codes: dict[str, Code] = {}
 _templates: dict[tuple[str, ...], Callable[[Any, Sequence[str]], int | None] | None] = {}
 
 
+def own_failure(error: Exception) -> bool:
+    """Whether the expression itself cannot be evaluated, not a subscript or an expansion in it: its command fails alone."""
+    return isinstance(error, ArithFailure) and not error.subscript and not error.nested
+
+
 def evaluate(text: str, vars: Any) -> int:
     """The value of an expanded expression. Raises ArithFailure, or what the variables raise."""
     if len(text) > _LONGEST:

@@ -47,6 +47,8 @@ class ArithFailure(Exception):
         """What was read before, and is evaluated before the failure shows, as bash evaluates while it reads."""
         self.subscript = False
         """Whether it is a subscript that cannot be evaluated, which ends more than the command that has it."""
+        self.nested = False
+        """Whether an expansion within the expression failed, so that whoever evaluates does not get to say so."""
         super().__init__(text, reason, token)
 
     @property

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ramet.shell.expand.brace_quotes import bare_units, bared, reread
 from ramet.shell.expand.errors import Discard
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
@@ -42,7 +43,7 @@ def has_braces(word: Word) -> bool:
                 opened = True
                 if "}" in text:
                     return True
-    return False
+    return bared(word.parts)
 
 
 def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
@@ -52,6 +53,9 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
         return
     units = _units(word)
     plain = isinstance(units, str)
+    if not plain and bared(word.parts):
+        yield from _expand_text(word, limit)
+        return
     row = _tree(units)
     for count, found in enumerate(_expand(units) if row is None else _walk(row)):
         if limit is not None and count >= limit:
@@ -73,8 +77,20 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
             yield _word(found)
 
 
+def _expand_text(word: Word, limit: int | None) -> Iterator[Word]:
+    """The words of one whose quotes mean something else to braces than to everything else."""
+    for count, found in enumerate(_expand(_units(word))):
+        if limit is not None and count >= limit:
+            raise TooManyWords(limit)
+        made = reread(found)
+        if made is not None:
+            yield made
+
+
 def _units(word: Word) -> Sequence[_Unit]:
     """What a word is made of; just its text when it is nothing but text."""
+    if bared(word.parts):
+        return bare_units(word_text(word))
     if all(isinstance(part, Literal) for part in word.parts):
         return "".join([part.text for part in word.parts if isinstance(part, Literal)])
     units: list[_Unit] = []

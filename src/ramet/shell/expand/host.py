@@ -48,8 +48,12 @@ class Host(Protocol):
         """`$? $$ $! $- $# $0 $_`."""
         ...
 
+    def calculate(self, text: str) -> int:
+        """An arithmetic expression that is already expanded. Raises ArithFailure."""
+        ...
+
     def evaluate(self, text: str) -> int:
-        """An arithmetic expression that is already expanded."""
+        """The same where a number is wanted, and an error ends more."""
         ...
 
     def evaluate_subscript(self, text: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
+from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.choices import Choice, chosen, message_word, refuse_unset
@@ -257,25 +258,31 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     if body.wait:
 
         async def run(host: Any) -> int:
-            found = await inner(host)
+            try:
+                found = await inner(host)
+            except ArithFailure as failure:
+                failure.nested = True
+                raise
             return int(
-                host.evaluate(found) if len(found) < LONG_SOURCE else await aside(host, partial(host.evaluate, found))
+                host.calculate(found) if len(found) < LONG_SOURCE else await aside(host, partial(host.calculate, found))
             )
 
         return True, run
     filled = _filled(pieces, subscripts)
     if filled is not None:
         return False, filled
-    parts = body.parts
-    if parts is None:
-        return False, lambda host: host.evaluate(inner(host))
+    parts = body.parts or inner
 
     def several(host: Any) -> int:
-        found = parts(host)
+        try:
+            found = parts(host)
+        except ArithFailure as failure:
+            failure.nested = True
+            raise
         if isinstance(found, Parts):
             host.allow_expression(length(found), next((one for one in found if type(one) is str), ""))
             found = whole(found)
-        return int(host.evaluate(found))
+        return int(host.calculate(found))
 
     return False, several
 
@@ -332,7 +339,11 @@ def _filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | 
         return None
 
     def run(host: Any) -> int:
-        values = [hole(host) for hole in holes]
+        try:
+            values = [hole(host) for hole in holes]
+        except ArithFailure as failure:
+            failure.nested = True
+            raise
         found = code(host.store, values)
         if found is not None:
             return found
@@ -343,7 +354,7 @@ def _filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | 
         whole = texts[0]
         for text, value in zip(texts[1:], values, strict=True):
             whole += value + text
-        return int(host.evaluate(whole))
+        return int(host.calculate(whole))
 
     return run
 

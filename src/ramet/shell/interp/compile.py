@@ -13,7 +13,7 @@ from typing import Any
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
-from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError, TooLong
+from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.nesting import level
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import READONLY
@@ -491,7 +491,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     line = node.line
 
     def broken(sh: Session, error: Exception) -> Result:
-        if isinstance(error, BadSubscript) or getattr(error, "subscript", False):
+        if not isinstance(error, Readonly) and not arith.own_failure(error):
             raise error
         sh.status = 1
         return refuse(sh, "" if isinstance(error, Readonly) else "((: ", *message_of(error))

@@ -74,10 +74,14 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
 
 def compile_for(node: For, body: Run) -> Run:
     name, line = node.name, node.line
+    named = is_name(name)
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
     async def loop(sh: Session) -> int:
         sh.line = line
+        if not named:
+            sh.status = sh.error(f"`{name}': not a valid identifier")
+            return sh.shell.leave(sh, 2) if sh.posix and not sh.interactive else 1
         mark = len(sh.substitutions)
         if fields is None:
             items = sh.params
@@ -87,9 +91,6 @@ def compile_for(node: For, body: Run) -> Run:
                 items = await sh.shell.globbed(sh, items)
             if len(items) > sh.budget.limits.expansion_words:
                 raise sh.budget.exceeded("expansion_words", "for")
-        if not is_name(name):
-            sh.status = sh.error(f"`{name}': not a valid identifier")
-            return 1
         status = 0
         budget = sh.budget
         clock, counted = budget.clock, budget.limits.loop_steps is not None
@@ -274,7 +275,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                 if counted or clock() >= budget.slice_end:
                     await breathe(sh)
         except (ArithFailure, ShellError) as error:
-            if inside or not isinstance(error, ArithFailure | Readonly) or getattr(error, "subscript", False):
+            if inside or not (isinstance(error, Readonly) or arith.own_failure(error)):
                 raise
             sh.line = line
             await refused_patiently(sh, ("" if isinstance(error, Readonly) else "((: ", *message_of(error)))

@@ -448,13 +448,17 @@ class Session:
             return self.arg0
         return None
 
-    def evaluate(self, text: str) -> int:
+    def calculate(self, text: str) -> int:
         if len(text) > self.store.longest:
             self.allow_expression(len(text), text)
         try:
             return arith.evaluate(text, self.store)
         except arith.Unbound as error:
             raise Fatal(str(error), 127) from None
+
+    def evaluate(self, text: str) -> int:
+        try:
+            return self.calculate(text)
         except ArithFailure as error:
             raise (BadSubscript if error.subscript else BadNumber)(error.parts) from None
 

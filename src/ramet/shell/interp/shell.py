@@ -310,6 +310,7 @@ class Shell:
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
                     ends = (failure.inner and not sh.interactive) or (sh.sub_level > 0 and not top and failure.array)
+                    ends = ends or self._counts(sh, failure)
                     if failure.fatal or ends:
                         fatal = strict and failure.status is not None
                         leaves = top or fatal or ends or (sh.errexit and not sh.ignore)
@@ -397,6 +398,10 @@ class Shell:
         sh.flow_status = sh.status = status
         return EXIT
 
+    def _counts(self, sh: Session, failure: SyntaxFailure) -> bool:
+        """Whether `set -e` sees the error: it is the message that does it, and some errors in conditions have none."""
+        return sh.errexit and not sh.ignore and failure.message != ""
+
     def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
         messages = failure.lines(f"{sh.error_name}: {where}")
         if messages and sh.interactive and not sh.source:
@@ -406,11 +411,10 @@ class Shell:
         strict = sh.errexit and not sh.ignore
         for message in messages[:1] if strict else messages:  # the first one ends the shell
             sh.err(message + "\n")
-        # It is the message that makes it a failure to `set -e`: some errors in conditions have none.
-        counted = strict and failure.message
+        counted = self._counts(sh, failure)
         kept = top and ((failure.status is None and not counted) or (failure.lenient and sh.status))
         if not kept:
-            sh.status = failure.status or 2
+            sh.status = failure.status if failure.status and not (counted and failure.array) else 2
         if failure.inner and not sh.interactive:
             if sh.origin == "environment" and not sh.sub_level:
                 sh.status = 127

@@ -40,6 +40,19 @@ def set_(sh: Session, argv: list[str]) -> Result:
     wrong = _wrong_letter(sh, argv)
     if wrong:
         return _invalid(sh, wrong)
+    shown: list[str] = []
+    result = _apply(sh, argv, shown)
+    return drive(_show_then(sh, "".join(shown), result)) if shown else result
+
+
+async def _show_then(sh: Session, text: str, result: Result) -> int:
+    written = sh.out(encode(text), "set")
+    status = written if isinstance(written, int) else await written
+    return (result if isinstance(result, int) else await result) or status
+
+
+def _apply(sh: Session, argv: list[str], shown: list[str]) -> Result:
+    """Set what is asked for; `shown` takes the lists of options that `-o` without a name is for."""
     i = 1
     while i < len(argv):
         word = argv[i]
@@ -58,8 +71,9 @@ def set_(sh: Session, argv: list[str]) -> Result:
         on = word[0] == "-"
         for letter in word[1:]:
             if letter == "o":
-                if i >= len(argv):
-                    return _list_options(sh, on)
+                if not _names_option(argv, i):
+                    shown.append(_options_text(sh, on))
+                    continue
                 name = argv[i]
                 i += 1
                 if not among(name, OPTIONS):
@@ -71,10 +85,18 @@ def set_(sh: Session, argv: list[str]) -> Result:
                 elif OPTION in sh.shopts:
                     _invalid(sh, "+r")
                     return 1
-            else:
+            elif letter in LETTERS:
                 sh.set_option(LETTERS[letter], on)
+            elif letter != "i":
+                _invalid(sh, word[0] + letter)
+                return 1
     sh.rewatch()
     return _set_params(sh, argv, i) if i < len(argv) else 0
+
+
+def _names_option(argv: list[str], place: int) -> bool:
+    """Is there a word for `-o` to take as a name?"""
+    return place < len(argv) and argv[place] != "" and argv[place][0] not in "-+"
 
 
 def _invalid(sh: Session, option: str) -> int:
@@ -93,20 +115,19 @@ def _wrong_letter(sh: Session, argv: list[str]) -> str:
             break
         if len(word) > sh.budget.limits.expression_chars:
             raise sh.budget.exceeded("expression_chars", "set")
-        for letter in word[1:]:
-            if letter == "o":
-                i += 1
-            elif letter != "r" and letter not in LETTERS:
+        for place, letter in enumerate(word[1:], 2):
+            if letter == "o":  # what follows it in its word counts as the name here, though it is taken for letters later
+                i += place == len(word) and _names_option(argv, i)
+                break
+            if letter != "r" and letter not in LETTERS:
                 return word[0] + letter
     return ""
 
 
-def _list_options(sh: Session, table: bool) -> Result:
+def _options_text(sh: Session, table: bool) -> str:
     if table:
-        text = "".join(f"{name:<15}\t{'on' if name in sh.options else 'off'}\n" for name in OPTIONS)
-    else:
-        text = "".join(f"set {'-' if name in sh.options else '+'}o {name}\n" for name in OPTIONS)
-    return sh.out(encode(text), "set")
+        return "".join(f"{name:<15}\t{'on' if name in sh.options else 'off'}\n" for name in OPTIONS)
+    return "".join(f"set {'-' if name in sh.options else '+'}o {name}\n" for name in OPTIONS)
 
 
 def shopt(sh: Session, argv: list[str]) -> Result:

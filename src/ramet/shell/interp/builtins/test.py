@@ -95,7 +95,7 @@ def _decide(sh: Session, args: list[str], end: str = "") -> bool | Awaitable[boo
             return args[0] != "" or args[2] != ""
         if args[0] == "!":
             return _negated(_decide(sh, args[1:], end))
-        if args[0] == "(" and args[2] == ")":
+        if args[0][:1] == "(" and args[2][:1] == ")":  # bash looks at the first characters only, and only here
             return args[1] != ""
         raise Usage(f"{args[1]}: binary operator expected")
     if count == 4:
