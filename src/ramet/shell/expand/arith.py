@@ -291,7 +291,7 @@ _templates: dict[tuple[str, ...], Callable[[Any, Sequence[str]], int | None] | N
 
 
 def own_failure(error: Exception) -> bool:
-    """Whether the expression itself cannot be evaluated, not a subscript or an expansion in it: its command fails alone."""
+    """Whether the expression itself cannot be evaluated, no subscript or expansion in it: only its command fails."""
     return isinstance(error, ArithFailure) and not error.subscript and not error.nested
 
 

@@ -1,5 +1,5 @@
-"""Braces in double quotes that stand in `${...}` in double quotes: for bash, which expands braces in the text of a word and
-knows no nesting of quotes there, the inner quotes end the outer ones (`"${x:-"{a,b}"}"` is two words)."""
+"""Braces in double quotes that stand in `${...}` in double quotes: for bash, which expands braces in the text of a word
+and knows no nesting of quotes there, the inner quotes end the outer ones (`"${x:-"{a,b}"}"` is two words)."""
 
 from __future__ import annotations
 
@@ -74,4 +74,6 @@ def reread(units: Sequence[str | Part]) -> Word | None:
     except SyntaxFailure:
         return None
     node = script.statements[0].node if script is not None and script.statements else None
-    return node.words[1] if isinstance(node, Simple) and len(node.words) == 2 and isinstance(node.words[1], Word) else None
+    return (
+        node.words[1] if isinstance(node, Simple) and len(node.words) == 2 and isinstance(node.words[1], Word) else None
+    )

@@ -104,7 +104,7 @@ def _emit(part: Part, mode: int) -> Emit:
     if isinstance(part, CommandSub | ArithSub) and mode != QUOTED:
         return _emit_text(piece, Fields.split)
     if isinstance(part, ProcessSub):
-        return _emit_text(piece, Fields.literal)
+        return _emit_text(piece, Fields.literal if part.body.statements else Fields.split)
     return _emit_text(piece, Fields.quoted)
 
 

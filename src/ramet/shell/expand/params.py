@@ -141,14 +141,14 @@ def _measured(host: Any, node: Param, subscript: str) -> Found:
         index = host.evaluate_subscript(subscript)
         array = store.array(target)
         if index + (0 if array is None else array.top) < 0 and store.values.get(target) is not None:
-            raise Slip(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
+            raise Discard(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
         if array is None and host.nounset:
             raise Discard(f"{name}: unbound variable")
         if array is None and index < 0:
             return None
         return store.item(target, index) or ""
     if not subscript:
-        raise Slip(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
+        raise Discard(f"{shown(node)[len(name) + 1 :]}: bad array subscript")
     return element(host, name, subscript) or ""
 
 
@@ -532,11 +532,13 @@ def _length(node: Param) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if type(host.vars.get(label)) is NameRef and node.subscript is None and host.store.follow(label)[1] is not None:
             return str(len(found or "")) if host.nounset else "0"  # elements behind a reference are not looked for
-        if found is None or (array and not found and host.nounset and host.vars.get(label) is None):
+        if array and host.nounset and label not in ("@", "*"):
+            counted = host.store.array(host.store.follow(label)[0])
+            if counted is None or (counted.blank and not len(counted)):
+                raise Discard(f"{label}: unbound variable")
+        if found is None:
             unbound(host, label)
             return "0"
-        if array and host.nounset and label not in ("@", "*") and host.store.array(host.store.follow(label)[0]) is None:
-            raise Discard(f"{label}: unbound variable")
         return str(len(found))
 
     return apply

@@ -11,6 +11,7 @@ from ramet.core import letters
 from ramet.core.letters import Changed
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, watched, windows
+from ramet.shell.expand.bytewise import as_bytes
 from ramet.shell.expand.errors import Slip
 from ramet.shell.expand.growing import behind, blocks, grown, part_of, search, spliced
 from ramet.shell.expand.pattern_text import Pattern
@@ -172,12 +173,12 @@ def element_declaration(store: Any, name: str, value: str | None) -> str | None:
     return head if value is None else behind(head + "=", quote.at_q(value))
 
 
-def array_text(array: Indexed | Assoc) -> str:
-    """`([0]="a" [1]="b")` as `declare -p` writes it."""
+def array_text(array: Indexed | Assoc, by_bytes: bool = False) -> str:
+    """`([0]="a" [1]="b")` as `declare -p` writes it; `by_bytes` in the C locale."""
     if not len(array):
         return "()"
     end = " )" if isinstance(array, Assoc) else ")"
-    return _all(array, chain(_pairs(array, "([", " [", "]="), (end,)))
+    return _all(array, chain(_pairs(array, "([", " [", "]=", by_bytes), (end,)))
 
 
 def _all(array: Indexed | Assoc, pieces: Iterator[str]) -> str:
@@ -190,10 +191,12 @@ _FEW: Final = 256
 """Elements whose text is put together at once."""
 
 
-def _pairs(array: Indexed | Assoc, first: str, before: str, between: str) -> Iterator[str]:
+def _pairs(array: Indexed | Assoc, first: str, before: str, between: str, by_bytes: bool = False) -> Iterator[str]:
     """Keys and quoted values with something before and between them, in pieces."""
     named = isinstance(array, Assoc)
     for key, value in watched(array.pairs()):
+        if by_bytes:
+            key, value = as_bytes(key) if isinstance(key, str) else key, as_bytes(value)
         text = key_text(str(key)) if named else str(key)
         if len(text) > WINDOW:
             yield first

@@ -108,6 +108,8 @@ class Assign(NamedTuple):
     node: Assignment
     flat: Assign | None = None
     """For an array before a command: its text, which is what an environment can hold."""
+    element: tuple[texts.Text, texts.Text] | None = None
+    """The subscript and the value of an element."""
 
     @property
     def name(self) -> str:
@@ -340,7 +342,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
             index, found = await both(sh)
             return assign_word(name, str(index), append, found, None)
 
-        return Assign(True, waiting, waiting_word, node)
+        return Assign(True, waiting, waiting_word, node, None, (key, texts.patient(text)))
 
     async def later(sh: Session, index: str, pending: Awaitable[str]) -> None:
         found = await pending
@@ -371,7 +373,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
             return _later_word(node, index, pending)
         return assign_word(name, index, append, found, None)
 
-    return Assign(False, run, word, node)
+    return Assign(False, run, word, node, None, (key, texts.patient(text)))
 
 
 def set_item(sh: Session, name: str, subscript: str, value: str, append: bool, written: str) -> None:
@@ -423,7 +425,7 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
 
 def _pair_plans(literal: ArrayLiteral) -> Iterator[tuple[texts.Text | None, bool, texts.Text]]:
     """Keys and values as texts: without tildes, braces, fields and names of files."""
-    loose = bool(literal.elements) and literal.elements[0].subscript is None
+    loose = bool(literal.elements) and _is_loose(literal.elements[0])
     for element in literal.elements:
         subscript = element.subscript
         if subscript is None:
@@ -514,6 +516,13 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
         return assign_word(name, None, append, "(...)", items)
 
     return Assign(True, run, word, node)
+
+
+def _is_loose(first: ArrayElement) -> bool:
+    """Is that the beginning of keys and values in turn? What begins with a bracket never is (`[a]]=b`)."""
+    parts = first.value.parts
+    bracket = bool(parts) and isinstance(parts[0], Literal) and parts[0].text.startswith("[")
+    return first.subscript is None and not bracket
 
 
 class _Plan(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
+from ramet.shell.expand.pieces import Text
 from ramet.shell.interp.assign import Assign, put_patiently, set_item, word_of
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.redirect import Plan, Undo, apply, restore
@@ -100,19 +101,28 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
         if pending is not None:
             await pending
         return
+    if assign.element is not None:
+        await _traced_element(sh, assign, *assign.element)
+        return
     word = await word_of(assign, sh)
-    head = f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.shown
-    await trace_value(sh, head, word.value)
-    if word.key is None:
-        await put_patiently(sh, word.name, word.value, word.append)
-    else:
-        written = "" if assign.node.subscript is None else word_text(assign.node.subscript)
-        set_item(sh, word.name, word.key, word.value, word.append, written)
+    await trace_value(sh, f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.shown, word.value)
+    await put_patiently(sh, word.name, word.value, word.append)
+
+
+async def _traced_element(sh: Session, assign: Assign, key: Text, text: Text) -> None:
+    """The value of an element is expanded and shown before its subscript is."""
+    value = await text.run(sh) if text.wait else text.run(sh)
+    await trace_value(sh, assign.shown, value)
+    index = await key.run(sh) if key.wait else key.run(sh)
+    node = assign.node
+    set_item(sh, node.name, index, value, node.append, word_text(node.subscript) if node.subscript else "")
 
 
 def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
     """Redirections without a command: made, and undone at once; some of them in a process of their own."""
     apart = any(plan.var is not None or (plan.fd == 0 and plan.op in _OF_INPUT) for plan in redirects)
+    # As a stage of a pipeline it is a process already, which does not wait for the other one.
+    left = any(plan.var is not None or (plan.fd == 0 and plan.op in ("<", "<>")) for plan in redirects)
 
     async def made(sh: Session) -> int:
         undo: Undo = []
@@ -129,7 +139,8 @@ def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) 
         sh.substitution_status = None
         await perform(sh, assigns)
         if apart:
-            sh.status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
+            status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
+            sh.status = 0 if left and sh.staged is node else status
         else:
             sh.status = await made(sh) or sh.substitution_status or 0
         sh.pipes = None

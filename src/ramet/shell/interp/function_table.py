@@ -63,8 +63,8 @@ async def definition(sh: Session, name: str) -> list[str]:
     """A function as it is shown, in parts."""
     node = sh.functions[name].node
     if node.size <= LONG_SOURCE:
-        return [*function_parts(node), "\n"]
-    return [*await aside(sh, partial(function_parts, node)), "\n"]
+        return [*function_parts(node, sh.posix), "\n"]
+    return [*await aside(sh, partial(function_parts, node, sh.posix)), "\n"]
 
 
 async def write_functions(sh: Session, names: Iterable[str], who: str) -> int:

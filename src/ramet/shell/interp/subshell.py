@@ -354,8 +354,10 @@ class Substitution:
 
 
 async def process_path(sh: Session, node: ProcessSub) -> str:
-    """Start a process substitution; the path by which the command reaches it."""
+    """Start a process substitution; the path by which the command reaches it. One without commands is nothing."""
     body = node.body
+    if not body.statements:
+        return ""
     if (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
     else:

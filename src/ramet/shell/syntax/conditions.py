@@ -66,7 +66,8 @@ class ConditionReader(WordReader):
 
     def _cond_failure(self, message: str, place: int | None = None) -> SyntaxFailure:
         line = self.line_at(self.start if place is None else place)
-        return SyntaxFailure(message, line, status=2 if self._at_end() else None)
+        over = self._at_end()
+        return SyntaxFailure(message, line, status=2 if over else None, lenient=over)
 
     def _at_end(self) -> bool:
         """Whether the text is over: that is an ordinary syntax error."""

@@ -210,9 +210,9 @@ class Parser(CompoundReader):
             failure.inner = failure.fatal and not failure.message.startswith("unexpected EOF")
             raise
         self.pos = self.stop
-        if self._pending:
-            self._documents()
         self.depth -= 1
+        if self._pending:
+            outer = self._put_off(outer)
         self._pending, self._closing, self.aliases = outer, closing, aliases
         return body
 

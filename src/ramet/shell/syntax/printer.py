@@ -90,9 +90,10 @@ def function_text(function: Function) -> str:
     return grown(function_parts(function))
 
 
-def function_parts(function: Function) -> list[str]:
-    """The same in parts, of which some may be very long."""
+def function_parts(function: Function, posix: bool = False) -> list[str]:
+    """The same in parts, of which some may be very long; `posix` for how it is by POSIX's rules."""
     printer = _Printer(bash=True)
+    printer.keyword = "" if posix else "function "
     with room:
         printer.definition(function, "")
     return printer.parted("".join(printer.out))
@@ -168,6 +169,7 @@ class _Printer:
         self.step = step
         self.substituted = substituted  # in a command substitution bash keeps the ends of lines
         self.out: list[str] = []
+        self.keyword = "function "  # before the definitions of functions within others
         self.indent = 0
         self.inside = 0  # functions that we are in: there, lists go on separate lines
         self.pending: list[HereDoc] = []
@@ -470,7 +472,7 @@ class _Printer:
 
     def _function(self, node: Function) -> None:
         if self.bash:
-            self.definition(node, "function ")
+            self.definition(node, self.keyword)
             return
         self.put(f"function {node.name} " if node.keyword else f"{node.name} () ")
         self.node(node.body)

@@ -37,7 +37,7 @@ _FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[[^]]*\])?)\}"
 class _Pending:
     """A here-document whose body comes after the next newline."""
 
-    __slots__ = ("delimiter", "line", "quoted", "redirect", "strip")
+    __slots__ = ("delimiter", "line", "put_off", "quoted", "redirect", "strip")
 
     def __init__(self, redirect: Redirect, delimiter: str, quoted: bool, line: int) -> None:
         self.redirect = redirect
@@ -45,6 +45,7 @@ class _Pending:
         self.quoted = quoted
         self.strip = redirect.op == "<<-"
         self.line = line
+        self.put_off = False  # a substitution that ended in its line has left it to the command around it
 
 
 class RedirectReader(ConditionReader):
@@ -125,6 +126,19 @@ class RedirectReader(ConditionReader):
                 word = self.fragment(body, self.line_at(self.pos) - newlines(body, 0, len(body)) - 1)
             here = HereDoc(word, one.delimiter, one.quoted)
             object.__setattr__(one.redirect, "here", here)
+
+    def _put_off(self, outer: list[_Pending]) -> list[_Pending]:
+        """A substitution ends before the bodies of its here-documents: they stand behind the line that it ends in, and
+        before those of the command around it."""
+        fresh = [one for one in self._pending if not one.put_off]
+        if fresh:
+            documents = "here-document" if len(fresh) == 1 else "here-documents"
+            message = f"warning: command substitution: {len(fresh)} unterminated {documents}"
+            self.warnings.append((self.line_at(self.pos), message))
+        for one in fresh:
+            one.put_off = True
+        before = [one for one in outer if one.put_off]
+        return [*before, *self._pending, *(one for one in outer if not one.put_off)]
 
     def _body(self, one: _Pending) -> str:
         """The text up to the delimiter, which is consumed."""

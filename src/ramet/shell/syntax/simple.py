@@ -51,6 +51,12 @@ _MANY_ALIASES = 64
 """Aliases that stand for each other from which on a command counts as a long one."""
 
 
+def _begins_compound(raw: str) -> bool:
+    """Is a word all of an assignment but its value?"""
+    m = ASSIGNMENT(raw)
+    return m is not None and (m.end() == len(raw) or (m[0][-1] == "[" and raw.endswith("=")))
+
+
 class SimpleReader(AssignmentReader):
     """Reads simple commands."""
 
@@ -98,6 +104,7 @@ class SimpleReader(AssignmentReader):
         """The command at ``start`` of which some words and redirections are read."""
         assigns: list[Assignment] = []
         declaring = wrapped = False
+        redirected = False  # behind the name of a declaration, where bash takes no more arrays
         compound_ok = ""
         aliased, usual = bool(self.aliases), bool(words)
         second, parts = -1, len(words) + len(redirects) - 1
@@ -120,8 +127,9 @@ class SimpleReader(AssignmentReader):
                 if raw[0] in _DESCRIPTOR and self.text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
                     second = self.start if parts == 1 and words else second  # of it bash has read no more yet
                     redirects.append(self._redirect(*self._prefix(raw)))
+                    redirected = bool(words)
                     continue
-                if not words or (declaring and not (wrapped and self.text.startswith("(", self.stop))):
+                if not words or (declaring and not ((wrapped or redirected) and self.text.startswith("(", self.stop))):
                     if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw, bool(words))) is not None:
                         (words if words else assigns).append(assignment)
                         self.peek()
@@ -139,7 +147,7 @@ class SimpleReader(AssignmentReader):
                 elif wrapped and not declaring:
                     declaring = raw in _DECLARATIONS
                     wrapped = declaring or raw == _WRAPPER
-                elif compound_ok and raw.endswith("=") and self.text.startswith("(", self.stop) and ASSIGNMENT(raw):
+                elif compound_ok and not redirected and self.text.startswith("(", self.stop) and _begins_compound(raw):
                     words.append(self._evaluated_compound() if compound_ok == "eval" else self._raw_compound())
                     self.peek()
                     continue
@@ -160,6 +168,7 @@ class SimpleReader(AssignmentReader):
             elif kind == OPERATOR and self.raw in REDIRECTIONS:
                 second = self.start if parts == 1 and words else second
                 redirects.append(self._redirect(None, None))
+                redirected = bool(words)
                 self._alias_next = -1
                 continue
             else:

@@ -43,7 +43,11 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
             raise TooMany(f"{name}: too many arguments")
         if found <= 0:
             sh.flow_n, sh.flow_status = loops, 1
-            return refuse(sh, f"{name}: ", words[0], ": loop count out of range", status=BREAK)
+            flow = BREAK
+            if sh.errexit and not sh.ignore:
+                sh.traps.pop("EXIT", None)  # of which bash, busy with leaving loops, would run nothing
+                flow = sh.shell.leave(sh, 1)
+            return refuse(sh, f"{name}: ", words[0], ": loop count out of range", status=flow)
         count = found
     sh.flow_n = min(count, loops)
     sh.flow_status = sh.status = 0

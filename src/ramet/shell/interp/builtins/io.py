@@ -16,6 +16,7 @@ from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.bounds import within
+from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.growing import decoded, decoded_blocks, grown, has_any, part_of, search
@@ -308,13 +309,14 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
         return taken.result(True)
     ends = (b"" if request.raw else rb"\\") + (b"" if request.exact else re.escape(request.delim))
     find = re.compile(b"[" + ends + b"]").search if ends else None
+    by_bytes = bytewise(source.sh)
     block, place = b"", 0
     while True:
         if place >= len(block):
             block, place = await source.block(), 0
             if not block:
                 return taken.result(False)
-        plain, count = (b"", 0) if pending else _plain_characters(block[place : place + _SPAN], left, find)
+        plain, count = (b"", 0) if pending else _plain_characters(block[place : place + _SPAN], left, find, by_bytes)
         if count:
             await source.sh.budget.breathe()
             taken.out += plain
@@ -322,10 +324,10 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
             place += len(plain)
             left -= count
         else:
-            found = _CHARACTER(block, place)
+            found = (_BYTE if by_bytes else _CHARACTER)(block, place)
             assert found is not None
             char = found[0]
-            if found.end() == len(block) and _goes_on(char) and (more := await source.block()):
+            if not by_bytes and found.end() == len(block) and _goes_on(char) and (more := await source.block()):
                 block, place = block[place:] + more, 0
                 continue
             place += len(char)
@@ -347,6 +349,7 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
             return taken.result(True)
 
 
+_BYTE: Final = re.compile(b".", re.DOTALL).match
 _CHARACTER: Final = re.compile(
     b"[\xc2-\xdf].?|[\xe0-\xef](?:[\x80-\xbf].?|.?)|[\xf0-\xf4](?:[\x80-\xbf](?:[\x80-\xbf].?|.?)|.?)|.", re.DOTALL
 ).match
@@ -362,13 +365,13 @@ _BEGUN: Final = re.compile(b"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x8
 
 
 def _plain_characters(
-    data: bytes, most: int, find: Callable[[bytes], re.Match[bytes] | None] | None
+    data: bytes, most: int, find: Callable[[bytes], re.Match[bytes] | None] | None, by_bytes: bool
 ) -> tuple[bytes, int]:
     """The characters at the start of some bytes that are nothing but that, and how many they are."""
     found = None if find is None else find(data)
     if found is not None:
         data = data[: found.start()]
-    if data.isascii():
+    if by_bytes or data.isascii():
         data = data[:most]
         return data, len(data)
     try:

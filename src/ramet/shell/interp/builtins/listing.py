@@ -10,6 +10,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.growing import behind
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
@@ -69,7 +70,7 @@ def declaration_line(sh: Session, name: str) -> str | None:
     if array is not None:
         if array.blank and not len(array):
             return f"declare -{letters} {name}"
-        return behind(f"declare -{letters} {name}=", transform.array_text(array))
+        return behind(f"declare -{letters} {name}=", transform.array_text(array, bytewise(sh)))
     text = store.get(name)
     if text is None:
         return f"declare -{letters} {name}"
@@ -87,7 +88,7 @@ def setting_line(sh: Session, name: str) -> str | None:
     if array is not None and not len(array) and (name == "FUNCNAME" or (value is array and array.blank)):
         return None
     if array is not None:
-        return behind(f"{name}=", transform.array_text(array))
+        return behind(f"{name}=", transform.array_text(array, bytewise(sh)))
     text = value.target if type(value) is NameRef else sh.store.get(name)
     return None if text is None else behind(f"{name}=", quote.setting(quote.as_locale(sh, text)))
 

@@ -149,7 +149,7 @@ def _hexadecimal(value: LongDouble, precision: int | None, point: bool) -> str:
     if precision is not None and precision < 15:
         mantissa = _divided(mantissa, 1, 4 * (15 - precision)) << 4 * (15 - precision)
         if mantissa.bit_length() > _BITS:
-            mantissa, exponent = mantissa >> 1, exponent + 1
+            mantissa, exponent = mantissa >> 4, exponent + 4
     digits = f"{mantissa:016x}"
     rest = digits[1:].rstrip("0") if precision is None else digits[1 : precision + 1].ljust(precision, "0")
     return f"0x{digits[0]}{'.' + rest if rest or point else ''}p{exponent + 60:+d}"

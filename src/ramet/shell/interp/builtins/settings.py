@@ -116,7 +116,9 @@ def _wrong_letter(sh: Session, argv: list[str]) -> str:
         if len(word) > sh.budget.limits.expression_chars:
             raise sh.budget.exceeded("expression_chars", "set")
         for place, letter in enumerate(word[1:], 2):
-            if letter == "o":  # what follows it in its word counts as the name here, though it is taken for letters later
+            if (
+                letter == "o"
+            ):  # what follows it in its word counts as the name here, though it is taken for letters later
                 i += place == len(word) and _names_option(argv, i)
                 break
             if letter != "r" and letter not in LETTERS:
