@@ -46,7 +46,7 @@ class Limits:
     """Characters of an arithmetic expression where nothing else can run meanwhile: in a subscript, a slice, an operand
     of a test. The expressions of commands and assignments may be longer. All values that one expression finds to be
     expressions again may have two dozen times as many."""
-    recursion: int = 20_000
+    recursion: int = 10_240
     """Nested function calls, sources, evals, subshells and shells."""
     loop_steps: int | None = None
     """Turns of all loops of the shell in one execution; None leaves it to the wall time, as with those of awk."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from typing import Any
 
 import pytest
 from tests.holding import Lateness, longest_hold, too_long
 
 from ramet import Workspace
+from ramet.core import collecting
 from ramet.core.errors import RametError
 from ramet.shell.interp.crew import Crew
+from ramet.shell.interp.session import Session
 
 MANY = {
     "stages": "eval \"sleep 99 $(printf '| cat %.0s' {1..1500})\"",
@@ -20,6 +23,13 @@ MANY = {
     "process substitutions within each other": "f() { (($1)) && cat <(f $(($1 - 1))) || sleep 99; }; f 900",
     "jobs": "for i in {1..1500}; do sleep 99 & done; wait",
 }
+WITHIN = {
+    "command substitutions": "f() { (($1)) && x=$(f $(($1 - 1))) || sleep 99; }; f 1500",
+    "subshells": "f() { (($1)) && ( f $(($1 - 1)) ) || sleep 99; }; f 1500",
+    "shells": 'f() { (($1)) && bash -c "f $(($1 - 1))" || sleep 99; }; export -f f; f 600',
+    "what xargs starts": "f() { (($1)) && echo $(($1 - 1)) | xargs bash -c 'f $0' || sleep 99; }; export -f f; f 250",
+}
+"""Shells that wait for each other, few of them in tasks of their own."""
 
 
 async def begun(ws: Workspace, script: str, tasks: int) -> asyncio.Task[Any]:
@@ -53,6 +63,75 @@ def test_many_shells_are_cancelled_in_a_moment(script: str) -> None:
         return late
 
     assert not too_long(act, 0.05)
+
+
+@pytest.mark.parametrize("script", WITHIN.values(), ids=WITHIN)
+def test_shells_within_shells_are_cancelled_in_a_moment(script: str) -> None:
+    async def act() -> float:
+        async with Workspace() as ws:
+            await ws.execute("keep=1; cd /tmp; echo | xargs bash -c :")
+            running = await begun(ws, script, 100)
+            since = Lateness()
+            running.cancel()
+            await asyncio.wait((running,))
+            late = since()
+            assert running.cancelled()
+            result = await ws.execute("echo $keep $PWD ${#FUNCNAME[@]} $(echo sub | cat)")
+            assert (result.text, result.error_text) == ("1 /tmp 0 sub\n", "")
+        return late
+
+    assert not too_long(act, 0.05)
+
+
+@pytest.mark.parametrize("script", (MANY | WITHIN).values(), ids=MANY | WITHIN)
+def test_shells_that_were_cancelled_are_no_garbage(script: str) -> None:
+    """What only Python's collector would find takes it tenths of a second when there are thousands of them."""
+
+    async def act() -> int:
+        async with Workspace() as ws:
+            await ws.execute("cat <(echo a) | cat; echo | xargs bash -c :")
+            running = await begun(ws, script, 60)
+            running.cancel()
+            await asyncio.wait((running,))
+            await ws.execute("kill -9 $(jobs -p) 2> /dev/null; wait")
+            await ws.execute(":")  # when those that were left are gone
+            found = alive()
+            gc.collect()
+            return found - alive()
+
+    def alive() -> int:
+        return sum(isinstance(one, Session) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(act()) < 5
+    finally:
+        gc.enable()
+
+
+def test_what_is_left_to_end_is_work() -> None:
+    """So that nobody looks for garbage through all of it meanwhile."""
+
+    async def slow(end: asyncio.Event) -> None:
+        try:
+            await asyncio.sleep(99)
+        finally:
+            await end.wait()
+
+    async def act() -> None:
+        crew, end = Crew(), asyncio.Event()
+        tasks = [asyncio.create_task(crew.member(lambda: slow(end), whole=True)) for _ in range(100)]
+        await asyncio.sleep(0)
+        crew.stop()
+        await crew.end(tasks)  # of so many it does not wait for the last
+        assert collecting._at_work == 100
+        end.set()
+        await crew.gone()
+        await asyncio.sleep(0)
+        assert collecting._at_work == 0
+
+    asyncio.run(act())
 
 
 @pytest.mark.parametrize("script", MANY.values(), ids=MANY)

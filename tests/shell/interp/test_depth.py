@@ -159,9 +159,9 @@ def test_five_hundred_processes(kind: str) -> None:
             "syntax error: maximum nesting level exceeded",
         ),
         ("[[ x == " + "@(" * (DEEPEST + 1) + "x" + ")" * (DEEPEST + 1) + " ]]", "maximum nesting level exceeded"),
-        ("f() { f; }; f", "f: maximum function nesting level exceeded (20000)"),
-        ('s=\'eval "$s"\'; eval "$s"', "eval: maximum eval nesting level exceeded (20000)"),
-        ("echo . ./s > s; . ./s", ".: maximum source nesting level exceeded (20000)"),
+        ("f() { f; }; f", "f: maximum function nesting level exceeded (10240)"),
+        ('s=\'eval "$s"\'; eval "$s"', "eval: maximum eval nesting level exceeded (10240)"),
+        ("echo . ./s > s; . ./s", ".: maximum source nesting level exceeded (10240)"),
     ],
 )
 def test_where_it_ends(script: str, message: str) -> None:

@@ -12,18 +12,27 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Awaitable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+from ramet.core.collecting import work_begins, work_ends
+
 T = TypeVar("T")
 
-_AT_ONCE: Final = 16
+_AT_ONCE: Final = 4
 """Tasks that end in one turn of the event loop."""
-_FEW: Final = 64
+_FEW: Final = 16
 """Tasks that are waited for in any case."""
 _MOMENT: Final = 0.01
 """Seconds that an execution which was cancelled waits for a larger crew."""
+
+
+def forget_end(task: asyncio.Task[Any]) -> None:
+    """Nobody asks how a task ended: what it ended with knows its frames, and these the task."""
+    with suppress(asyncio.CancelledError):
+        task.exception()
 
 
 class Crew:
@@ -130,6 +139,10 @@ class Crew:
                         raise
                     except BaseException as error:
                         failure = error
+        except asyncio.CancelledError as error:
+            # Its traceback knows all that the shell had, and thousands of them are left to the collector.
+            error.__traceback__ = error.__context__ = None
+            raise
         finally:
             failure = None  # it knows this frame
             if joins:
@@ -150,6 +163,26 @@ class Crew:
             raise cancelled
         return task.result()
 
+    async def apart(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of a shell that runs in a task of its own, and nothing else does in it."""
+        task = asyncio.create_task(self.member(work, whole=True))
+        self.tasks[task] = True
+        try:
+            await asyncio.wait((task,))
+        except GeneratorExit:
+            task.cancel()  # whoever waits for it gives up, where nothing may wait
+            raise
+        except BaseException:
+            await self.end((task,))
+            raise
+        return task.result()
+
+    async def member(self, work: Callable[[], Coroutine[Any, Any, T]], whole: bool = False) -> T:
+        """The work of one of its tasks; cancelled before its first step, it never begins."""
+        if self.stopped:
+            raise asyncio.CancelledError
+        return await self.steps(work(), whole)
+
     async def end(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """Cancel tasks and wait until they have ended; of a large crew that has stopped, for a moment at most."""
         every = list(tasks)
@@ -167,13 +200,16 @@ class Crew:
                     self._forget(task)
                 else:
                     self.tasks[task] = True
-                    task.add_done_callback(self._forget)
+                    work_begins()  # thousands of them are much to look through for garbage
+                    task.add_done_callback(self._left)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
-        """Nobody asks how it ended."""
         self.tasks.pop(task, None)
-        if not task.cancelled():
-            task.exception()
+        forget_end(task)
+
+    def _left(self, task: asyncio.Task[Any]) -> None:
+        self._forget(task)
+        work_ends()
 
     async def gone(self) -> None:
         """When all of them have ended."""

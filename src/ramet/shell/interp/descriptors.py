@@ -78,14 +78,13 @@ def share_all(table: Table) -> Table:
 async def release_all(table: Table) -> None:
     """Close every descriptor; the first failure is raised after all of them are closed."""
     failure: OSError | None = None
-    for description in table.values():
-        closing = description.release()
+    for fd in list(table):
+        closing = table.pop(fd).release()  # first of all: whoever is interrupted here leaves the others, and only them
         if closing is not None:
             try:
                 await closing
             except OSError as error:
                 failure = failure or error
-    table.clear()
     if failure is not None:
         raise failure
 

@@ -370,34 +370,37 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
         signals: Mapping[str, bool] | None = None,
     ) -> int:
         child = sh.fork(borrow=False)
-        child.group = group or sh.group
-        for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
-            if stream is not None:
-                old = child.fds.get(fd)
-                if old is not None:
-                    old.release()
-                child.fds[fd] = Description(stream, lent=True)
-        if cwd is not None:
-            child.cwd = cwd
-            child.vars["PWD"] = str(cwd)
-        if env is not None:
-            await _use_environment(child, env)
-        child.by_program = True
-        if sh.deaf:
-            deafen(child)
-        for name, ignored in (signals or {}).items():
-            child.deaf -= {name}
-            child.traps.pop(name, None)
-            if ignored:
-                child.traps[name] = ""
-        process = sh.process
-        if process is None or not sh.lone or process.session is not sh or parent not in _REPLACED:
-            return await child.crew.steps(_run_child(child, list(argv), parent))
-        child.lone, process.session = True, child
         try:
-            return await child.crew.steps(_run_child(child, list(argv), parent))
+            child.group = group or sh.group
+            for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
+                if stream is not None:
+                    old = child.fds.get(fd)
+                    if old is not None:
+                        old.release()
+                    child.fds[fd] = Description(stream, lent=True)
+            if cwd is not None:
+                child.cwd = cwd
+                child.vars["PWD"] = str(cwd)
+            if env is not None:
+                await _use_environment(child, env)
+            child.by_program = True
+            if sh.deaf:
+                deafen(child)
+            for name, ignored in (signals or {}).items():
+                child.deaf -= {name}
+                child.traps.pop(name, None)
+                if ignored:
+                    child.traps[name] = ""
+            process = sh.process
+            if process is None or not sh.lone or process.session is not sh or parent not in _REPLACED:
+                return await child.crew.steps(_run_child(child, list(argv), parent))
+            child.lone, process.session = True, child
+            try:
+                return await child.crew.steps(_run_child(child, list(argv), parent))
+            finally:
+                process.session = sh
         finally:
-            process.session = sh
+            sh.shell.forget_unless_begun(child)
 
     return run
 

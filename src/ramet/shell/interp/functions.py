@@ -9,7 +9,6 @@ from typing import Any, Final
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
 from ramet.shell.expand.numerals import is_number
-from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.frames import Frame, FunctionDef
 from ramet.shell.interp.function_table import traced
@@ -21,16 +20,21 @@ HOP: Final = 40
 """Levels that nest on one stack before the next one gets a task, and with it a stack, of its own."""
 
 
-async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Go on in a task of its own: however deep a script nests, no stack of ours does."""
+async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]], forked: bool = False) -> T:
+    """Go on in a task of its own: however deep a script nests, no stack of ours does.
+
+    Where all of it is the work of a `forked` shell, nobody who is cancelled has to see it end.
+    """
     stack = sh.stack
     sh.stack = 0
     task: asyncio.Task[T] | None = None
     try:
         await sh.budget.breathe()
         crew, current = sh.crew, asyncio.current_task()
+        if forked:
+            return await crew.apart(work)
         if current in crew.tasks:
-            task = asyncio.create_task(_member(crew, work()))
+            task = asyncio.create_task(crew.member(work))
             return await task
         task = asyncio.create_task(work())
         return await (crew.wait_for(task) if crew.main in (None, current) else task)
@@ -38,15 +42,11 @@ async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if task is not None:
             task.cancel()  # whoever waits for it gives up, where nothing may wait
         raise
-    except ShellError as error:
+    except (ShellError, asyncio.CancelledError) as error:
         # A traceback through thousands of levels costs more than the script.
         raise error.with_traceback(None) from None
     finally:
         sh.stack = stack
-
-
-async def _member(crew: Crew, work: Coroutine[Any, Any, T]) -> T:
-    return await crew.steps(work)
 
 
 def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
@@ -149,7 +149,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
 
 def _say_where(sh: Session, frame: Frame, error: BaseException) -> None:
     """An error names the file that the function is from, which is known only as long as it runs."""
-    if frame.source != "main" and isinstance(error, ShellError | ArithFailure) and not isinstance(error, TooLong):
+    if frame.source != "main" and isinstance(error, (ShellError, ArithFailure)) and not isinstance(error, TooLong):
         sh.complain_once(error)
 
 

@@ -82,7 +82,16 @@ _OWN_INPUT: Final = frozenset(("/dev/stdin", "/dev/fd/0"))
 
 async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
-    child = await _made(shell, sh, argv)
+    child = Session(shell)
+    try:
+        await _equip(shell, sh, child, argv)
+        return await _run(shell, sh, child, argv)
+    finally:
+        if not child.began:
+            child.retire()
+
+
+async def _run(shell: Shell, sh: Session, child: Session, argv: list[str]) -> int:
     as_sh = argv[0].rsplit("/", 1)[-1].lstrip("-") == "sh"
     call = _options(sh, child, await plain(sh, argv, 0))
     if not isinstance(call, _Call):
@@ -175,9 +184,8 @@ def _becomes(sh: Session, child: Session) -> Process | None:
     return process
 
 
-async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
-    """A shell with the environment of the one that starts it."""
-    child = Session(shell)
+async def _equip(shell: Shell, sh: Session, child: Session, argv: list[str]) -> None:
+    """Give a shell the environment of the one that starts it."""
     child.depth, child.stack = sh.depth + 1, sh.stack + 5
     if child.depth > sh.budget.deepest:
         raise sh.budget.exceeded(sh.budget.hit or "recursion", argv[0])
@@ -214,7 +222,6 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
         del child.vars["POSIXLY_CORRECT"]
         child.set_option("posix", True)
     child.vars["BASH"] = child.last_arg
-    return child
 
 
 def _options(sh: Session, child: Session, argv: list[str]) -> _Call | int | Awaitable[int]:

@@ -14,9 +14,10 @@ from collections.abc import Coroutine
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.core.collecting import work_begins, work_ends
 from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp import signals
-from ramet.shell.interp.crew import Crew
+from ramet.shell.interp.crew import Crew, forget_end
 from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.process import Process
 from ramet.shell.interp.session import Session
@@ -124,18 +125,24 @@ class Jobs:
         child.crew.tasks[process.task] = True
         process.task.add_done_callback(lambda task: self._ended(process))
         process.task.add_done_callback(lambda task: self._unbegun(child, work))
+        if len(self.shell.processes) > _CROWD:  # a few may live for as long as the host
+            work_begins()
+            process.task.add_done_callback(lambda task: work_ends())
         return process
 
     def _unbegun(self, child: Session, work: Coroutine[Any, Any, int]) -> None:
-        """Cancelled before its first step, a process never began: nobody has let go of what it shared."""
+        """Cancelled before its first step, a process never began."""
         work.close()
-        if child.fds:
-            self.shell.close_soon(child.fds)
+        self.shell.forget_unless_begun(child)
 
     def _ended(self, process: Process) -> None:
         self.shell.processes.pop(process.pid, None)
         self.loose.discard(process)
-        status = 128 + (process.killed or 15) if process.task.cancelled() else process.task.result()
+        if process.task.cancelled():
+            status = 128 + (process.killed or 15)
+            forget_end(process.task)
+        else:
+            status = process.task.result()
         self.reaped[process.pid] = status
         if process.session.parent is not None:
             child_died(process.session.parent)
@@ -316,6 +323,8 @@ class Jobs:
 
 
 _number = attrgetter("id")
+_CROWD: Final = 64
+"""Processes beyond which it takes a while to look through all that they have for garbage."""
 _AT_ONCE: Final = 32
 _DIGITS: Final = 20
 """Characters that no number of a job has."""

@@ -13,11 +13,15 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.growing import decoded, joined
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.values import is_heavy
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.session import Session, message_of
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
+
+_MANY: Final = 512
+"""Words of a loop that are not let go of all at once."""
 
 
 async def breathe(sh: Session) -> None:
@@ -147,7 +151,8 @@ def compile_for(node: For, body: Run) -> Run:
             raise
         finally:
             sh.loops -= 1
-            let_go(items)
+            if len(items) > _MANY or is_heavy(items):
+                let_go(items)
             if len(sh.substitutions) > mark:
                 await sh.shell.end_substitutions(sh, mark)
         sh.status = status

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ramet.core.streams import pipe
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
-from ramet.shell.interp.descriptors import Description, release_all
+from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
@@ -230,8 +230,8 @@ async def _stages(
             begun = tasks[number] if number < len(tasks) else 0
             if isinstance(begun, asyncio.Task) and not begun.done():
                 begun.add_done_callback(partial(_unbegun, child))
-            elif child.fds:  # a stage that never began
-                await release_all(child.fds)
+            else:
+                sh.shell.forget_unless_begun(child)
         raise
     if sh.traps:
         child_died(sh, len(children))
@@ -296,9 +296,8 @@ async def _await(pending: Awaitable[int]) -> int:
 
 
 def _unbegun(child: Session, task: asyncio.Task[int]) -> None:
-    """A stage that was left to end: if it never began, nobody has let go of what it shared."""
-    if child.fds:
-        child.shell.close_soon(child.fds)
+    """A stage that was left to end may never have begun."""
+    child.shell.forget_unless_begun(child)
 
 
 def _replace(child: Session, fd: int, description: Description) -> None:

@@ -48,6 +48,7 @@ class Session:
         "arg0",
         "arguments",
         "background",
+        "began",
         "blaming",
         "budget",
         "by_program",
@@ -247,6 +248,8 @@ class Session:
         """Signal and pid of the shell that the current command was, if that died."""
         self.by_program = False
         """Whether a program started what runs here: it gave the whole environment."""
+        self.began = False
+        """Whether this shell, which was forked, has come to run; then it lets go itself of what it shares."""
         self.lone = False
         """Whether this shell runs only one command, which takes its place: then nobody reports its death."""
         self.substitutions: list[Any] = []
@@ -332,7 +335,7 @@ class Session:
         twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []
-        twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
+        twin.killed, twin.died, twin.lone, twin.by_program, twin.began = 0, None, False, False, False
         twin.coprocs, twin.origin = {}, self.origin
         twin.ulimits = dict(self.ulimits)
         twin.shift = self.shift

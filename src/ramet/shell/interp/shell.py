@@ -136,6 +136,13 @@ class Shell:
         """Whether more than so many shells are alive, or would be with those that are about to start."""
         return len(self.processes) + self.forks + coming > most
 
+    def forget_unless_begun(self, sh: Session) -> None:
+        """A forked shell does not begin any more: if it never has, nobody else lets go of what it shares."""
+        if not sh.began:
+            sh.retire()
+            if sh.fds:
+                self.close_soon(sh.fds)
+
     def close_soon(self, fds: Table) -> None:
         """Let go of descriptors, where nobody can wait for that."""
         closing = asyncio.ensure_future(release_all(fds))

@@ -72,14 +72,22 @@ def settle(sh: Session, result: int) -> int:
     return sh.flow_status if result in (EXIT, RETURN) else sh.status
 
 
+_LEVELS: Final = 4
+"""Levels of functions that a shell takes as much of the stack as."""
+
+
 async def run_shell(sh: Session, run: Run, counted: bool = False) -> int:
     """Run the body of a forked shell and close it; never raises for what a script does.
 
     It is one of the `processes` that may be alive; who starts several has `counted` them before.
     """
-    if sh.stack >= HOP:
-        return await hop(sh, lambda: _run_shell(sh, run, not counted))
-    return await _run_shell(sh, run, not counted)
+    sh.stack += _LEVELS
+    if sh.stack < HOP:
+        return await _run_shell(sh, run, not counted)
+    try:
+        return await hop(sh, lambda: _run_shell(sh, run, not counted), forked=True)
+    finally:
+        sh.shell.forget_unless_begun(sh)
 
 
 async def _run_shell(sh: Session, run: Run, more: int) -> int:
@@ -87,7 +95,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
         return await _in_group(sh, run, more)
     shell = sh.shell
     shell.forks += more
-    over = False
+    over, sh.began = False, True
     try:
         try:
             if sh.budget.check():  # shells within shells: none of them may come to a loop that gives way
@@ -136,14 +144,17 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
         raise
     finally:
         shell.forks -= more
-        if sh.substitutions:
-            await end_substitutions(sh, 0)
         try:
+            if sh.substitutions:
+                await end_substitutions(sh, 0)
             await release_all(sh.fds)
         except OSError as error:
             sh.complain(f"write error: {reason(error)}")
-        if not sh.jobs.jobs and not sh.jobs.loose:
-            sh.retire()
+        finally:
+            if sh.fds:  # it was interrupted once more
+                shell.close_soon(sh.fds)
+            if not sh.jobs.jobs and not sh.jobs.loose:
+                sh.retire()
 
 
 async def _in_group(sh: Session, run: Run, more: int) -> int:
