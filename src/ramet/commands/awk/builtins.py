@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ramet.commands.awk import libraries, regex
 from ramet.commands.awk.formats import sprintf
+from ramet.commands.awk.lengthening import slices
 from ramet.commands.awk.lexer import IN_NAMESPACE
 from ramet.commands.awk.ordering import asort, keys
 from ramet.commands.awk.runtime import Runtime
@@ -568,6 +569,7 @@ _CALLABLE: dict[str, Callable[..., Value]] = {
 """Built-in functions that can be called by name."""
 
 RUNTIME_NAMES = {
+    "slices": slices,
     "nested": nested,
     "aggregate": aggregate,
     "scalar": scalar,

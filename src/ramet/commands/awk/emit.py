@@ -39,6 +39,7 @@ from ramet.commands.awk.tree import (
     Var,
 )
 from ramet.commands.awk.values import TypedRegex, number_text
+from ramet.core.longbytes import PIECE
 from ramet.patterns import LONG
 
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
@@ -65,6 +66,9 @@ class Emitter:
 
     rearranges = True
     """Whether code may do what a statement says in another way; not where every part of it is watched."""
+
+    patient = True
+    """Whether there may be very long records, which are worked on by parts."""
 
     def __init__(self, program: Program, facts: Facts, constants: dict[str, Any], scope: str = "") -> None:
         self.program, self.facts, self.constants, self.scope = program, facts, constants, scope
@@ -422,10 +426,18 @@ class Emitter:
         found = self.constants.get(code)
         if found is not None:
             if found.plain is not None:
-                return f"({found.plain!r} in {text})"
+                return self._unless_long(code, text, lambda name: f"{found.plain!r} in {name}")
             if found.text is not None:
-                return f"({self.constant('s_', found.text.search)}({text}) is not None)"
+                search = self.constant("s_", found.text.search)
+                return self._unless_long(code, text, lambda name: f"{search}({name}) is not None")
         return f"{code}.test({text})"
+
+    def _unless_long(self, code: str, text: str, quick: Callable[[str], str]) -> str:
+        """Code for a match that is quick as long as the text is not so long that it is to be looked at by parts."""
+        if not self.patient:
+            return f"({quick(text)})"
+        name = self.temp()
+        return f"({quick(name)} if len({name} := {text}) <= {PIECE} else {code}.test({name}))"
 
     def _match(self, node: Match) -> str:
         if is_quiet(node.pattern):

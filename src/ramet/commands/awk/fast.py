@@ -27,6 +27,8 @@ from ramet.commands.awk.values import number_text
 
 
 class FastEmitter(Emitter):
+    patient = False  # there is no very long record among those that this is for
+
     def __init__(
         self, program: Program, facts: Facts, constants: dict[str, Any], fs: str, plain: bool, rules: list[Rule]
     ) -> None:

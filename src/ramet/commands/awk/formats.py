@@ -53,6 +53,7 @@ def sprintf(
 ) -> str:
     out: list[str] = []
     index = at = 0
+    long = False
     placed: bool | None = None
 
     def take(place: str | None = None) -> Value:
@@ -102,10 +103,11 @@ def sprintf(
             out.append(_pad(_character(value, utf8), width, flags))
         elif kind == "s":
             text = number_text(value, convfmt) if value.__class__ is float else value or ""
+            long = long or len(text) > PIECE
             out.append(_pad(text if precision is None else text[:precision], width, flags))
         else:
             out.append(_convert(kind, flags, width, precision, number(value)))
-    return "".join(out)
+    return "".join(out) if not long or len(out) == 1 else grown(out)
 
 
 def _convert(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from ramet.commands.awk.regex import Rx, compiled
 from ramet.commands.inputs import LONG
 from ramet.core import growth, longbytes
-from ramet.core.abandoned import aside
+from ramet.core.abandoned import aside, checkpoint
 from ramet.core.limits import Budget
 from ramet.core.streams import PATIENCE, Reader
 from ramet.core.streams import joined as together
@@ -109,9 +109,9 @@ class Records:
         self.plain, self.batch = await aside(self.budget, work) if self.long else work()
 
     def _records(self, data: bytes, rs: str) -> tuple[bool, list[str]]:
-        plain = data.isascii() and not any(odd in data for odd in _ODD)
+        plain = _is_plain(data) if not self.long else all(map(_is_plain, longbytes.pieces(data)))
         text = growth.decoded(data, self._coding)
-        return plain, longbytes.split(text, rs) if not self.long or rs in text else [text]
+        return plain, longbytes.split(text, rs) if not self.long or longbytes.has(text, rs) else [text]
 
     async def _read_text(self) -> bool:
         if self.done:
@@ -119,16 +119,23 @@ class Records:
         block = await self.reader.read()
         if not block:
             self.done = True
-            self._rest = "".join([self._rest, *self._more, self._decoder.decode(b"", True)])
-            self._more, self._waiting = [], 0
+            await self._gather(self._decoder.decode(b"", True))
             return False
         self._more.append(self._decoder.decode(block))
         self._waiting += len(self._more[-1])
         self.reader.hold(len(self._rest) + self._waiting - len(block))
         if len(self._rest) <= LONG or self._waiting >= len(self._rest):
-            self._rest = "".join([self._rest, *self._more])
-            self._more, self._waiting = [], 0
+            await self._gather()
         return True
+
+    async def _gather(self, last: str = "") -> None:
+        """Put together what was read."""
+        parts = [self._rest, *self._more, last]
+        if sum(map(len, parts)) > LONG:
+            self._rest = await aside(self.budget, partial(growth.grown, parts))
+        else:
+            self._rest = "".join(parts)
+        self._more, self._waiting = [], 0
 
     async def _fill_by_regex(self, rs: str, icase: bool) -> bool:
         if self._raw:
@@ -153,9 +160,9 @@ class Records:
         if self._rest:
             record, self._rest = self._rest, ""
             term = ""
-            if paragraphs:
-                kept = record.rstrip("\n")
-                record, term = kept, record[len(kept) :]
+            if paragraphs and record.endswith("\n"):
+                work = partial(_ended, record)
+                record, term = await aside(self.budget, work) if len(record) > LONG else work()
                 if not record:
                     return False
             self.batch.append(record)
@@ -165,12 +172,15 @@ class Records:
 
     async def _cut_on(self, rx: Rx, rs: str) -> bool:
         self.long = len(self._rest) > LONG
-        return await aside(self.budget, partial(self._cut, rx)) if self.long or len(rs) > HEAVY else self._cut(rx)
+        work = partial(self._cut, rx, rs == "")
+        return await aside(self.budget, work) if self.long or len(rs) > HEAVY else work()
 
-    def _cut(self, rx: Rx) -> bool:
+    def _cut(self, rx: Rx, paragraphs: bool) -> bool:
         """Split what is surely complete: a separator that touches the end of the text might go on."""
         assert self.terms is not None
         text, start, pos = self._rest, 0, 0
+        if self.long and paragraphs and not longbytes.has(text, "\n\n"):
+            return False
         while True:
             found = rx.search(text, pos)
             if found is None or (found[1] >= len(text) and not self.done):
@@ -180,13 +190,27 @@ class Records:
                 if pos > len(text):
                     break
                 continue
-            self.batch.append(text[start : found[0]])
+            self.batch.append(longbytes.cut(text, start, found[0]))
             self.terms.append(text[found[0] : found[1]])
             start = pos = found[1]
             if len(self.batch) >= 1000:
                 break
-        self._rest = text[start:]
+        self._rest = longbytes.cut(text, start, len(text))
         return bool(self.batch)
 
 
 _ODD = (b"\r", b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+
+
+def _is_plain(data: bytes) -> bool:
+    return data.isascii() and not any(odd in data for odd in _ODD)
+
+
+def _ended(paragraph: str) -> tuple[str, str]:
+    """A paragraph, and the newlines that end it."""
+    end = len(paragraph)
+    while end and paragraph[end - 1] == "\n":
+        end -= 1
+        if not end & 4095:
+            checkpoint()
+    return longbytes.cut(paragraph, 0, end), longbytes.cut(paragraph, end, len(paragraph))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ramet import patterns
 from ramet.commands.awk.tree import AwkError
-from ramet.core import longbytes
+from ramet.core import growth, longbytes
 from ramet.core.abandoned import checkpoint
 from ramet.core.longbytes import PIECE
 from ramet.patterns import PatternError
@@ -40,12 +40,21 @@ class Rx:
         """The same for `re` on text, where that is exact for all characters."""
 
     def test(self, text: str) -> bool:
+        if len(text) > PIECE:
+            return self._test_long(text)
         if self.plain is not None:
-            return self.plain in text if len(text) <= PIECE else longbytes.has(text, self.plain)
+            return self.plain in text
         if self.text is not None:
             return self.text.search(text) is not None
         data = text.encode("utf-8", "surrogateescape")
         return self.matcher.engine(data).search(data, 0) is not None
+
+    def _test_long(self, text: str) -> bool:
+        """The same by an engine that lets others run meanwhile."""
+        if self.plain is not None:
+            return longbytes.has(text, self.plain)
+        data = growth.encoded(text)
+        return self.matcher.bulk(data).search(data, 0) is not None
 
     def search(self, text: str, pos: int = 0) -> Span | None:
         if self.text is not None:

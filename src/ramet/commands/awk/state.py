@@ -20,8 +20,9 @@ from ramet.commands.awk.sources import Sources
 from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.symbols import Symbols
 from ramet.commands.awk.tree import AwkError
-from ramet.commands.awk.values import Array, Field, Value, compare, looks_numeric, num, number_text
+from ramet.commands.awk.values import Array, Field, Value, compare, long_field, looks_numeric, num, number_text
 from ramet.core import longbytes
+from ramet.core.longbytes import PIECE
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
@@ -370,7 +371,7 @@ class State:
         """`$n` as a value."""
         if number == 0:
             text = self.get_record()
-            return text if self.record_is_text else Field(text)
+            return text if self.record_is_text else Field(text) if len(text) <= PIECE else long_field(text)
         if self.cells and number in self.cells:
             return self.cells[number]
         fields = self.fields
@@ -378,7 +379,10 @@ class State:
             fields = self.fields = self.splitter(self.record)
         if number < 0:
             raise AwkError(f"fatal: attempt to access field {number}")
-        return Field(fields[number - 1]) if number <= len(fields) else NO_FIELD
+        if number > len(fields):
+            return NO_FIELD
+        text = fields[number - 1]
+        return Field(text) if len(text) <= PIECE else long_field(text)
 
     def field_text(self, number: int) -> str:
         if number == 0:

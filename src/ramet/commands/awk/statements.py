@@ -32,6 +32,7 @@ from ramet.commands.awk.tree import (
     Var,
     While,
 )
+from ramet.core.longbytes import PIECE
 
 Slots = dict[tuple[int, str], int]
 """Which counter counts what happens to which node."""
@@ -157,12 +158,19 @@ class Writer:
         grown, more = e.temp(), e.temp()
         self.put(f"{grown} = {place}")
         self.put(f"if {grown}.__class__ is not str: {grown} = text({grown})")
+        parts = "".join(f"{e.text(part)}, " for part in rest)
         # A text of a class of its own would be added by copying: joined, it is one of the usual class.
-        self.put(f"{more} = ''.join(({''.join(f'{e.text(part)}, ' for part in rest)}))")
+        self.put(f"{more} = ({parts})" if e.patient else f"{more} = ''.join(({parts}))")
         if isinstance(target, Index) and not all(is_quiet(part) for part in rest):
             self.put(f"{key} = {e.key(target.subscripts)}")
         self.put(f"{place} = None")
-        self.put(f"{grown} += {more}")
+        if e.patient:
+            size = f"len({more}[0])" if len(rest) == 1 else f"sum(map(len, {more}))"
+            self.put(f"if {size} <= {PIECE}: {grown} += ''.join({more})")
+            self.put("else:")
+            self.put(f"    for _piece in slices({more}): {grown} += _piece")
+        else:
+            self.put(f"{grown} += {more}")
         self.put(f"if len({grown}) > R.longest: R.grown({grown})")
         self.put(f"{place} = {grown}; {grown} = None")
         return True
@@ -213,6 +221,12 @@ class Writer:
         if node.formatted:
             values = "".join(f"{e.value(arg)}, " for arg in node.args[1:])
             data = f"sprintf({e.text(node.args[0])}, ({values}), R.convfmt)"
+        elif len(node.args) < 2 and not node.redirect and e.patient:
+            text = e.temp()
+            self.put(f"{text} = {e.shown(node.args[0]) if node.args else e.field_text(Field(Num(0.0)))}")
+            self.put(f"if len({text}) <= {PIECE}: O({text} + R.ors)")
+            self.put(f"else: O({text}); O(R.ors)")
+            return
         elif not node.args:
             data = f"{e.field_text(Field(Num(0.0)))} + R.ors"
         else:
