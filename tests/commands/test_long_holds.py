@@ -28,6 +28,7 @@ SCRIPTS = [
     "parallel true < bare", "parallel true < line", "ed -s bare <<< p", "ed -s line <<< ,n", "diff3 bare bare some",
     "awk /xy/ bare", "awk '{ s = s $0 $0 } END { print length(s) }' line", "awk '{ printf \"%s.\", $0 }' line",
     "awk '/x{3}[yz]+/' bare", "awk -v RS= 1 line",
+    "timeout 2 yq . bare", "timeout 2 yq . line",
     "tree -P \"$(seq -s '|' 60000)\"", "sed \"s/$(seq -s '\\|' 60000)/x/g\" some",
 ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from ramet.commands.jq import values
 from ramet.commands.jq.values import Json
 from ramet.core import longbytes
 from ramet.core.abandoned import checkpoint
+from ramet.core.growth import grown
 
 _NOTHING = object()
 """The value of what was not read from anywhere."""
@@ -82,6 +83,19 @@ def patient_loader(library: Any) -> Any:
             checkpoint()
         return base.peek(self, index)
 
+    def forward(self: Any, length: int = 1) -> None:
+        while length > _STEPS:
+            checkpoint()
+            base.forward(self, _STEPS)
+            length -= _STEPS
+        checkpoint()
+        base.forward(self, length)
+
+    def prefix(self: Any, length: int = 1) -> Any:
+        if length <= longbytes.PIECE:
+            return base.prefix(self, length)
+        return longbytes.cut(self.buffer, self.pointer, min(self.pointer + length, len(self.buffer)))
+
     def check_printable(self: Any, data: str) -> None:
         try:
             for piece in longbytes.pieces(data):
@@ -89,12 +103,26 @@ def patient_loader(library: Any) -> Any:
         except library.reader.ReaderError:
             base.check_printable(self, data)  # which says where it is
 
-    return type("PatientLoader", (base,), {f.__name__: f for f in (fetch_more_tokens, peek, check_printable)})
+    overrides = (fetch_more_tokens, peek, forward, prefix, check_printable)
+    return type("PatientLoader", (base,), {f.__name__: f for f in overrides})
+
+
+_STEPS = 4096
+"""Characters after which it is asked whether anybody still waits."""
+
+
+def _opened(library: Any, text: str) -> Any:
+    if len(text) < LONG:
+        return loader(library)(text)
+    reader = patient_loader(library)("")
+    reader.check_printable(text)
+    reader.buffer = grown((text, "\0"))  # as the library marks the end
+    return reader
 
 
 def read(library: Any, text: str) -> list[Document]:
     """The documents of a text."""
-    reader = (loader if len(text) < LONG else patient_loader)(library)(text)
+    reader = _opened(library, text)
     lines = longbytes.split(text, "\n")
     found: list[Document] = []
     try:

@@ -21,6 +21,7 @@ from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.commands.yaml_text import Document, Writer
 from ramet.core.abandoned import checkpoint
 from ramet.core.errors import reason
+from ramet.core.growth import decoded
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -135,8 +136,8 @@ def _documents(library: Any, text: bytes, form: str) -> list[Document | Json]:
         return [root]
     # JSON is a kind of YAML, and several texts of it may follow each other.
     if form == "json":
-        return list(values_in(text.decode("utf-8", "replace")))
-    return list(yaml_text.read(library, text.decode("utf-8", "replace")))
+        return list(values_in(decoded(text, errors="replace")))
+    return list(yaml_text.read(library, decoded(text, errors="replace")))
 
 
 _SPACE = re.compile(r"\s*")
