@@ -311,7 +311,7 @@ def _refused(node: Assignment, message: str) -> Assign:
 def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     name, append = node.name, node.append
     written = word_text(subscript)
-    if not written.strip():
+    if not written:
         return _refused(node, f"{name}[{written}]: bad array subscript")
     key, text = texts.subscript(subscript), texts.text(value, assign=True)
     large, parts = text.large, text.parts or text.run
@@ -495,7 +495,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
             found: list[str] = []
             if fields is not None:
                 found = await words.fields_of(fields, sh)
-                if sh.globbing:
+                if sh.globbing and key is None:
                     found = await sh.shell.globbed(sh, found)
             if key is None:
                 if len(items) + len(found) > sh.budget.limits.expansion_words:
@@ -505,7 +505,9 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
                     await sh.budget.breathe()
             elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
-                items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), tuple(found)))
+                sh.globbing = False  # what braces make of an element is no name of a file
+                spread = tuple(map(str, found))
+                items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), spread))
         return items
 
     async def run(sh: Session) -> None:

@@ -62,7 +62,7 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
 
 
 async def _not_found(sh: Session, argv: list[str]) -> int:
-    if argv[0].startswith("%"):  # `%1` alone is `fg %1`
+    if argv[0].startswith("%") and (sh.staged is None or sh.frames):  # `%1` alone, no stage of a pipeline, is `fg %1`
         from ramet.shell.interp.builtins.jobs import fg
 
         resumed = fg(sh, ["fg", *argv])

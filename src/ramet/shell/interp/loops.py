@@ -10,7 +10,7 @@ from ramet.core.errors import reason
 from ramet.shell.expand import arith, texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.errors import Readonly, ShellError, Slip
 from ramet.shell.expand.growing import decoded, joined
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.values import is_heavy
@@ -117,18 +117,22 @@ def compile_for(node: For, body: Run) -> Run:
                         continue
                 if name in store.attrs or sh.allexport:
                     try:
-                        _put_reference(sh, name, str(item))
+                        bound = _put_reference(sh, name, str(item))
                     except Readonly as error:
                         status = sh.error(error.message)
                         if sh.posix:
                             return _ended_by_posix(sh, status)
                         break
+                    if not bound:
+                        status = 1
+                        break
                 else:
                     old = sh.vars.get(name)
                     if type(old) is str or old is None:
                         sh.vars[name] = item
-                    else:
-                        _put_reference(sh, name, item)
+                    elif not _put_reference(sh, name, item):
+                        status = 1
+                        break
                 result: Any = body(sh)
                 if type(result) is not int:
                     result = await result
@@ -161,15 +165,20 @@ def compile_for(node: For, body: Run) -> Run:
     return lambda sh: drive(loop(sh))
 
 
-def _put_reference(sh: Session, name: str, item: str) -> None:
-    """The variable of a loop that is a name reference is bound anew at each turn."""
+def _put_reference(sh: Session, name: str, item: str) -> bool:
+    """The variable of a loop that is a name reference is bound anew at each turn; one that cannot be ends the loop."""
     from ramet.shell.expand.values import NameRef
 
-    if type(sh.vars.get(name)) is NameRef:
-        sh.store.assignable(name)
-        sh.store.bind(name, item)
-    else:
+    if type(sh.vars.get(name)) is not NameRef:
         sh.store.set(name, item)
+        return True
+    sh.store.assignable(name)
+    try:
+        sh.store.bind(name, item)
+    except Slip as error:
+        sh.complain_once(error)
+        return False
+    return True
 
 
 _ONE: Final = Word((Literal("1"),))
@@ -184,9 +193,12 @@ async def _before(sh: Session, expression: ArithCommand) -> tuple[int | None, st
 
     sh.line, sh.ran = expression.line, expression
     shown = None
-    if sh.xtrace:
-        expanded = texts.document(expression.body)
+    expanded = texts.document(expression.body)
+    if sh.xtrace or ("DEBUG" in sh.traps and expanded.const is None):
         shown = await expanded.run(sh) if expanded.wait else expanded.run(sh)
+        expression = ArithCommand(Word((Literal(shown),)), (), expression.line)
+        sh.ran = expression
+    if sh.xtrace and shown is not None:
         trace(sh, [f"(( {shown.strip()} ))"], raw=True)
     return await before_command(sh, expression), shown
 

@@ -52,7 +52,18 @@ from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import ArithCommand, Case, CommandSub, Cond, For, ForArith, ProcessSub, Script, Select
+from ramet.shell.syntax.nodes import (
+    ArithCommand,
+    Case,
+    CommandSub,
+    Cond,
+    For,
+    ForArith,
+    ProcessSub,
+    Script,
+    Select,
+    Simple,
+)
 from ramet.shell.syntax.printer import command_text, word_text
 
 if sys.getrecursionlimit() < 4000:
@@ -319,7 +330,7 @@ class Shell:
                     ends = (failure.inner and not sh.interactive) or (sh.sub_level > 0 and not top and failure.array)
                     ends = ends or self._counts(sh, failure)
                     if failure.fatal or ends:
-                        fatal = strict and failure.status is not None
+                        fatal = strict and failure.status is not None and not failure.lenient
                         leaves = top or fatal or ends or (sh.errexit and not sh.ignore)
                         return self.leave(sh, result) if leaves else result
                     continue
@@ -334,6 +345,8 @@ class Shell:
                 reading.offer()
             if top:
                 sh.ignore = sh.loops = 0
+            if strict:  # once a command was run, it is that one that cannot go on
+                strict = all(isinstance(one.node, Simple) and not one.node.words for one in script.statements)
             try:
                 if reading.large:
                     result = await self._run_large(sh, script, reading.lasting)

@@ -61,6 +61,8 @@ class AssignmentReader(RedirectReader):
             name = head[:-1]
             subscript = self.subscript()
             if argument and (subscript is None or _ends_word(subscript)):
+                self.pos = start
+                self.peek()  # the word is in sight again, whatever the search for its bracket has seen
                 return None
             if subscript is None:
                 raise self.missing("]", start)
@@ -71,6 +73,8 @@ class AssignmentReader(RedirectReader):
                 append = True
                 self.pos += 2
             else:
+                self.pos = start
+                self.peek()
                 return None
         else:
             append = head[-2] == "+"

@@ -43,6 +43,7 @@ from ramet.shell.interp.patience import MANY, each, in_order, refuse, refused_pa
 from ramet.shell.interp.scopes import is_subscript, split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import KEPT_BY_SHELL
+from ramet.shell.interp.traps import Leave
 from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import ArrayLiteral, Script, Simple
@@ -447,12 +448,12 @@ async def _compound_items(sh: Session, value: str, keyed: bool) -> Sequence[Item
     options = sh.syntax_options()
 
     def parse() -> Script | None:
-        return Parser(behind("x=", value), None, options).next()
+        return Parser(behind("x=", value), None, options, sh.line_now()).next()
 
     try:
         script = parse() if len(value) <= LONG_SOURCE else await aside(sh, parse)
-    except SyntaxFailure:
-        return [Item(None, False, value)]
+    except SyntaxFailure as failure:
+        raise _unreadable(sh, failure, value) from None
     node = script.statements[0].node if script is not None else None
     if not isinstance(node, Simple) or not node.assigns or not isinstance(node.assigns[0].value, ArrayLiteral):
         return [Item(None, False, value)]
@@ -464,6 +465,19 @@ async def _compound_items(sh: Session, value: str, keyed: bool) -> Sequence[Item
         return found.items
     elements = node.assigns[0].value.elements
     return [item._replace(source=element) for item, element in zip(found.items, elements, strict=True)]
+
+
+def _unreadable(sh: Session, failure: SyntaxFailure, value: str) -> ShellError:
+    """The error of a text that is no list of words, of which the messages are told here."""
+    if failure.second is not None:
+        failure.second = f"`{value[1:-1].rpartition(chr(10))[2]}'"
+    for line in failure.lines(f"{sh.error_name}: array assign: ")[: 1 if sh.errexit else None]:
+        sh.err(line + "\n")
+    if sh.errexit or failure.inner:
+        raise Leave(sh.shell.leave(sh, 2))
+    error = Discard(failure.message)
+    error.reported = True
+    return error
 
 
 def _empty_array(store: Variables, name: str, kind: str) -> None:

@@ -11,7 +11,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, TooMany
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp import signals, startup
-from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
+from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.frames import Frame
 from ramet.shell.interp.noticed import compatibility
@@ -98,7 +98,7 @@ def exit_(sh: Session, argv: list[str]) -> Result:
             said = refuse(sh, f"{argv[0]}: ", words[0], ": numeric argument required", status=2)
             return then(said, lambda status: _exiting(sh, status, login))
         if len(words) > 1:
-            raise TooMany(f"{argv[0]}: too many arguments")
+            raise TooMany(f"{argv[0]}: too many arguments", status or 1)
         status = found & 255
     return _exiting(sh, status, login)
 
@@ -222,16 +222,13 @@ def getopts(sh: Session, argv: list[str]) -> Result:
 
 
 def trap(sh: Session, argv: list[str]) -> Result:
-    words = argv[1:]
-    if words[:1] == ["-l"]:
+    options = flags_of(sh, argv, "lp")
+    if options is None:
+        return 2
+    flags, words = options
+    if "l" in flags:
         return sh.out(encode(signal_list()), "trap")
-    printing = words[:1] == ["-p"]
-    if printing:
-        words = words[1:]
-    elif words and words[0].startswith("-") and len(words[0]) > 1 and words[0] != "--":
-        return bad_option(sh, "trap", words[0][:2])
-    if words[:1] == ["--"]:
-        words = words[1:]
+    printing = "p" in flags
     if printing or not words:
         return _show_traps(sh, words, by_default=printing and sh.posix)
     if len(words) == 1:

@@ -13,7 +13,7 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.assign import AssignWord
-from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
+from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
 from ramet.shell.interp.function_table import definition
@@ -305,13 +305,12 @@ def builtin(sh: Session, argv: list[str]) -> Result:
 def hash_(sh: Session, argv: list[str]) -> Result:
     if "hashall" not in sh.options:
         return sh.error("hash: hashing disabled")
-    options = flags_of(sh, argv, "lrpdt")
-    if options is None:
-        return 2
-    flags, words = options
-    if "p" in flags and not words:
-        return bad_option(sh, "hash", "-p", "option requires an argument")
-    path = words.pop(0) if "p" in flags else ""
+    options = options_of(argv, "lrdt", "p")
+    if options.wrong is not None:
+        return bad_option(sh, "hash", *options.wrong)
+    flags, path, words = "", "", argv[options.operands :]
+    for letter, value in options.letters:
+        flags, path = flags + letter, value or path
     if path and refused(sh, "hash: ", path, ": restricted"):
         return 1
     for letter in "td":
