@@ -169,7 +169,11 @@ class Variables:
             found = value.get(self.host)
             if isinstance(found, dict):
                 return Assoc(found)
-            return Indexed(found) if isinstance(found, list) else None
+            if not isinstance(found, list):
+                return None
+            array = Indexed(found)
+            array.blank = not found and name == "FUNCNAME"  # outside of functions it has no value
+            return array
         return value if isinstance(value, Indexed | Assoc) else None
 
     def elements(self, name: str) -> list[str]:

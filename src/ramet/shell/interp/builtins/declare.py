@@ -46,8 +46,9 @@ from ramet.shell.interp.specials import KEPT_BY_SHELL
 from ramet.shell.interp.traps import Leave
 from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import ArrayLiteral, Script, Simple
+from ramet.shell.syntax.nodes import ArrayLiteral, Script, Simple, Word
 from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.printer import word_text
 
 _BITS: Final = {
     "i": INTEGER,
@@ -83,6 +84,8 @@ class _Request:
     everywhere: bool = False
     inherit: bool = False
     show: bool = False
+    unassigned: bool = False
+    """Whether something could not be assigned, which a process tells by a status of its own."""
     words: list[str] = field(default_factory=list)
 
 
@@ -276,6 +279,7 @@ def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) ->
                 status = 1
         except Readonly as error:
             sh.complain("" if request.command in _MARKERS else f"{request.command}: ", *error.parts)
+            request.unassigned = True
             status = 1
         except Compound as error:
             raise Discard(error.parts) from None
@@ -293,7 +297,16 @@ def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) ->
             status = 1
             if error.status == 127:
                 raise
-    return status
+    return 4 if request.unassigned and _is_process(sh) else status
+
+
+def _is_process(sh: Session) -> bool:
+    """Whether the declaration is all that a stage of a pipeline does."""
+    stage = sh.staged
+    if not isinstance(stage, Simple) or not stage.words or sh.frames:
+        return False
+    first = stage.words[0]
+    return isinstance(first, Word) and word_text(first) in ("declare", "typeset", "command", "builtin", *_MARKERS)
 
 
 def _parsed(word: str) -> AssignWord | None:
@@ -315,9 +328,11 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         shown = (name, "[", key or "", "]") if element else (word,)
         sh.complain(f"{request.command}: `", *shown, "': not a valid identifier")
         sh.refused = element  # of an array
+        request.unassigned |= element or request.command not in _MARKERS
         return False
     if key is not None and not is_subscript(key):
         sh.complain(f"{request.command}: `", word, "': not a valid identifier")
+        request.unassigned = True
         return False
     store = sh.store
     reference = bool(request.add & NAMEREF) or bool(request.remove & NAMEREF)
@@ -358,6 +373,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
             prefix = "" if request.command in _MARKERS else f"{request.command}: "
             sh.complain(f"{prefix}{name}: readonly variable")
         sh.refused = request.command in _MARKERS
+        request.unassigned = True
         if request.command == "export":
             store.flag(name, request.add & EXPORT, request.remove & EXPORT)
         return False
@@ -556,6 +572,7 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
         return False
     if target and not (is_name(base) and _is_balanced(target, base)):
         sh.complain(f"{request.command}: `", target, "': invalid variable name for name reference")
+        request.unassigned = True
         return False
     if base == name:
         if not store.scopes:

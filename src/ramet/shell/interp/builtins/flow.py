@@ -37,7 +37,7 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
     if words:
         found = number_of(words[0])
         if found is None:
-            sh.flow_status = 128
+            sh.flow_status = sh.status | 128
             return refuse(sh, f"{name}: ", words[0], ": numeric argument required", status=EXIT)
         if len(words) > 1:
             raise TooMany(f"{name}: too many arguments")
