@@ -70,7 +70,7 @@ def test_shells_within_shells_are_cancelled_in_a_moment(script: str) -> None:
     async def act() -> float:
         async with Workspace() as ws:
             await ws.execute("keep=1; cd /tmp; echo | xargs bash -c :")
-            running = await begun(ws, script, 100)
+            running = await begun(ws, script, 40)
             since = Lateness()
             running.cancel()
             await asyncio.wait((running,))
@@ -90,7 +90,7 @@ def test_shells_that_were_cancelled_are_no_garbage(script: str) -> None:
     async def act() -> int:
         async with Workspace() as ws:
             await ws.execute("cat <(echo a) | cat; echo | xargs bash -c :")
-            running = await begun(ws, script, 60)
+            running = await begun(ws, script, 40)
             running.cancel()
             await asyncio.wait((running,))
             await ws.execute("kill -9 $(jobs -p) 2> /dev/null; wait")

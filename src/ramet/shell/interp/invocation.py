@@ -186,7 +186,7 @@ def _becomes(sh: Session, child: Session) -> Process | None:
 
 async def _equip(shell: Shell, sh: Session, child: Session, argv: list[str]) -> None:
     """Give a shell the environment of the one that starts it."""
-    child.depth, child.stack = sh.depth + 1, sh.stack + 5
+    child.depth, child.stack = sh.depth + 1, sh.stack + 7
     if child.depth > sh.budget.deepest:
         raise sh.budget.exceeded(sh.budget.hit or "recursion", argv[0])
     child.called = sh.called

@@ -89,6 +89,8 @@ class Ambiguous(Exception):
 class Jobs:
     """The jobs of one shell; the processes are known to all shells of the same top."""
 
+    __slots__ = ("ended", "inherited", "jobs", "loose", "reaped", "shell")
+
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.jobs: list[Job] = []
@@ -96,7 +98,8 @@ class Jobs:
         """Process substitutions that outlived their command."""
         self.reaped: dict[int, int] = {}
         """Statuses of processes that ended, by pid, for a later `wait`."""
-        self.ended: deque[Job] = deque(maxlen=1000)
+        self.ended: list[Job] = []
+        """The last ones that ended, and some more."""
         self.inherited: Jobs | None = None
         """The jobs of the shell around a command substitution, which `$(jobs -p)` still sees."""
 
@@ -154,6 +157,8 @@ class Jobs:
             job.status = status
             job.state = JobState.KILLED if process.killed else JobState.COMPLETED
             self.ended.append(job)
+            if len(self.ended) > 2 * _KEPT:
+                del self.ended[:-_KEPT]
 
     def add(self, process: Process, text: str) -> Job:
         # Jobs stand in the order of their numbers, so the last one has the highest.
@@ -185,7 +190,7 @@ class Jobs:
 
     def finished(self) -> list[Job]:
         """The last jobs that ended, also those that `wait` or `jobs` have already reported."""
-        return list(self.ended)
+        return self.ended[-_KEPT:]
 
     # ------------------------------------------------------------------------------------------------- finding
 
@@ -323,6 +328,8 @@ class Jobs:
 
 
 _number = attrgetter("id")
+_KEPT: Final = 1000
+"""Jobs that ended, and are known for a while."""
 _CROWD: Final = 64
 """Processes beyond which it takes a while to look through all that they have for garbage."""
 _AT_ONCE: Final = 32

@@ -323,7 +323,7 @@ class Session:
         twin.frames, twin.source, twin.line = list(self.frames), self.source, self.line
         twin.loops, twin.ignore = 0, self.ignore
         twin.depth, twin.sub_level = self.depth + 1, self.sub_level + 1
-        twin.stack = self.stack + 3
+        twin.stack = self.stack + 7  # levels of functions that it takes as much of the stack as
         twin.globbing = False
         twin.pending = []
         twin.debug_status = 0

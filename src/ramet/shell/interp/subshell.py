@@ -72,16 +72,11 @@ def settle(sh: Session, result: int) -> int:
     return sh.flow_status if result in (EXIT, RETURN) else sh.status
 
 
-_LEVELS: Final = 4
-"""Levels of functions that a shell takes as much of the stack as."""
-
-
 async def run_shell(sh: Session, run: Run, counted: bool = False) -> int:
     """Run the body of a forked shell and close it; never raises for what a script does.
 
     It is one of the `processes` that may be alive; who starts several has `counted` them before.
     """
-    sh.stack += _LEVELS
     if sh.stack < HOP:
         return await _run_shell(sh, run, not counted)
     try:
@@ -213,8 +208,9 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         run = sh.shell.text_runner(text)
     else:
         body = relined(sh, body, node.size)
-        run = await _body_runner(sh, body, node.size)
-        cat = len(body.statements) == 1 and _shown_file(body) is not None
+        shown = _shown_file(body)
+        cat = shown is not None and len(body.statements) == 1
+        run = _runner(sh, body, shown) if node.size < LONG_SOURCE else await _long_runner(sh, body, shown)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, node.body, body)
     child.jobs.inherited = sh.jobs.seen()
@@ -251,14 +247,17 @@ async def command_text(sh: Session, node: CommandSub) -> str:
 _INTERRUPT: Final = signals.NUMBERS["INT"]
 
 
-async def _body_runner(sh: Session, body: Script, size: int) -> Run:
+def _runner(sh: Session, body: Script, shown: Simple | None) -> Run:
     """What runs a substitution; `< file`, alone or on its last line, shows the file."""
-    last = _shown_file(body)
-    if last is not None and len(body.statements) == 1:
-        return _cat(last)
-    if last is not None:
-        return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), last)
-    return sh.shell.compiled(body) if size < LONG_SOURCE else await sh.shell.compiled_aside(sh, body)
+    if shown is None:
+        return sh.shell.compiled(body)
+    if len(body.statements) == 1:
+        return _cat(shown)
+    return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), shown)
+
+
+async def _long_runner(sh: Session, body: Script, shown: Simple | None) -> Run:
+    return await sh.shell.compiled_aside(sh, body) if shown is None else _runner(sh, body, shown)
 
 
 def _shown_file(body: Script) -> Simple | None:
@@ -373,7 +372,8 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
         run = sh.shell.text_runner(text)
     else:
         body = relined(sh, body, node.size)
-        run = await _body_runner(sh, body, node.size)
+        shown = _shown_file(body)
+        run = _runner(sh, body, shown) if node.size < LONG_SOURCE else await _long_runner(sh, body, shown)
     sh.make_room("process substitution")
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()
