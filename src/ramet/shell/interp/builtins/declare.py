@@ -451,7 +451,13 @@ async def _apply_reading(sh: Session, request: _Request, words: list[str], local
         if _closes(word) and _is_read(sh, request, word):
             read = _parsed(word) if len(word) < LARGE else await aside(sh, partial(_parsed, word))
             assert read is not None
-            read.read = await _compound_items(sh, read.value, request.array == "A" or sh.store.is_assoc(read.name))
+            keyed = request.array == "A" or sh.store.is_assoc(read.name)
+            try:
+                read.read = await _compound_items(sh, read.value, keyed)
+            except Discard:
+                if read.name not in sh.vars and not local:  # it is there, with nothing in it
+                    (sh.store.make_assoc if keyed else sh.store.indexed)(read.name).blank = False
+                raise
             word = read
         row = partial(_apply_all, sh, request, [word], local)
         status = (await aside(sh, row) if _has_many(word) else row()) or status

@@ -98,7 +98,8 @@ def exit_(sh: Session, argv: list[str]) -> Result:
             said = refuse(sh, f"{argv[0]}: ", words[0], ": numeric argument required", status=2)
             return then(said, lambda status: _exiting(sh, status, login))
         if len(words) > 1:
-            raise TooMany(f"{argv[0]}: too many arguments", status or 1)
+            captured = sh.sub_level and sh.texts  # whoever takes the output is told less
+            raise TooMany(f"{argv[0]}: too many arguments", 1 if captured else status or 1)
         status = found & 255
     return _exiting(sh, status, login)
 
