@@ -158,11 +158,44 @@ def _cut_bytes(ranges: list[tuple[int, int]], output: bytes | None) -> Change:
     slices = [slice(low - 1, high) for low, high in ranges]
     if len(slices) == 1:
         only = slices[0]
-        return lambda lines: [line[only] for line in lines]
+        return lambda lines: [line[only] for line in lines] if not _is_long(lines) else [_sliced(lines[0], only)]
     glue = output or b""
     if not glue:
-        return lambda lines: [b"".join([line[s] for s in slices]) for line in lines]
+
+        def several(lines: list[bytes]) -> list[bytes]:
+            if _is_long(lines):
+                return [b"".join([_sliced(lines[0], s) for s in slices])]
+            return [b"".join([line[s] for s in slices]) for line in lines]
+
+        return several
     return lambda lines: [glue.join([part for s in slices if (part := line[s])]) for line in lines]
+
+
+def _is_long(lines: list[bytes]) -> bool:
+    """Whether this is one very long line, which is a block of its own."""
+    return len(lines) == 1 and len(lines[0]) > LONG
+
+
+def _sliced(line: bytes, part: slice) -> bytes:
+    start, stop, _ = part.indices(len(line))
+    return longbytes.cut(line, start, max(start, stop))
+
+
+def _long_fields(line: bytes, delim: bytes, low: int, high: int) -> bytes | None:
+    """The fields of a line from one to another with what is between them; None where it has one only."""
+    start = 0
+    for place in range(1, low):
+        start = line.find(delim, start) + 1
+        if not start:
+            return None if place == 1 else b""
+    stop = start - 1
+    for place in range(low, high + 1):
+        stop = line.find(delim, stop + 1)
+        if stop < 0:
+            return None if place == 1 else longbytes.cut(line, start, len(line))
+        if high == END:
+            return longbytes.cut(line, start, len(line))
+    return longbytes.cut(line, start, stop)
 
 
 def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: bool, end: bytes) -> Change:
@@ -172,6 +205,9 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
         index = ranges[0][0] - 1
 
         def single(lines: list[bytes]) -> list[bytes]:
+            if _is_long(lines):
+                found = _long_fields(lines[0], delim, index + 1, index + 1)
+                return [lines[0] if found is None else found]
             if index == 0:
                 return [line.partition(delim)[0] for line in lines]
             try:
@@ -196,6 +232,9 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
     def many(lines: list[bytes]) -> list[bytes]:
         if len(spans) > 1 and (rows := table(lines)) is not None:
             return rows
+        if len(spans) == 1 and limit >= 0 and glue == delim and _is_long(lines):
+            found = _long_fields(lines[0], delim, *ranges[0])
+            return [found] if found is not None else [] if only else lines
         out: list[bytes] = []
         for line in lines:
             parts = line.split(delim, limit)

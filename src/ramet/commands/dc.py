@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from ramet.commands.bc.numbers import (
     Num,
@@ -22,7 +23,8 @@ from ramet.commands.bc.numbers import (
     sub,
 )
 from ramet.commands.declare import Command, UsageError, ordered, several
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import beside, slurp
+from ramet.core.growth import decoded
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
@@ -381,12 +383,14 @@ async def dc(proc: Proc, o: DcOptions, operands: list[str]) -> int:
             sources.append(str(stored))
             continue
         try:
-            sources.append(decode(await slurp(proc, str(stored))))
+            data = await slurp(proc, str(stored))
+            sources.append(await beside(proc, len(data), partial(decoded, data)))
         except OSError:
             proc.stderr.write(encode(f"dc: Could not open file {stored}\n"))
             return 0
     if not sources:
-        sources = [decode(await proc.stdin.read_all())]
+        data = await proc.stdin.read_all()
+        sources = [await beside(proc, len(data), partial(decoded, data))]
     try:
         for source in sources:
             await machine.run(source)

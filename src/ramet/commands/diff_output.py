@@ -30,7 +30,7 @@ class Side:
 
     def line(self, i: int, lead: bytes = b"") -> bytes:
         tail = b"\n\\ No newline at end of file\n" if self.is_open(i) else b"\n"
-        return lead + self.lines[i] + tail
+        return b"".join((lead, self.lines[i], tail))  # others run while that puts very long lines together
 
 
 PALETTE = {"rs": "0", "hd": "1", "ad": "32", "de": "31", "ln": "36"}
@@ -72,6 +72,8 @@ def _paint(part: str, line: bytes, style: Style) -> bytes:
 
 
 def _text(side: Side, i: int, lead: bytes, style: Style) -> bytes:
+    if not (style.suppress_blank or style.expand_tabs or style.initial_tab):
+        return side.line(i, lead)
     line = side.line(i)
     if style.suppress_blank and not side.lines[i]:
         return lead.rstrip(b" ") + line

@@ -269,7 +269,8 @@ async def unexpand(proc: Proc, o: UnexpandOptions, operands: list[str]) -> int:
 
 
 def unexpanded(line: bytes, tabs: Tabs, everything: bool) -> bytes:
-    if b"\t" not in line and (not everything or b"  " not in line) and not line.startswith(b" "):
+    blanks = everything and (b"  " in line if len(line) <= PIECE else longbytes.has(line, b"  "))
+    if b"\t" not in line and not blanks and not line.startswith(b" "):
         return line  # a lone blank stays what it is
     out = bytearray()
     column = 0

@@ -22,7 +22,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import BLOCK, FileStream, Reader
+from ramet.core.streams import BLOCK, FileStream, Reader, joined
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
 from ramet.patterns.errors import CLASS_SYNTAX
 from ramet.patterns.scanning import find
@@ -589,7 +589,7 @@ class _Run:
             else:
                 step()
             if search.out:
-                out.write(b"".join(search.out))
+                out.write(await joined(search.out))
                 search.out.clear()
                 if out.full:
                     await out.drain()

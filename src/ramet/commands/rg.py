@@ -27,7 +27,7 @@ from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Capture, FileStream, PipeReader
+from ramet.core.streams import Capture, FileStream, PipeReader, joined
 from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError, perl
 
 
@@ -367,7 +367,7 @@ class _Run:
                 await self.proc.budget.breathe()
             if not o.files_with:
                 self.selected = self.selected or bool(search.selected)
-            out = b"".join(search.out)
+            out = await joined(search.out)
             if search.binary_hit:
                 where = f'binary file matches (found "\\0" byte around offset {data.find(0)})\n'
                 out += encode(f"{name}: {where}" if self.show_name else where)
