@@ -59,7 +59,11 @@ class AssignmentReader(RedirectReader):
         subscript = None
         if head[-1] == "[":
             name = head[:-1]
-            subscript = self.subscript()
+            try:
+                subscript = self.subscript()
+            except SyntaxFailure:
+                if not argument:
+                    raise  # else it is something in the lines that follow
             if argument and (subscript is None or _ends_word(subscript)):
                 self.pos = start
                 self.peek()  # the word is in sight again, whatever the search for its bracket has seen
@@ -99,7 +103,8 @@ class AssignmentReader(RedirectReader):
         try:
             return self._elements(opened)
         except SyntaxFailure as failure:
-            if failure.lenient:  # a quote or the like is open: all that follows was read in search of its end
+            if failure.fatal and failure.message.startswith("unexpected EOF"):
+                # A quote or the like is open: all that follows was read in search of its end.
                 failure.status, failure.lenient, failure.array = 1, False, True
                 failure.more.append((self.last_line(), "syntax error: unexpected end of file"))
             raise
