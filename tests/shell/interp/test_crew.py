@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import shlex
 from typing import Any
 
 import pytest
@@ -81,6 +82,48 @@ def test_shells_within_shells_are_cancelled_in_a_moment(script: str) -> None:
         return late
 
     assert not too_long(act, 0.05)
+
+
+@pytest.mark.parametrize("script", (MANY | WITHIN).values(), ids=MANY | WITHIN)
+def test_many_shells_end_by_a_time_limit_within_a_script(script: str) -> None:
+    async def act() -> float:
+        async with Workspace() as ws:
+            await ws.execute("timeout 9 bash -c 'cat <(echo a) | cat; echo | xargs bash -c :'")
+            since = Lateness()
+            result = await ws.execute(f"timeout 0.3 bash -c {shlex.quote(script)}; echo $?")
+            assert result.text == "124\n"
+            return since(0.3)
+
+    assert not too_long(act, 0.15)
+
+
+def test_a_job_that_is_killed_ends_with_all_its_shells() -> None:
+    async def act() -> float:
+        async with Workspace() as ws:
+            await ws.execute("cat <(echo a) | cat")
+            await ws.execute(f"{{ {MANY['process substitutions within each other']}; }} &")
+            while len(asyncio.all_tasks()) < 600:  # noqa: ASYNC110 - nobody else counts them
+                await asyncio.sleep(0.001)
+            since = Lateness()
+            result = await ws.execute("kill -9 $!; wait $!; echo $?")
+            late = since()
+            assert result.text == "137\n"
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return late
+
+    assert not too_long(act, 0.05)
+
+
+def test_a_job_that_is_asked_to_end_may_start_shells_for_its_last_words() -> None:
+    async def act() -> str:
+        async with Workspace() as ws:
+            await ws.execute(
+                "(trap 'echo bye | cat' EXIT; for i in {1..40}; do sleep 9 | cat; done) > out & sleep 0.05"
+            )
+            return (await ws.execute("kill $!; wait $!; echo $? $(< out)")).text
+
+    assert asyncio.run(act()) == "143 bye\n"
 
 
 @pytest.mark.parametrize("script", (MANY | WITHIN).values(), ids=MANY | WITHIN)

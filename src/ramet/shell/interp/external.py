@@ -17,6 +17,7 @@ from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.interp import function_table
+from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.groups import Group
@@ -392,6 +393,8 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
                 if ignored:
                     child.traps[name] = ""
             process = sh.process
+            if group is not None:
+                return await sh.crew.steps(_in_its_crew(child, list(argv), parent))
             if process is None or not sh.lone or process.session is not sh or parent not in _REPLACED:
                 return await child.crew.steps(_run_child(child, list(argv), parent))
             child.lone, process.session = True, child
@@ -453,6 +456,16 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
     status = await run_shell(child, body)
     number = child.killed or (child.died[0] if child.died else 0)
     return BySignal(number) if number else status
+
+
+async def _in_its_crew(child: Session, argv: list[str], parent: str) -> int:
+    """The same for a program that may end what it has started: all of that then stops at once."""
+    crew = child.crew = Crew()
+    try:
+        status = crew.lead(_run_child(child, argv, parent))
+        return status if isinstance(status, int) else await status
+    finally:
+        child.shell.see_off(crew)
 
 
 async def _refusal(sh: Session, name: str) -> int:

@@ -406,3 +406,6 @@ async def _contained(
         return 124
     except (Cancelled, Killed):
         return 137
+    finally:
+        if crew.stopped and process.leads:
+            process.session.shell.see_off(crew)

@@ -37,6 +37,12 @@ class Process:
         return self.task is None or self.task.done()
 
     @property
+    def leads(self) -> bool:
+        """Whether the shells that it has started are a crew of their own."""
+        parent = self.session.parent
+        return parent is None or parent.crew is not self.session.crew
+
+    @property
     def stopped(self) -> bool:
         return self._resumed is not None
 
@@ -56,6 +62,8 @@ class Process:
             send(self.session, number)
         except Killed:
             self.killed, self._resumed = number, None
+            if self.leads and (number == signals.KILL or "EXIT" not in self.session.traps):
+                self.session.crew.stop()  # nothing of it has a last word
             self.task.cancel()
 
     def resume(self) -> None:

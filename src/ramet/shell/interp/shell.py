@@ -122,7 +122,7 @@ class Shell:
         self.services = dict(services or {})
         self.processes: dict[int, Process] = {}
         self.starts = Starts()
-        self.closing: set[asyncio.Future[None]] = set()
+        self.closing: set[asyncio.Future[Any]] = set()
         """Descriptors of processes that never began, on their way to be closed."""
         self.forks = 0
         """Shells that run now beside the processes: subshells, stages of pipelines, programs that programs started."""
@@ -160,7 +160,14 @@ class Shell:
         self.closing.add(closing)
         closing.add_done_callback(self._closed)
 
-    def _closed(self, closing: asyncio.Future[None]) -> None:
+    def see_off(self, crew: Crew) -> None:
+        """Those that a crew has left end on their own: only the end of the workspace waits for them."""
+        for task in crew.tasks:
+            if not task.done():
+                self.closing.add(task)
+                task.add_done_callback(self._closed)
+
+    def _closed(self, closing: asyncio.Future[Any]) -> None:
         self.closing.discard(closing)
         if not closing.cancelled():
             closing.exception()  # there is nobody left who could be told
