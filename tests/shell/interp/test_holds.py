@@ -76,6 +76,26 @@ SCRIPTS = {
     "a huge text that is an environment": (HUGE, "export x; env > /dev/null; printenv x > /dev/null"),
     "a huge name in a redirection": (HUGE, 'exec 2> /dev/null; : >> "a$x"; cd "$x"; . "$x"'),
     "a huge line of history": (HUGE, 'history -s "$x"; history > /dev/null'),
+    "a huge word that is refused": (
+        HUGE,
+        'f() { return "$x"; }; f; read "=$x"; pushd "$x"; dirs "$x"; caller "$x"; set -o "$x"; declare -p "$x"',
+    ),
+    "a huge word that is refused otherwise": (
+        HUGE,
+        'mapfile "$x"; ulimit -n "$x"; kill -"$x" 1; complete -p "$x"; printf -v "$x" a; test "$x" "$x" a; : ${y?$x}',
+    ),
+    "a huge word in a function": (
+        HUGE,
+        'eval "f() { y=$x; }"; declare -f f > /dev/null; type f > /dev/null; export -f f; env > /dev/null',
+    ),
+    "a huge key": (HUGE, 'declare -A q; q[$x]=1; : "${!q[@]}"; declare -p q > /dev/null; unset "q[$x]"'),
+    "a huge prompt": (HUGE, "exec 2> /dev/null; PS3=$x; select i in a; do break; done <<< 1; PS4=$x; set -x; :"),
+    "a huge reply": (HUGE, 'select i in a; do break; done <<< "$x"'),
+    "a huge array that is read": (HUGE, 'declare -a "y=($x)"'),
+    "a huge document without its tabs": (HUGE, "eval \"cat <<- 'E' > /dev/null\n\t$x\nE\n\""),
+    "a huge syntax error": (HUGE, 'eval "{ $x )"'),
+    "a huge command in backticks": (HUGE, 'eval "y=\\`: $x\\` z=\\${w:-$x}"'),
+    "many parameters that are listed": (MANY, 'set -- "${a[@]}"; set > /dev/null'),
     "a very long form of a time": (LONG, 'printf "%($x)T"; printf "%(${x//000/%Y})T"'),
     "many commands of history": (
         "printf 'echo %d\\n' {1..30000} > /tmp/h; HISTSIZE=-1; history -r /tmp/h",

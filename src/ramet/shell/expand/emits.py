@@ -428,13 +428,22 @@ def _emit_choice(node: Param, mode: int) -> Emit:
 
         return Emit(True, waiting)
 
+    async def chosen_patiently(host: Any, fields: Fields, value: Parts, subscript: str | None) -> None:
+        pending = _put(host, fields, chosen(choice, host, await put_together(host, value), subscript), quoted)
+        if pending is not None:
+            await pending
+
     def run(host: Any, fields: Fields) -> Any:
         found = get(host)
         if not choice.takes_word(found):
             return kept(host, fields, found)
         if node.op[-1] in "=?":
             subscript = None if key is None else key.run(host)
-            return _put(host, fields, chosen(choice, host, argument.run(host), subscript), quoted)
+            word_of = argument.parts
+            value = argument.run(host) if word_of is None or not fields.patient else word_of(host)
+            if isinstance(value, Parts):
+                return chosen_patiently(host, fields, value, subscript)
+            return _put(host, fields, chosen(choice, host, value, subscript), quoted)
         if quoted:
             fields.quoted("")
         return word.run(host, fields)

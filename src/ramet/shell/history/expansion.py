@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from ramet.core.abandoned import checkpoint
+
 _NO_EXPANSION: Final = frozenset(" \t\n\r=")
 """What follows the `!` of a plain exclamation."""
 _EVENT_ENDS: Final = frozenset("^$*%;&()|<>")
@@ -108,7 +110,7 @@ def expand(
 @lru_cache(16)
 def _plain_run(chars: Chars) -> Callable[[str, int], re.Match[str] | None]:
     """Characters that mean nothing to an expansion."""
-    return re.compile("[^" + re.escape("\\\"'" + chars.event + chars.comment) + "]+").match
+    return re.compile("[^" + re.escape("\\\"'" + chars.event + chars.comment) + "]{1,65536}+").match
 
 
 class _Expansion:
@@ -391,7 +393,12 @@ def _visible(line: str, event: str, quoted: str) -> set[int]:
     within = [quoted] if quoted == '"' else []
     i = _single_end(line, 0, False) if quoted == "'" else 0
     special = re.compile("[" + re.escape("\\'\"$)" + event) + "]").search
-    while (at := special(line, i)) is not None:
+    while i < len(line):
+        at = special(line, i, i + _WINDOW)
+        if at is None:
+            i += _WINDOW
+            checkpoint()
+            continue
         i = at.start()
         char = line[i]
         top = within[-1] if within else ""
@@ -413,6 +420,10 @@ def _visible(line: str, event: str, quoted: str) -> set[int]:
             within.pop()
         i += 1
     return found
+
+
+_WINDOW: Final = 65536
+"""Characters that are looked at between two chances for others to run."""
 
 
 def _each_word(text: str, old: str, new: str) -> str:

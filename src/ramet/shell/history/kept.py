@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ramet.core import longbytes
+from ramet.core.growth import SLICE, grown
 from ramet.shell.history.expansion import Memory, Past
 
 Source = Callable[[int], Awaitable[list[tuple[int, str, float]]]]
@@ -92,9 +94,12 @@ class Kept:
 
 def file_text(entries: list[Entry], times: bool) -> str:
     """Entries as a history file holds them."""
-    return "".join(
-        f"#{entry.at}\n{entry.text}\n" if times and entry.at is not None else f"{entry.text}\n" for entry in entries
-    )
+    texts: list[str] = []
+    for entry in entries:
+        if times and entry.at is not None:
+            texts.append(f"#{entry.at}\n")
+        texts += (entry.text, "\n")
+    return longbytes.joined(texts, "") if sum(map(len, texts)) <= SLICE else grown(texts)
 
 
 def read_entries(text: str, skip: int, whole: bool) -> tuple[list[Entry | str], int]:
@@ -105,7 +110,7 @@ def read_entries(text: str, skip: int, whole: bool) -> tuple[list[Entry | str], 
     found: list[Entry | str] = []
     count = 0
     at: int | None = None
-    lines = text.split("\n")
+    lines = longbytes.split(text, "\n")
     if lines and not lines[-1]:
         lines.pop()
     timed = is_time(text)

@@ -348,8 +348,19 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
         found = await pending
         await aside(sh, lambda: store(sh, index, found))
 
+    async def at_long_key(sh: Session, index: Parts) -> None:
+        whole_index = await put_together(sh, index)
+        pending = None if large is None else large(sh)
+        found: Any = parts(sh) if pending is None else await pending
+        text = await put_together(sh, found) if isinstance(found, Parts) else found
+        await aside(sh, lambda: store(sh, whole_index, text))
+
+    key_parts = key.run if key.parts is None else key.parts
+
     def run(sh: Session) -> Awaitable[None] | None:
-        index: str = key.run(sh)
+        index: Any = key_parts(sh)
+        if isinstance(index, Parts):
+            return at_long_key(sh, index)
         pending = None if large is None else large(sh)
         if pending is not None:
             return later(sh, index, pending)

@@ -22,7 +22,7 @@ from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.growing import Deferred, Parts, decoded, encoded, length, put_together, whole
 from ramet.shell.expand.marks import regex_text
 from ramet.shell.expand.nesting import level
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.numerals import LONGEST_NUMBER, among, is_name, is_number
 from ramet.shell.expand.pattern_text import text_pattern
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.pieces import ready
@@ -198,7 +198,7 @@ def plain_unary(sh: Session, op: str, word: str) -> bool:
     if op == "-v":
         return is_set(sh, word)
     if op == "-o":
-        return word in sh.options
+        return among(word, sh.options)
     if op == "-R":
         value = sh.vars.get(word)
         return type(value) is NameRef and bool(value.target)
@@ -631,7 +631,7 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
         data = encoded(value)
         try:
             matcher = patterns.compile(
-                paths.encode(pattern),
+                encoded(pattern),
                 patterns.POSIX_EXTENDED,
                 icase="nocasematch" in sh.shopts,
                 utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),

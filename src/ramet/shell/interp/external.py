@@ -146,8 +146,8 @@ async def _by_path(sh: Session, argv: list[str], name: str) -> int:
     try:
         path = await runnable(sh, name)
     except OSError as error:
-        await sh.budget.breathe()  # a name of any length is yet to be said
-        return sh.error(f"{name}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+        status = 127 if error.errno == errno.ENOENT else 126
+        return await refused_patiently(sh, (name, f": {reason(error)}"), status)
     if (refusal := await _too_long(sh, argv)) is not None:
         return sh.error(f"{name}: {refusal}", 126)
     if path is None:

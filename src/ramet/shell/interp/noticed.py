@@ -37,7 +37,7 @@ def _glob_ignore(sh: Session, value: str | None) -> None:
 def _compatibility(sh: Session, value: str | None) -> None:
     level = _level(value)
     if value and level is None:
-        sh.complain(f"BASH_COMPAT: {value}: compatibility value out of range")
+        sh.complain("BASH_COMPAT: ", value, ": compatibility value out of range")
     sh.shopts -= COMPATIBLE
     if f"compat{level}" in COMPATIBLE:
         sh.shopts.add(f"compat{level}")

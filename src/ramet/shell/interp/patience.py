@@ -8,9 +8,9 @@ others after every row and lets whoever reads the messages catch up.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
@@ -26,20 +26,27 @@ MANY: Final = 256
 
 
 def each(sh: Session, words: Sequence[str], one: Callable[[str], Result | None]) -> Result:
-    """Does something with every operand; the status of the last one that failed, 0 where none did.
-
-    Only with a very long operand may it be something that takes its time.
-    """
+    """Does something with every operand; the status of the last one that failed, 0 where none did."""
     if len(words) > MANY or any(len(word) > LARGE for word in words):
         return drive(_each(sh, words, one))
     status = 0
-    for word in words:
-        status = cast("int | None", one(word)) or status
+    for place, word in enumerate(words):
+        result = one(word)
+        if not isinstance(result, int | None):
+            return drive(_each(sh, words[place + 1 :], one, status, result))
+        status = result or status
     return status
 
 
-async def _each(sh: Session, words: Sequence[str], one: Callable[[str], Result | None]) -> int:
-    status = 0
+async def _each(
+    sh: Session,
+    words: Sequence[str],
+    one: Callable[[str], Result | None],
+    status: int = 0,
+    begun: Awaitable[int] | None = None,
+) -> int:
+    if begun is not None:
+        status = await begun or status
     for start in range(0, len(words), MANY):
         for word in words[start : start + MANY]:
             if len(word) > LARGE:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from ramet.core.streams import pipe
+from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.growing import blocks, spanned
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
 from ramet.shell.interp.descriptors import Description
@@ -318,28 +321,35 @@ def _timed(body: Run, form: str) -> Run:
         if type(result) is not int:
             result = await result
         elapsed, used = time.perf_counter() - started, time.process_time() - processor
-        sh.err(times_text(sh, form, elapsed, used))
+        for text in blocks(times_text(sh, form, elapsed, used)):
+            sh.err(text)
+            await sh.budget.breathe()
         return int(result)
 
     return lambda sh: drive(run(sh))
 
 
-def times_text(sh: Session, form: str, elapsed: float, used: float) -> str:
+def times_text(sh: Session, form: str, elapsed: float, used: float) -> Iterable[str]:
+    """What `time` says, in pieces."""
     if form == "time -p":
-        return f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n"
+        return (f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n",)
     wanted = sh.store.get("TIMEFORMAT")
     if wanted is None:
-        return f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n"
+        return (f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n",)
     if not wanted:
-        return ""
+        return ()
+    return _formatted(sh, wanted, elapsed, used)
+
+
+def _formatted(sh: Session, wanted: str, elapsed: float, used: float) -> Iterable[str]:
+    """The same as TIMEFORMAT wants it."""
     out: list[str] = []
     values = {"R": elapsed, "U": used, "S": 0.0}
     i = 0
     while i < len(wanted):
         at = wanted.find("%", i, len(wanted) - 1)
         if at < 0:
-            out.append(wanted[i:])
-            break
+            return chain(out, spanned(wanted, i, len(wanted), LARGE), ("\n",))
         out.append(wanted[i:at])
         i = at + 1
         digits = 3
@@ -358,8 +368,8 @@ def times_text(sh: Session, form: str, elapsed: float, used: float) -> str:
             out.append("%")
         else:
             sh.complain(f"TIMEFORMAT: `{key}': invalid format character")
-            return ""
-    return "".join(out) + "\n"
+            return ()
+    return (*out, "\n")
 
 
 def _minutes(seconds: float, digits: int = 3) -> str:

@@ -11,8 +11,9 @@ from typing import Final, TypeVar
 
 from ramet.core import ops, paths
 from ramet.core.errors import reason
-from ramet.core.paths import encode
+from ramet.core.growth import decoded, encoded
 from ramet.shell.expand.aside import WINDOW, aside
+from ramet.shell.expand.globbing import between_colons
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.history import expansion, lines
 from ramet.shell.history.expansion import Chars, Expanded, ExpansionFailure, TooLong
@@ -57,7 +58,7 @@ def chars(sh: Session) -> Chars:
 def wanted(sh: Session, line: str) -> bool:
     """Whether HISTCONTROL and HISTIGNORE let a line in; `erasedups` makes room for it."""
     kept = sh.history
-    control = (sh.store.get("HISTCONTROL") or "").split(":")
+    control = list(between_colons(sh.store.get("HISTCONTROL") or ""))
     last = kept.entries[-1].text if kept.entries else None
     if line.startswith(" ") and ("ignorespace" in control or "ignoreboth" in control):
         return False
@@ -377,7 +378,7 @@ async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
     before = kept.in_file
     timed = sh.store.get("HISTTIMEFORMAT") is not None
     skip = before if new_only else 0
-    found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(paths.decode(data), skip, timed))
+    found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(decoded(data), skip, timed))
     now, most = int(sh.shell.now()), limit(sh)
     for place, entry in enumerate(found):
         if not place % _SOME:
@@ -398,7 +399,8 @@ async def write_file(sh: Session, name: str, entries: list[Entry], append: bool)
     """Write entries to a file. Raises OSError."""
     path = sh.shell.fs.named(name, sh.cwd)
     timed = sh.store.get("HISTTIMEFORMAT") is not None
-    data = await _perhaps_aside(sh, len(entries) * _SOME, lambda: encode(file_text(entries, timed)))
+    size = len(entries) * _SOME + max((len(entry.text) for entry in entries), default=0)
+    data = await _perhaps_aside(sh, size, lambda: encoded(file_text(entries, timed)))
     if append and await sh.shell.exists(path):
         data = await sh.shell.read_file(path) + data
     await ops.write_bytes(sh.shell.fs, path, data)
@@ -459,4 +461,4 @@ def _shortened(text: str, number: int) -> bytes | None:
         left -= not (rows[place].startswith("#") and rows[place][1:2].isdigit())
     if place and rows[place - 1].startswith("#") and rows[place - 1][1:2].isdigit():
         place -= 1
-    return encode("".join(f"{row}\n" for row in rows[place:]))
+    return encoded("".join(f"{row}\n" for row in rows[place:]))

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.growing import has_any, part_of
 from ramet.shell.expand.values import Value
 
 
@@ -27,14 +28,14 @@ def split_subscript(text: str) -> tuple[str, str | None]:
     if text.endswith("]"):
         opens = text.find("[")
         if opens >= 0:
-            inner = text[opens + 1 : -1]
+            inner = part_of(text, opens + 1, len(text) - 1)
             return (text[:opens], inner) if is_subscript(inner) else (text, None)
     return text, None
 
 
 def is_subscript(inner: str) -> bool:
     """Whether the quotes and the brackets within a subscript go in pairs, so that what follows it closes it."""
-    if _QUOTED(inner) is None if len(inner) < LARGE else not any(char in inner for char in "][\\\"'`"):
+    if _QUOTED(inner) is None if len(inner) < LARGE else not has_any(inner, "][\\\"'`"):
         return True
     depth = 0
     for part in _BRACKETS(inner):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.core.paths import decode, encode
+from ramet.core.growth import decoded, spanned
+from ramet.core.paths import encode
 from ramet.core.streams import Reader
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Session
@@ -32,7 +33,7 @@ class ScriptInput(Reader):
         """Go on with other text."""
         self._data = data
         self._place = self._chars = 0
-        self.text = without_open_end(decode(data))
+        self.text = without_open_end(decoded(data))
 
     async def _fill(self) -> bytes:
         return b""
@@ -43,7 +44,11 @@ class ScriptInput(Reader):
     def offer(self, left: int) -> None:
         """The script was read but for so many characters at its end."""
         chars = max(len(self.text) - left, self._chars)
-        self._place += len(encode(self.text[self._chars : chars]))
+        read = chars - self._chars
+        if read == len(self.text) and len(self._data) == read:
+            self._place += read  # all of it, and every character a byte
+        else:
+            self._place += sum(len(encode(part)) for part in spanned(self.text, self._chars, chars))
         self._chars = chars
         self._buffer, self._pos = self._data, self._place
 

@@ -19,6 +19,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, apart, windows
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, ShellError, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS, distinct
+from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.history.kept import Kept
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
@@ -516,6 +517,8 @@ class Session:
         return "/root" if user == "root" else None
 
     def tilde(self, prefix: str) -> str | None:
+        if len(prefix) > LONGEST_NAME:
+            return None
         if prefix == "+":
             return self.store.get("PWD")
         if prefix == "-":

@@ -258,7 +258,7 @@ class Shell:
                 session.status = subshell.settle(session, result)
             except subshell.ERRORS as error:
                 result = EXIT
-                session.status = subshell.report(session, error)
+                session.status = await subshell.report_patiently(session, error)
             except Leave as leave:
                 result = leave.result
                 session.status = subshell.settle(session, leave.result)
@@ -331,7 +331,7 @@ class Shell:
                 try:
                     script = await reading.parsed()
                 except SyntaxFailure as failure:
-                    result = self._syntax_error(
+                    result = await self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
                     ends = (failure.inner and not sh.interactive) or (sh.sub_level > 0 and not top and failure.array)
@@ -366,8 +366,7 @@ class Shell:
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
                     await told(sh, error)
                     raise
-                await told(sh, error)
-                sh.status = result = subshell.report(sh, error)
+                sh.status = result = await subshell.report_patiently(sh, error)
                 if result == 2 and not (top and sh.origin != "environment"):
                     sh.status = result = 1  # what is only evaluated tells no more of an assignment that fails
                 self.unwind(sh, *base)
@@ -429,15 +428,16 @@ class Shell:
         """Whether `set -e` sees the error: it is the message that does it, and some errors in conditions have none."""
         return sh.errexit and not sh.ignore and failure.message != ""
 
-    def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
-        messages = failure.lines(f"{sh.error_name}: {where}")
+    async def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
+        messages = failure.parts(f"{sh.error_name}: {where}")
         if messages and sh.interactive and not sh.source:
             file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")
             head = f"{sh.error_name}: "
-            messages = failure.lines(f"{head}{file}: ") if file else [head + failure.message]
+            messages = failure.parts(f"{head}{file}: ") if file else [(head, failure.message)]
         strict = sh.errexit and not sh.ignore
         for message in messages[:1] if strict else messages:  # the first one ends the shell
-            sh.err(message + "\n")
+            for part in (*message, "\n") if len(message[1]) > LARGE else ("".join((*message, "\n")),):
+                await sh.say(part)
         counted = self._counts(sh, failure)
         kept = top and ((failure.status is None and not counted) or (failure.lenient and sh.status))
         if not kept:

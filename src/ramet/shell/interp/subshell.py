@@ -25,6 +25,7 @@ from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.functions import HOP, hop
+from ramet.shell.interp.patience import told
 from ramet.shell.interp.process import Process
 from ramet.shell.interp.relined import relined
 from ramet.shell.interp.session import Session
@@ -53,6 +54,13 @@ def report(sh: Session, error: Exception) -> int:
             level, apart = level - 1, apart.parent
         return 127 if sh.origin == "environment" and not (level or sh.interactive or sh.errexit) else 1
     return error.status if isinstance(error, ShellError) else 1
+
+
+async def report_patiently(sh: Session, error: Exception) -> int:
+    """The same for who can wait."""
+    if not isinstance(error, RecursionError):
+        await told(sh, error)
+    return report(sh, error)
 
 
 def defect(sh: Session, error: Exception) -> int:
@@ -102,7 +110,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
                 result = await result
             sh.status = settle(sh, result)
         except ERRORS as error:
-            sh.status = report(sh, error)
+            sh.status = await report_patiently(sh, error)
         except Leave as leave:
             sh.status = settle(sh, leave.result)
         over = bool(sh.sub_level)

@@ -39,11 +39,15 @@ class SyntaxFailure(Exception):
 
     def lines(self, prefix: str) -> list[str]:
         """The messages to print, each with ``prefix`` (such as ``bash: ``) and the line number."""
+        return [head + message for head, message in self.parts(prefix)]
+
+    def parts(self, prefix: str) -> list[tuple[str, str]]:
+        """The same in two parts each, the second of which may be very long."""
         if not self.message:
             return []
         head = f"{prefix}line {self.line}: "
-        lines = [head + self.message, *([] if self.second is None else [head + self.second])]
-        return lines + [f"{prefix}line {line}: {message}" for line, message in self.more]
+        lines = [(head, self.message), *([] if self.second is None else [(head, self.second)])]
+        return lines + [(f"{prefix}line {line}: ", message) for line, message in self.more]
 
 
 class Unready(Exception):

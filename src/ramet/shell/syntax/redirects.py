@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from ramet.core.abandoned import checkpoint
 from ramet.core.growth import grown, part_of
 from ramet.shell.syntax.conditions import ConditionReader
 from ramet.shell.syntax.errors import Unready
@@ -144,7 +145,11 @@ class RedirectReader(ConditionReader):
         """The text up to the delimiter, which is consumed."""
         text, begin = self.text, self.pos
         pos, end, delimiter = begin, self.n, one.delimiter
+        look = begin + _LONG_LINE
         while pos < end:
+            if pos > look:
+                checkpoint()
+                look = pos + _LONG_LINE
             if pos > self.horizon:
                 raise Unready
             stop = text.find("\n", pos, end)

@@ -14,7 +14,7 @@ import sys
 from typing import NamedTuple, NoReturn
 
 from ramet.core.abandoned import checkpoint
-from ramet.core.growth import SLICE
+from ramet.core.growth import SLICE, grown
 from ramet.shell.syntax.errors import SyntaxFailure
 
 EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)
@@ -207,7 +207,8 @@ class Scanner:
             return SyntaxFailure("syntax error: unexpected end of file", self.last_line())
         token = self.token_text()
         line = self.line_at(self.start)
-        return SyntaxFailure(f"syntax error near unexpected token `{token}'", line, f"`{self.source_line(self.start)}'")
+        message = grown(("syntax error near unexpected token `", token, "'"))
+        return SyntaxFailure(message, line, grown(("`", self.source_line(self.start), "'")))
 
     def token_text(self) -> str:
         """The token in sight as error messages show it."""

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Mapping
 
+from ramet.core.growth import part_of
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
@@ -164,7 +165,7 @@ class SimpleReader(AssignmentReader):
                 if len(words) == 1 and not assigns and not redirects:
                     self.peek()
                     if self.kind == OPERATOR and self.raw == "(":
-                        return self._function_after(self.text[start : self.pos], line)
+                        return self._function_after(part_of(self.text, start, self.pos), line)
             elif kind == OPERATOR and self.raw in REDIRECTIONS:
                 second = self.start if parts == 1 and words else second
                 redirects.append(self._redirect(None, None))

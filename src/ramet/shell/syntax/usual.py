@@ -15,8 +15,8 @@ from ramet.shell.syntax.nodes import (
 
 EMPTY = Word(())
 
-_N = r"[A-Za-z_][A-Za-z0-9_]*+"
-_USUAL_OPERATION = r"(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]*+))?"
+_N = r"[A-Za-z_][A-Za-z0-9_]{0,65535}+(?![A-Za-z0-9_])"
+_USUAL_OPERATION = r"(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]{0,65535}+))?"
 USUAL_DOLLAR = re.compile(rf"\$(?:({_N})(?!\\)|\{{({_N}){_USUAL_OPERATION}\}})", re.ASCII).match
 """``$x``, ``${x}`` and ``${x:-text}`` and its kin with plain text, which mean the same in every mode."""
 _USUAL = re.compile(

@@ -66,12 +66,18 @@ class _OpenBrace(Exception):
     document fails where it is expanded, whole."""
 
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+|[0-9]{1,65536}+", re.ASCII).match
+_LONG_NAME = 65536
+_REST_OF_NAME = {
+    True: re.compile(r"[0-9]{1,65536}+", re.ASCII).match,
+    False: re.compile(r"[A-Za-z0-9_]{1,65536}+", re.ASCII).match,
+}
+"""What may follow so many characters of a name: the digits of a number, or the letters of a variable."""
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
 _NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
 _ARITH_RUN = re.compile(r"[^()'\"`\\]{1,65536}+").match
 _BRACKET = re.compile(r"[\[\]]").finditer
-_BACKTICK_RUN = re.compile(r"[^`\\]+").match
+_BACKTICK_RUN = re.compile(r"[^`\\]{1,65536}+").match
 _UNTICK = re.compile(r"\\([$`\\])")
 _UNTICK_QUOTED = re.compile(r'\\([$`\\"])')
 _PATTERN_OPS = ("##", "#", "%%", "%", "^^", "^", ",,", ",", "~~", "~")
@@ -392,7 +398,7 @@ class WordReader(Scanner):
         opened = self.pos
         text, n, pos = self.text, self.n, opened + 1
         while True:
-            if m := _BACKTICK_RUN(text, pos, n):
+            while m := _BACKTICK_RUN(text, pos, n):
                 pos = m.end()
             if pos >= n:
                 raise self.missing("`", opened)
@@ -400,7 +406,7 @@ class WordReader(Scanner):
                 break
             pos += 2
         self.pos = pos + 1
-        written = text[opened + 1 : pos]
+        written = part_of(text, opened + 1, pos)
         if "\\" not in written:
             return CommandSub(None, written, True, self.line_at(opened))
         source = (_UNTICK_QUOTED if quoted else _UNTICK).sub(r"\1", written)
@@ -465,7 +471,7 @@ class WordReader(Scanner):
                 break
             end = slash + 2
         self.pos = quote + 1
-        source = self.text[pos + 1 : quote]
+        source = part_of(self.text, pos + 1, quote)
         return AnsiQuoted(ansi_decode(source), source)
 
     def _arith_sub(self, pos: int, opened: int) -> ArithSub | None:
@@ -572,6 +578,12 @@ class WordReader(Scanner):
             self.pos += 2
         if m := _NAME(text, self.pos, self.n):
             name, self.pos = m[0], m.end()
+            if len(name) == _LONG_NAME:
+                begin, rest = m.start(), _REST_OF_NAME[name[0].isdigit()]
+                while m := rest(text, self.pos, self.n):
+                    checkpoint()
+                    self.pos = m.end()
+                name = part_of(text, begin, self.pos)
             if text.startswith("\\\n", self.pos):
                 name, self.pos = self._joined_name(name, self.pos)
                 while text.startswith("\\\n", self.pos):

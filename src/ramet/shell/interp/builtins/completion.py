@@ -14,7 +14,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.fields import split_plain
 from ramet.shell.expand.globbing import between_colons
-from ramet.shell.expand.growing import has_any
+from ramet.shell.expand.growing import behind, has_any, joined
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
@@ -430,8 +430,8 @@ def _specification(flags: list[tuple[str, str]]) -> str:
         for letter, value in flags:
             if letter == wanted:
                 plain = letter in "AF" and quote.word(value) == value
-                parts.append(f"-{letter} {value if plain else quote.single(value)}")
-    return " ".join(parts)
+                parts.append(behind(f"-{letter} ", value if plain else quote.single(value)))
+    return joined(" ", parts)
 
 
 def _show(sh: Session, names: list[str]) -> Result:

@@ -12,7 +12,7 @@ from typing import Final
 from ramet.core.growth import part_of
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
-from ramet.shell.expand.growing import behind
+from ramet.shell.expand.growing import grown
 from ramet.shell.expand.numerals import among, is_name
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -470,7 +470,7 @@ async def _compound_items(sh: Session, value: str, keyed: bool) -> Sequence[Item
     options = sh.syntax_options()
 
     def parse() -> Script | None:
-        return Parser(behind("x=", value), None, options, sh.line_now()).next()
+        return Parser(grown(("x=", value, "\n")), None, options, sh.line_now()).next()
 
     try:
         script = parse() if len(value) <= LONG_SOURCE else await aside(sh, parse)

@@ -117,9 +117,9 @@ async def _expanded(sh: Session, words: list[str]) -> int:
             expand = partial(recording.expanded, sh, word)
             found = await aside(sh, expand) if long or len(word) > WINDOW else expand()
         except ExpansionFailure:
-            status = sh.error(f"history: {word}: history expansion failed")
+            status = await refused_patiently(sh, ("history: ", word, ": history expansion failed"))
         else:
-            out.append(f"{found.text}\n")
+            out += (found.text, "\n")
     written = write_lines(sh, out, len(out), "history", status)
     return written if isinstance(written, int) else await written
 

@@ -8,7 +8,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Final
 
 from ramet.core.errors import reason
@@ -69,15 +69,26 @@ def _options(sh: Session, argv: list[str]) -> _Read | Result:
     request.names = argv[operands:]
     if len(request.names) <= MANY:
         request.names = [str(name) for name in request.names]
+        if sum(map(len, request.names)) + len(request.array or "") > LARGE:
+            return drive(_read_long(sh, request))
         for place, name in enumerate(request.names):
             if _misnamed(name):
                 if not place:
                     return refuse(sh, *_no_name(name))
                 request.wrong = place
                 break
-        if sum(map(len, request.names)) + len(request.array or "") > LARGE:
-            return drive(_read(sh, request, sh.reader(request.fd)))
     return request
+
+
+async def _read_long(sh: Session, request: _Read) -> int:
+    """The same with a name that is very long, perhaps that of an element."""
+    for place, name in enumerate(request.names):
+        if await aside(sh, partial(_misnamed, name)) if len(name) > LARGE else _misnamed(name):
+            if not place:
+                return await refused_patiently(sh, _no_name(name))
+            request.wrong = place
+            break
+    return await _read(sh, request, sh.reader(request.fd))
 
 
 _FEW: Final = 8
@@ -438,7 +449,8 @@ def _put(sh: Session, names: Sequence[str], values: Sequence[str]) -> int:
     try:
         for name, value in zip(names, values, strict=True):
             if name[-1:] == "]":
-                sh.store.set_element(name[: name.index("[")], name[name.index("[") + 1 : -1], value)
+                at = name.index("[")
+                sh.store.set_element(name[:at], part_of(name, at + 1, len(name) - 1), value)
             else:
                 put(sh, name, value)
     except ShellError as error:

@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.growing import part_of
 from ramet.shell.expand.numerals import is_name, is_number, is_signed
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
@@ -302,7 +304,9 @@ def kill(sh: Session, argv: list[str]) -> Result:
         if number is None:
             return refuse(sh, "kill: ", words[1], ": invalid signal specification")
         words = words[2:]
-    elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words) > 0:
+    elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words[0]) > LARGE:
+        return drive(_no_signal(sh, words[0]))
+    elif words and words[0].startswith("-") and words[0] not in ("-", "--"):
         wanted = words[0][1:]
         number = _signal(sh, wanted)
         if number is None and wanted[0] in "sn" and len(wanted) > 1:
@@ -320,6 +324,12 @@ def kill(sh: Session, argv: list[str]) -> Result:
     if len(words) > _AT_ONCE:
         return drive(_kill_many(sh, words, chosen))
     return each(sh, words, lambda word: _kill_one(sh, str(word), chosen))
+
+
+async def _no_signal(sh: Session, word: str) -> int:
+    """An option that is far too long to be a signal."""
+    wanted = await aside(sh, lambda: part_of(word, 2 if word[1] in "sn" else 1, len(word)))
+    return await refused_patiently(sh, ("kill: ", wanted, ": invalid signal specification"))
 
 
 async def _kill_many(sh: Session, words: list[str], number: int) -> int:

@@ -46,6 +46,8 @@ def is_large(sh: Session, name: str) -> bool:
         return len(value) > LARGE
     if name == "_":
         return type(sh.last_arg) is not str or len(sh.last_arg) > LARGE
+    if isinstance(value, Dynamic):
+        return len(sh.remaining) > _LARGE_ARRAY  # it may be one of the arrays that hold them
     if isinstance(value, Assoc) and any(len(key) > LARGE for key in value.items):
         return True
     return isinstance(value, Indexed | Assoc) and (

@@ -18,6 +18,7 @@ from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
 from ramet.shell.interp.function_table import definition
 from ramet.shell.interp.patience import (
+    MANY,
     each,
     in_buckets,
     in_order,
@@ -434,11 +435,20 @@ def alias(sh: Session, argv: list[str]) -> Result:
             if not is_alias_name(name):
                 return refuse(sh, "alias: `", name, "': invalid alias name")
             sh.aliases[name] = word.value if isinstance(word, AssignWord) and word.is_long else word[at + 1 :]
+        elif among(name, sh.aliases) and len(sh.aliases[name]) > LARGE:
+            return drive(write_long(name))
         elif among(name, sh.aliases):
             lines.extend(_alias_line(sh, name, bool(options[0])))
         else:
             return refuse(sh, "alias: ", word, ": not found")
         return 0
+
+    async def write_long(name: str) -> int:
+        """A very long one is written at once, after those before it."""
+        before = lines.copy()
+        lines.clear()
+        written = write_lines(sh, chain(before, _alias_line(sh, name, bool(options[0]))), MANY + 1, "alias")
+        return written if isinstance(written, int) else await written
 
     def rest() -> Result:
         sh.held = lines

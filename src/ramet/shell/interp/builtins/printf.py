@@ -19,6 +19,7 @@ from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.time_text import time_text
@@ -226,7 +227,7 @@ class _Printer:
         elif spec.kind in "fFeEgGaA":
             self._real(self.real(self.next()), spec.kind, flags, width, precision)
         elif spec.kind == "c":
-            self._text(encode(self.next() or "\0")[:1], flags, width, None)
+            self._text(encode((self.next() or "\0")[:1])[:1], flags, width, None)
         elif spec.kind == "s":
             self._text(encoded(self.next() or ""), flags, width, precision)
         elif spec.kind in "qQ":
@@ -341,7 +342,7 @@ class _Printer:
         seconds = self.sh.shell.now() if when == -1 else self.sh.seconds_base if when == -2 else when
         name = self.sh.store.get("TZ")
         zone: tzinfo = UTC
-        if name and name not in ("UTC", "UTC0", "GMT"):
+        if name and len(name) <= _LONGEST_ZONE and name not in ("UTC", "UTC0", "GMT"):
             from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
             try:
@@ -356,6 +357,8 @@ class _Printer:
         return time_text(spec.time or "%X", moment, int(seconds))
 
 
+_LONGEST_ZONE: Final = 256
+"""Characters of the name of a time zone: there is none for what is longer."""
 _NO_BLANK, _NO_ZERO, _NO_DIGIT, _NO_OCTAL, _NO_HEX = map(
     re.compile, ("[^ \t\n]", "[^0]", "[^0-9]", "[^0-7]", "[^0-9a-fA-F]")
 )
@@ -405,6 +408,8 @@ def printf(sh: Session, argv: list[str]) -> Result:
             return bad_option(sh, "printf", "-v", "option requires an argument")
         named = word[2:] or (argv[i + 1] if i + 1 < len(argv) else "")
         i += 1 if word[2:] else 2
+        if len(named) > LARGE:
+            return drive(_print_there(sh, argv, i, named))
         target = split_subscript(named)
         if not is_name(target[0]) or target[1] == "":
             sh.complain(f"printf: `{named}': not a valid identifier")
@@ -412,6 +417,24 @@ def printf(sh: Session, argv: list[str]) -> Result:
     if i >= len(argv):
         sh.err("printf: usage: printf [-v var] format [arguments]\n")
         return 2
+    return _printed(sh, argv, i, target)
+
+
+async def _print_there(sh: Session, argv: list[str], i: int, named: str) -> int:
+    """`printf -v` with a very long subscript, or what is no name at all; other options are none behind it."""
+    target = await aside(sh, lambda: split_subscript(named))
+    if not is_name(target[0]) or target[1] == "":
+        return await refused_patiently(sh, ("printf: `", named, "': not a valid identifier"), 2)
+    i += i < len(argv) and argv[i] == "--"
+    if i >= len(argv):
+        sh.err("printf: usage: printf [-v var] format [arguments]\n")
+        return 2
+    printed = _printed(sh, argv, i, target)
+    return printed if isinstance(printed, int) else await printed
+
+
+def _printed(sh: Session, argv: list[str], i: int, target: _Target | None) -> Result:
+    """All that follows the options."""
     given = argv[i]
     plain = "\\" in given and ("\\u" in given or "\\U" in given) and bytewise(sh)
     printer = _Printer(sh, argv, i + 1)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.core.depth import HOP
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.expand.growing import starts
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
@@ -65,12 +65,17 @@ def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
         return file_test(sh, op, word)
     if op == "-t" and not _is_descriptor(word):
         return False
+    if op == "-v" and len(word) > LARGE:
+        return aside(sh, lambda: plain_unary(sh, op, word))
     try:
         return plain_unary(sh, op, word)
     except (BadSubscript, Fatal):
         raise
     except ShellError as error:
         raise Usage(error.message) from None
+
+
+_LONGEST_OPERATOR: Final = 3
 
 
 def _decide(sh: Session, args: list[str], end: str = "") -> bool | Awaitable[bool]:
@@ -83,11 +88,11 @@ def _decide(sh: Session, args: list[str], end: str = "") -> bool | Awaitable[boo
     if count == 2:
         if args[0] == "!":
             return args[1] == ""
-        if args[0] in UNARY:
+        if len(args[0]) == 2 and args[0] in UNARY:
             return unary(sh, args[0], args[1])
-        raise Usage(f"{args[0]}: unary operator expected")
+        raise Usage(args[0], ": unary operator expected")
     if count == 3:
-        if args[1] in BINARY:
+        if len(args[1]) <= _LONGEST_OPERATOR and args[1] in BINARY:
             return binary(sh, args[0], args[1], args[2])
         if args[1] == "-a":
             return args[0] != "" and args[2] != ""
@@ -97,7 +102,7 @@ def _decide(sh: Session, args: list[str], end: str = "") -> bool | Awaitable[boo
             return _negated(_decide(sh, args[1:], end))
         if args[0][:1] == "(" and args[2][:1] == ")":  # bash looks at the first characters only, and only here
             return args[1] != ""
-        raise Usage(f"{args[1]}: binary operator expected")
+        raise Usage(args[1], ": binary operator expected")
     if count == 4:
         if args[0] == "!":
             return _negated(_decide(sh, args[1:], end))
