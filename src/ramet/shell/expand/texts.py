@@ -39,6 +39,7 @@ from ramet.shell.expand.growing import Deferred, Parts, length, whole
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.nesting import level
+from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.expand.params import (
     Found,
     apply_of,
@@ -396,9 +397,9 @@ def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote, loose: bool
         rest, at_start = part.text, number == 0
         while rest:
             if at_start and rest[0] == "~":
-                match = TILDE_WORD.match(rest)
+                match = TILDE_WORD.match(rest, 0, LONGEST_NAME)  # what is longer is nobody's name
                 assert match is not None
-                if match.end() < len(rest) or last:
+                if match.end() < min(len(rest), LONGEST_NAME) or (last and len(rest) < LONGEST_NAME):
                     out.append(_tilde(match[1], quote, loose))
                     rest = rest[match.end() :]
                     at_start = False

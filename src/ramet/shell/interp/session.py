@@ -498,6 +498,8 @@ class Session:
 
     def evaluate_key(self, text: str) -> int:
         """A subscript that is read at run time, as a number."""
+        if len(text) > LARGE:
+            self.allow_expression(len(text), text)
         expanded = self.expand_key(text) if "$" in text or "`" in text else text
         return self.evaluate_subscript(expanded.replace('"', "") if '"' in expanded else expanded)
 

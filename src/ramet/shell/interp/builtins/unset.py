@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from ramet.shell.expand.aside import LARGE, aside
@@ -23,9 +24,7 @@ def unset(sh: Session, argv: list[str]) -> Result:
     functions, variables, references = ("f" in options[0], "v" in options[0], "n" in options[0])
     if functions and variables:
         return sh.error("unset: cannot simultaneously unset a function and a variable")
-    if any(len(word) > LARGE for word in options[1]):
-        return drive(aside(sh, lambda: _unset_all(sh, options[1], functions, variables, references)))
-    if len(options[1]) <= _MANY:
+    if len(options[1]) <= _MANY and all(len(word) <= LARGE for word in options[1]):
         return _unset_all(sh, options[1], functions, variables, references)
     return drive(_unset_many(sh, options[1], functions, variables, references))
 
@@ -36,7 +35,9 @@ _MANY: Final = 256
 async def _unset_many(sh: Session, words: list[str], functions: bool, variables: bool, references: bool) -> int:
     status = 0
     for start in range(0, len(words), _MANY):
-        status = _unset_all(sh, words[start : start + _MANY], functions, variables, references) or status
+        row = words[start : start + _MANY]
+        work = partial(_unset_all, sh, row, functions, variables, references)
+        status = (await aside(sh, work) if any(len(word) > LARGE for word in row) else work()) or status
         await sh.budget.breathe()
     return status
 
