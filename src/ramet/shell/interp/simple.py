@@ -331,6 +331,8 @@ async def _settle(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
     sh.pipes = None
     if result < 256:
         sh.status = result
+        if result and sh.posix and _ends_shell(sh, argv[0], result):
+            return sh.shell.leave(sh, result)
     return result
 
 
