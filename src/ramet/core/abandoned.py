@@ -37,10 +37,12 @@ class Abandoned(BaseException):
 
 class _Here(threading.local):
     stop: threading.Event | None = None
+    """What tells the work of this thread that it was abandoned, if something does."""
+    home: asyncio.AbstractEventLoop | None = None
+    """The event loop that this thread works for; only its own thread may write to streams."""
 
 
 here = _Here()
-"""What tells the work of this thread that it was abandoned, if something does."""
 
 
 def checkpoint() -> None:
@@ -65,19 +67,19 @@ async def aside(budget: Budget, work: Callable[[], T]) -> T:
     if budget.slice_end == float("inf"):
         return work()  # someone needs the answer without a pause
     put_off()
-    stop = threading.Event()
+    stop, home = threading.Event(), asyncio.get_running_loop()
 
     def run() -> T:
-        here.stop = stop
+        here.stop, here.home = stop, home
         work_begins()  # it may go on for a moment when its call has ended
         try:
             return work()
         finally:
             work_ends()
-            here.stop = None
+            here.stop = here.home = None
 
     # What holds where this is called, such as the limits of a command, holds there too.
-    doing = asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, run)
+    doing = home.run_in_executor(_threads(), copy_context().run, run)
     try:
         while not (await asyncio.wait((doing,), timeout=_LOOK))[0]:
             budget.check()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import threading
 
 import pytest
 
 from ramet import Workspace
+from ramet.core.streams import PipeWriter
 from ramet.shell.expand.transform import key_text
 from ramet.shell.syntax.nodes import Function
 from ramet.shell.syntax.parser import Parser
@@ -147,3 +149,22 @@ def test_names_of_any_length_are_names(size: int) -> None:
 
     # A name beyond 65,536 characters is that of no variable, and means nothing more.
     assert asyncio.run(values()) == b"%d\n" % (size + 6)
+
+
+def test_only_the_thread_of_the_loop_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe whose reader looks at it just then would lose what another thread writes."""
+    threads: set[int] = set()
+    write = PipeWriter.write
+
+    def watched(self: PipeWriter, data: bytes) -> None:
+        threads.add(threading.get_ident())
+        write(self, data)
+
+    async def act() -> str:
+        async with Workspace() as ws:
+            await ws.execute(f"x={LONG}")
+            return (await ws.execute('{ declare "=$x" "-$x"; unset -v "=$x"; } 2>&1 | cut -c 1-40')).text
+
+    monkeypatch.setattr(PipeWriter, "write", watched)
+    assert asyncio.run(act()).count("bash: line 1: ") == 3
+    assert threads == {threading.get_ident()}

@@ -10,6 +10,7 @@ import errno
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.core.abandoned import here
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path, encode
@@ -618,15 +619,10 @@ class Session:
             self.out(encode(said))
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
-            try:
-                if len(text) <= LARGE:
-                    description.writer.write(encode(text))
-                    return
-                for part in windows(text):
-                    description.writer.write(encode(part))
-            except OSError:
-                # There is nowhere left to say it.
-                return
+            if here.home is not None:  # before the work of this thread is done, to whoever waits for it
+                here.home.call_soon_threadsafe(_say, description.writer, text)
+            else:
+                _say(description.writer, text)
 
     async def say(self, text: str) -> None:
         """The same for a text of any length, in blocks between which others run."""
@@ -703,6 +699,18 @@ class Session:
 def message_of(error: Exception) -> tuple[str, ...]:
     """What an error says, in parts of which some may be very long."""
     return error.parts if isinstance(error, ShellError | ArithFailure) else (str(error),)
+
+
+def _say(writer: Writer, text: str) -> None:
+    try:
+        if len(text) <= LARGE:
+            writer.write(encode(text))
+            return
+        for part in windows(text):
+            writer.write(encode(part))
+    except OSError:
+        # There is nowhere left to say it.
+        return
 
 
 Builtin = Callable[[Session, list[str]], Result]
