@@ -31,6 +31,7 @@ SCRIPTS = [
     "timeout 2 yq . bare", "timeout 2 yq . line",
     "cut -d' ' -f 2- line", "cut --complement -c 5 bare", "grep x bare", "rg x bare", "diff line some", "dc bare",
     "unexpand -a bare",
+    "grep -n 1 line", "tar cf - line",
     "tree -P \"$(seq -s '|' 60000)\"", "sed \"s/$(seq -s '\\|' 60000)/x/g\" some",
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ramet.commands.inputs import PART
+from ramet.commands.inputs import LONG, PART
 from ramet.core import longbytes
 from ramet.core.abandoned import checkpoint
 from ramet.patterns import Matcher, after_char
@@ -408,6 +408,14 @@ class Search:
         """Lines behind their numbers or their file's name and nothing else."""
         plan, head = self.plan, self.name_head(self.plan.match_mark)
         lines = numbered(matcher, block, plan.invert, self._number + 1)
+        if len(block) > LONG:  # very long lines are not copied behind what stands before them
+            selected = len(self.out)
+            for number, line in lines:
+                self.out += (head + (b"%d" % number + plan.match_mark if plan.line_number else b""), line, b"\n")
+            self.selected += (len(self.out) - selected) // 3
+            if plan.line_number:
+                self._number += occurrences(block, b"\n")
+            return
         if plan.line_number:
             form = head.replace(b"%", b"%%") + b"%d" + plan.match_mark.replace(b"%", b"%%") + b"%b\n"
             shown = [form % pair for pair in lines]

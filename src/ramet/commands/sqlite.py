@@ -363,10 +363,14 @@ async def _statements(shell: Shell, text: str, line: int | None) -> None:
             except sqlite3.OperationalError as error:
                 if str(error) == "interrupted":
                     raise TimeUp from None
-                await _sql_error(shell, error, text[at:stop], line)
+                await _sql_error(
+                    shell, error, await beside(proc, stop - at, partial(longbytes.cut, text, at, stop)), line
+                )
                 return
             except (sqlite3.Error, sqlite3.Warning) as error:
-                await _sql_error(shell, error, text[at:stop], line)
+                await _sql_error(
+                    shell, error, await beside(proc, stop - at, partial(longbytes.cut, text, at, stop)), line
+                )
                 return
             except CannotOpen as error:
                 shell.fail(str(error))

@@ -406,9 +406,13 @@ class PipeReader(Reader):
         channel = self._channel
         if not channel.blocks:
             return b"" if channel.writer_gone else None
-        block = channel.blocks[0] if len(channel.blocks) == 1 else b"".join(channel.blocks)
-        channel.blocks.clear()
-        channel.size = 0
+        if len(channel.blocks) == 1 or channel.size > _LONG:
+            block = channel.blocks.popleft()
+            channel.size -= len(block)
+        else:
+            block = b"".join(channel.blocks)
+            channel.blocks.clear()
+            channel.size = 0
         if channel.wake_writers:
             channel.notify_writers()
         return block

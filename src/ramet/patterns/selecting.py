@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate, count, repeat
 from operator import add
 
+from ramet.core.longbytes import PIECE, cut
 from ramet.patterns.matcher import Matcher
 from ramet.patterns.scanning import occurrences
 
@@ -71,13 +72,13 @@ def _numbered_spans(matcher: Matcher, block: bytes, number: int) -> Iterator[tup
     for start, stop in matcher.lines(block):
         number += occurrences(block, b"\n", last, start)
         last = start
-        yield number, block[start:stop]
+        yield number, block[start:stop] if stop - start <= PIECE else cut(block, start, stop)
 
 
 def _cut(matcher: Matcher, block: bytes) -> tuple[list[bytes], list[bytes]] | None:
     """What is ahead of each match of a plain text, and the match with the rest of its line; None where it is rare."""
     text = matcher.literal
-    if not text or b"\n" in text or occurrences(block, text, 0, _SAMPLE) < _OFTEN:
+    if not text or b"\n" in text or len(block) > PIECE or occurrences(block, text, 0, _SAMPLE) < _OFTEN:
         return None
     pieces = re.split(b"(" + re.escape(text) + b".*)\n", block)
     return pieces[::2], pieces[1::2]
