@@ -75,16 +75,26 @@ def share_all(table: Table) -> Table:
     return dict(table)
 
 
-async def release_all(table: Table) -> None:
-    """Close every descriptor; the first failure is raised after all of them are closed."""
-    failure: OSError | None = None
-    for fd in list(table):
-        closing = table.pop(fd).release()  # first of all: whoever is interrupted here leaves the others, and only them
+def release_some(table: Table) -> Awaitable[None] | None:
+    """Close descriptors up to the first one that takes its time: what has to be awaited for that."""
+    while table:
+        # It leaves the table first: whoever is interrupted has the others in there, and only them.
+        closing = table.pop(next(iter(table))).release()
         if closing is not None:
-            try:
-                await closing
-            except OSError as error:
-                failure = failure or error
+            return closing
+    return None
+
+
+async def release_all(table: Table, closing: Awaitable[None] | None = None) -> None:
+    """Close every descriptor, behind one that is about to be; the first failure is raised after all are closed."""
+    failure: OSError | None = None
+    closing = closing or release_some(table)
+    while closing is not None:
+        try:
+            await closing
+        except OSError as error:
+            failure = failure or error
+        closing = release_some(table)
     if failure is not None:
         raise failure
 

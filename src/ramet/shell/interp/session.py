@@ -344,7 +344,9 @@ class Session:
         twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
         twin.jobs = self.jobs.fork()
         twin._wire()
-        twin.rewatch()
+        twin.watch = False
+        if self.watch or self.shell.hook is not None:
+            twin.rewatch()
         return twin
 
     async def end(self) -> None:

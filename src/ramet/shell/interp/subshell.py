@@ -21,7 +21,7 @@ from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
 from ramet.shell.expand.growing import decoded_blocks, grown_patiently
 from ramet.shell.expand.pattern_tokens import PatternTooCostly
 from ramet.shell.interp import signals
-from ramet.shell.interp.descriptors import Description, release_all
+from ramet.shell.interp.descriptors import Description, release_all, release_some
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.functions import HOP, hop
@@ -150,7 +150,9 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
         try:
             if sh.substitutions:
                 await end_substitutions(sh, 0)
-            await release_all(sh.fds)
+            closing = release_some(sh.fds)
+            if closing is not None:
+                await release_all(sh.fds, closing)
         except OSError as error:
             sh.complain(f"write error: {reason(error)}")
         finally:
@@ -204,7 +206,7 @@ def _changes_reading(body: Script) -> bool:
 async def command_text(sh: Session, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
-    cat = False
+    cat = lone = False
     if body is None and node.source.lstrip().startswith("<"):
         try:
             body = parse(node.source)
@@ -214,10 +216,13 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         run = sh.shell.text_runner(node.source)
     elif (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
+        lone = _is_lone(body)
     else:
-        body = relined(sh, body, node.size)
+        lone = _is_lone(body)
+        if not lone:
+            body = relined(sh, body, node.size)
         shown = _shown_file(body)
-        cat = shown is not None and len(body.statements) == 1
+        cat = lone and shown is not None
         run = _runner(sh, body, shown) if node.size < LONG_SOURCE else await _long_runner(sh, body, shown)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, node.body, body)
@@ -231,7 +236,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         child.set_option("errexit", False)
     child.trace_level += 1
     child.texts = 1
-    child.lone = body is not None and len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
+    child.lone = lone
     sh.status = sh.substitution_status = await run_shell(child, run)
     if output.refs > 0:
         await _last_writers(sh, output)
@@ -266,6 +271,11 @@ def _runner(sh: Session, body: Script, shown: Simple | None) -> Run:
 
 async def _long_runner(sh: Session, body: Script, shown: Simple | None) -> Run:
     return await sh.shell.compiled_aside(sh, body) if shown is None else _runner(sh, body, shown)
+
+
+def _is_lone(body: Script) -> bool:
+    """Whether a substitution is one simple command."""
+    return len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
 
 
 def _shown_file(body: Script) -> Simple | None:

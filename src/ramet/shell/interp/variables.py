@@ -86,12 +86,13 @@ class Variables:
 
         Arrays are shared until someone writes to one: those that two shells may see at a time are nobody's own.
         """
-        twin = Variables()
+        twin = object.__new__(Variables)  # whoever forks a shell says at once whose they are
         twin.values = dict(self.values)
         twin.attrs = dict(self.attrs)
         twin.scopes = list(self.scopes)
         twin.shared = self.shared = len(self.scopes)
         twin.places = dict(self.places)
+        twin.token = object()
         twin.limit, twin.longest = self.limit, self.longest
         twin.exporting = self.exporting
         if not borrow:
