@@ -52,6 +52,29 @@ def checkpoint() -> None:
         raise Abandoned
 
 
+def at_home(work: Callable[[], object]) -> None:
+    """Have the event loop that this thread works for do something, and wait for it; do it where there is none."""
+    home = here.home
+    if home is None:
+        work()
+        return
+    done = threading.Event()
+    failure: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            failure.append(error)
+        done.set()
+
+    home.call_soon_threadsafe(run)
+    while not done.wait(_LOOK):
+        checkpoint()
+    if failure:
+        raise failure[0]
+
+
 def looking(budget: Budget) -> Callable[[], None]:
     """What long work calls now and then, wherever it is done: it ends with the time of its execution, or abandoned."""
 

@@ -50,8 +50,11 @@ async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]], forked: b
 
 
 def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
-    """Run a function; `scoped` when the caller already opened its scope for assignments before the command."""
-    sh.depth += 1
+    """Run a function; `scoped` when the caller already opened its scope for assignments before the command.
+
+    Within a loop it counts twice: what is bounded is how long it takes to end it all.
+    """
+    sh.depth += 2 if sh.loops else 1
     stack = sh.stack = sh.stack + 1
     if stack >= HOP:
         return _deep(sh, function, argv, scoped)
@@ -66,7 +69,7 @@ async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bo
     try:
         await sh.budget.breathe()
     except BaseException:
-        sh.depth -= 1
+        sh.depth -= 2 if sh.loops else 1
         sh.stack -= 1
         raise
     result = _call(sh, function, argv, scoped)
@@ -85,7 +88,7 @@ def _bounded(sh: Session, argv: list[str]) -> None:
         sh.budget.spend("recursion")
         refusal = Overflow(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
     if refusal is not None:
-        sh.depth -= 1
+        sh.depth -= 2 if sh.loops else 1
         sh.stack -= 1
         raise refusal
 
@@ -140,7 +143,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         for name, saved in scope.items():
             restore(name, saved)
     sh.remaining, sh.loops = frame.params, frame.loops
-    sh.depth -= 1
+    sh.depth -= 2 if frame.loops else 1
     sh.stack -= 1
     if frame.special:
         _afterwards(sh, frame)
@@ -157,7 +160,7 @@ def _leave(sh: Session, frame: Frame) -> None:
     sh.frames.pop()
     sh.store.pop()
     sh.remaining, sh.loops = frame.params, frame.loops
-    sh.depth -= 1
+    sh.depth -= 2 if frame.loops else 1
     sh.stack -= 1
     if frame.special:
         _afterwards(sh, frame)

@@ -382,6 +382,7 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
     undo: Undo = []
     mark = len(sh.substitutions)
     made = False
+    sh.depth += 1
     try:
         made = await apply(sh, plans, undo)
         result: Any = run(sh) if made else 1
@@ -397,6 +398,7 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
             await sh.shell.end_substitutions(sh, mark, cancelled=True)
         raise
     finally:
+        sh.depth -= 1
         good = True if not undo else await restore(sh, undo)
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark)

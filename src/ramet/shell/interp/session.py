@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.abandoned import here
+from ramet.core.abandoned import at_home
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path, encode
@@ -621,10 +622,15 @@ class Session:
             self.out(encode(said))
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
-            if here.home is not None:  # before the work of this thread is done, to whoever waits for it
-                here.home.call_soon_threadsafe(_say, description.writer, text)
-            else:
-                _say(description.writer, text)
+            try:
+                if len(text) <= LARGE:
+                    at_home(partial(description.writer.write, encode(text)))
+                    return
+                for part in windows(text):
+                    at_home(partial(description.writer.write, encode(part)))
+            except OSError:
+                # There is nowhere left to say it.
+                return
 
     async def say(self, text: str) -> None:
         """The same for a text of any length, in blocks between which others run."""
@@ -701,18 +707,6 @@ class Session:
 def message_of(error: Exception) -> tuple[str, ...]:
     """What an error says, in parts of which some may be very long."""
     return error.parts if isinstance(error, ShellError | ArithFailure) else (str(error),)
-
-
-def _say(writer: Writer, text: str) -> None:
-    try:
-        if len(text) <= LARGE:
-            writer.write(encode(text))
-            return
-        for part in windows(text):
-            writer.write(encode(part))
-    except OSError:
-        # There is nowhere left to say it.
-        return
 
 
 Builtin = Callable[[Session, list[str]], Result]

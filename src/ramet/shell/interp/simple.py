@@ -438,6 +438,7 @@ async def _with_assignments(
         store.scopes[-1].temps.add("=")
     depth = len(store.scopes)
     bound: dict[str, Any] = {}
+    sh.depth += 1
     try:
         for place, assign in enumerate(assigns):
             if place and not place % ROW:
@@ -476,6 +477,7 @@ async def _with_assignments(
         bound = {name: value for name in given if (value := store.values.get(name)) is not given[name]}
         return result
     finally:
+        sh.depth -= 1
         if len(store.scopes) >= depth:
             if lasting:  # before a special builtin they are assignments like any other
                 store.scopes.pop()
@@ -524,10 +526,12 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
             sh.status = 0
             return 0
         sh.redirected += 1
+        sh.depth += 1
         try:
             result = await invoke(sh, argv, scoped)
         finally:
             sh.redirected -= 1
+            sh.depth -= 1
         if name == "exec" and name not in sh.functions and result == 2:
             kept = True  # its words were wrong, its redirections were not
             await keep(sh, undo, lasting=True)

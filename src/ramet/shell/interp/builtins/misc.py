@@ -170,6 +170,10 @@ def _misused(sh: Session) -> int:
     return sh.shell.leave(sh, 2) if ends else 2
 
 
+_SOURCED: Final = 2
+"""Levels of nesting that a sourced file counts as; it takes longer to end than a function."""
+
+
 async def _source(sh: Session, name: str, words: list[str]) -> int:
     file = str(words[0])
     strict, sh.commanded = sh.posix and not sh.commanded, False
@@ -188,9 +192,9 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
             sh.flow_status = sh.status = 1
             return EXIT
         return 1
-    sh.depth += 1
+    sh.depth += _SOURCED
     if sh.depth > sh.budget.limits.recursion:
-        sh.depth -= 1
+        sh.depth -= _SOURCED
         sh.budget.spend("recursion")
         raise Overflow(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
     frame = Frame("source", file, sh.line_now(), sh.remaining, sh.loops, function=False)
@@ -220,7 +224,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         raise
     finally:
         sh.frames.pop()
-        sh.depth -= 1
+        sh.depth -= _SOURCED
         sh.texts -= 1
         sh.trace_level -= 1
         sh.ran = ran
