@@ -619,7 +619,8 @@ class Session:
         if self.held:
             said = "".join(self.held)
             self.held.clear()
-            self.out(encode(said))
+            if said:
+                self.out(encode(said))
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
             try:
