@@ -29,8 +29,8 @@ SCRIPTS = [
     "awk /xy/ bare", "awk '{ s = s $0 $0 } END { print length(s) }' line", "awk '{ printf \"%s.\", $0 }' line",
     "awk '/x{3}[yz]+/' bare", "awk -v RS= 1 line",
     "timeout 1 yq . bare", "timeout 2 yq . line",
-    "cut -d' ' -f 2- line", "cut --complement -c 5 bare", "grep x bare", "rg x bare", "diff line some", "timeout 1 dc bare",
-    "unexpand -a bare",
+    "cut -d' ' -f 2- line", "cut --complement -c 5 bare", "grep x bare", "rg x bare", "diff line some",
+    "timeout 1 dc bare", "unexpand -a bare",
     "grep -n 1 line", "tar cf - line",
     "tree -P \"$(seq -s '|' 60000)\"", "sed \"s/$(seq -s '\\|' 60000)/x/g\" some",
 ]  # fmt: skip

@@ -137,7 +137,7 @@ def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status:
 
 async def _write_many(sh: Session, lines: Iterable[str], who: str, status: int) -> int:
     for text in blocks(lines):
-        written = sh.out(encode(text), who)
+        written = sh.out(encode(text), who) if text else 0
         if written if isinstance(written, int) else await written:
             return status or 1
         await turn(sh)
