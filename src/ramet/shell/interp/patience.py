@@ -131,7 +131,7 @@ def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status:
             return drive(_write_many(sh, chain(row, rest), who, status))
     sh.held = []
     text = row[0] if len(row) == 1 else "".join(row)
-    written = sh.out(encode(text), who)
+    written = sh.out(encode(text), who) if text else 0
     return status or written
 
 
