@@ -46,12 +46,14 @@ async def begun(ws: Workspace, script: str, tasks: int) -> asyncio.Task[Any]:
     return running
 
 
-@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
+@pytest.mark.parametrize("script", (MANY | WITHIN).values(), ids=MANY | WITHIN)
 def test_many_shells_are_cancelled_in_a_moment(script: str) -> None:
+    tasks = 600 if script in MANY.values() else 40
+
     async def act() -> float:
         async with Workspace() as ws:
-            await ws.execute("keep=1; cd /tmp; cat <(echo a) | cat")
-            running = await begun(ws, script, 600)
+            await ws.execute("keep=1; cd /tmp; cat <(echo a) | cat; echo | xargs bash -c :")
+            running = await begun(ws, script, tasks)
             since = Lateness()
             running.cancel()
             await asyncio.wait((running,))
@@ -61,24 +63,6 @@ def test_many_shells_are_cancelled_in_a_moment(script: str) -> None:
             assert (result.text, result.error_text) == ("1 /tmp 0 sub\n", "")
         await asyncio.sleep(0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        return late
-
-    assert not too_long(act, 0.05)
-
-
-@pytest.mark.parametrize("script", WITHIN.values(), ids=WITHIN)
-def test_shells_within_shells_are_cancelled_in_a_moment(script: str) -> None:
-    async def act() -> float:
-        async with Workspace() as ws:
-            await ws.execute("keep=1; cd /tmp; echo | xargs bash -c :")
-            running = await begun(ws, script, 40)
-            since = Lateness()
-            running.cancel()
-            await asyncio.wait((running,))
-            late = since()
-            assert running.cancelled()
-            result = await ws.execute("echo $keep $PWD ${#FUNCNAME[@]} $(echo sub | cat)")
-            assert (result.text, result.error_text) == ("1 /tmp 0 sub\n", "")
         return late
 
     assert not too_long(act, 0.05)
