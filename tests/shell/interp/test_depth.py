@@ -162,6 +162,7 @@ def test_five_hundred_processes(kind: str) -> None:
         ("f() { f; }; f", "f: maximum function nesting level exceeded (10240)"),
         ('s=\'eval "$s"\'; eval "$s"', "eval: maximum eval nesting level exceeded (10240)"),
         ("echo . ./s > s; . ./s", ".: maximum source nesting level exceeded (10240)"),
+        ("trap 'kill -USR1 $$; :' USR1; kill -USR1 $$", "trap: maximum trap nesting level exceeded (10240)"),
     ],
 )
 def test_where_it_ends(script: str, message: str) -> None:

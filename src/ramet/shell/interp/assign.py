@@ -170,7 +170,9 @@ def put(sh: Session, name: str, value: str, append: bool = False) -> None:
 
 async def put_patiently(sh: Session, name: str, value: str, append: bool = False) -> None:
     """The same for a value of any length."""
-    if (len(value) > LONG_SOURCE and name in sh.store.attrs) or (append and takes_long(sh.store, name, value)):
+    if (len(value) > LONG_SOURCE and (name in sh.store.attrs or name in NOTICED)) or (
+        append and takes_long(sh.store, name, value)
+    ):
         await aside(sh, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
     else:
         put(sh, name, value, append)
@@ -252,7 +254,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
                 return None
             if size > HUGE and takes_long(sh.store, name, found):
                 return put_patiently(sh, name, found, True)
-        if len(found) > LONG_SOURCE and name in sh.store.attrs:
+        if len(found) > LONG_SOURCE and (name in sh.store.attrs or not plain):
             return put_patiently(sh, name, found, append)
         put(sh, name, found, append)
         return None

@@ -15,7 +15,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.nesting import level
-from ramet.shell.expand.numerals import is_name
+from ramet.shell.expand.numerals import LONGEST_NAME, is_name
 from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.case import compile_case
@@ -27,7 +27,7 @@ from ramet.shell.interp.frames import FunctionDef
 from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
-from ramet.shell.interp.patience import refuse, then
+from ramet.shell.interp.patience import refuse, refused_patiently, then
 from ramet.shell.interp.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.session import Session, message_of
@@ -463,7 +463,7 @@ def _function(node: nodes.Function) -> Run:
         return failed(sh, 1)
 
     def define(sh: Session) -> Result:
-        if any(char in node.name for char in "$`'\"\\"):
+        if len(node.name) > LONGEST_NAME or any(char in node.name for char in "$`'\"\\"):
             return refused(sh, "`", node.name, "': not a valid identifier")
         if sh.posix and (node.name in SPECIAL or not is_name(node.name)):
             sh.line = node.line
@@ -613,7 +613,7 @@ def _coproc(node: nodes.Coproc) -> Run:
 
         sh.line = node.line
         if not is_name(node.name):
-            sh.status = sh.error(f"`{node.name}': not a valid identifier")
+            sh.status = await refused_patiently(sh, ("`", node.name, "': not a valid identifier"))
             return 1
         sh.make_room("coproc", 2)
         child = sh.jobs.fork_process(sh)

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from ramet.shell.expand.aside import LONG_SOURCE, aside
+from ramet.core.growth import grown
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.frames import FunctionDef
@@ -113,12 +114,14 @@ def _value(node: Function) -> str:
     return text
 
 
-def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
+async def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
     """Define the functions that an environment brings; one that is no definition is left out."""
     for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             name = key[len(_PREFIX) : -len(_SUFFIX)]
-            function = define(sh, name, f"{name} {value}")
+            read = partial(_brought, name, value)
+            script = read() if len(value) <= LONG_SOURCE else await aside(sh, read)
+            function = None if script is None else _define(sh, name, script)
             if function is None:
                 sh.err(f"{sh.name}: error importing function definition for `{name}'\n")
             else:
@@ -126,21 +129,23 @@ def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
                 set_flags(sh, name, EXPORT, 0)
 
 
-def define(sh: Session, name: str, text: str) -> FunctionDef | None:
-    """Define a function from its text, which must be that definition and nothing else; its lines count from 0."""
-    known = _imported.get(text)
+def _brought(name: str, value: str) -> Script | None:
+    """What a definition is that an environment brought; its lines count from 0."""
+    known = _imported.get((name, value)) if len(value) <= LARGE else None
     if known is None:
         try:
-            known = Script(tuple(s for line in iter(Parser(text, start_line=0).next, None) for s in line.statements))
+            parser = Parser(grown((name, " ", value, "\n")), start_line=0)
+            known = Script(tuple(s for line in iter(parser.next, None) for s in line.statements))
         except SyntaxFailure:
             return None
-        if len(_imported) >= _KEPT:
-            _imported.clear()
-        _imported[text] = known
-    return _define(sh, name, known)
+        if len(value) <= LARGE:
+            if len(_imported) >= _KEPT:
+                _imported.clear()
+            _imported[name, value] = known
+    return known
 
 
-_imported: dict[str, Script] = {}
+_imported: dict[tuple[str, str], Script] = {}
 """Definitions that environments brought: every shell that is started reads them again."""
 
 

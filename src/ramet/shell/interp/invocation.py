@@ -211,7 +211,7 @@ async def _equip(shell: Shell, sh: Session, child: Session, argv: list[str]) -> 
     as_sh = argv[0].rsplit("/", 1)[-1] == "sh"
     if not as_sh:
         for given in rows(env.items()):
-            adopt_functions(child, given)
+            await adopt_functions(child, given)
             await sh.budget.breathe()
     ignored = {name for name, action in sh.traps.items() if not action} | sh.deaf
     child.sealed = frozenset(ignored - {"EXIT", *signals.PSEUDO})

@@ -45,8 +45,9 @@ def _compatibility(sh: Session, value: str | None) -> None:
 
 def _level(value: str | None) -> int | None:
     """`5.1` or `51` as a number, unless there is no such version."""
-    level = value and value.replace(".", "", value[1:2] == ".")
-    return int(level) if level and _LEVEL(level) and _OLDEST <= int(level) <= _NEWEST else None
+    found = _LEVEL(value or "")
+    level = int(found[1] + found[2]) if found is not None else 0
+    return level if _OLDEST <= level <= _NEWEST else None
 
 
 def compatibility(sh: Session) -> int:
@@ -55,7 +56,7 @@ def compatibility(sh: Session) -> int:
 
 
 COMPATIBLE: Final = frozenset(f"compat{level}" for level in (31, 32, 40, 41, 42, 43, 44))
-_LEVEL: Final = re.compile("[0-9][0-9]").fullmatch
+_LEVEL: Final = re.compile(r"([0-9])\.?([0-9])").fullmatch
 _OLDEST, _NEWEST = 31, 52
 
 

@@ -123,6 +123,7 @@ class Session:
         "shell",
         "shift",
         "shopts",
+        "shown",
         "source",
         "stack",
         "staged",
@@ -267,6 +268,8 @@ class Session:
         self.command_text_now: Any = None
         self.ran: Any = None
         """The command that began last: what BASH_COMMAND names."""
+        self.shown: tuple[Any, str] | None = None
+        """A command that a trap is about and its text, where that is a long one."""
         self.jobs: Jobs = shell.new_jobs()
         self._wire()
         install(self)
@@ -341,7 +344,7 @@ class Session:
         twin.killed, twin.died, twin.lone, twin.by_program, twin.began = 0, None, False, False, False
         twin.coprocs, twin.origin = {}, self.origin
         twin.ulimits = dict(self.ulimits)
-        twin.shift = self.shift
+        twin.shift, twin.shown = self.shift, None
         twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
         twin.jobs = self.jobs.fork()
         twin._wire()

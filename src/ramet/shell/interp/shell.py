@@ -54,14 +54,11 @@ from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import (
     ArithCommand,
-    Case,
     CommandSub,
     Cond,
-    For,
     ForArith,
     ProcessSub,
     Script,
-    Select,
     Simple,
 )
 from ramet.shell.syntax.printer import command_text, word_text
@@ -502,15 +499,6 @@ class Shell:
             if head:
                 await trace_patiently(sh, [_trace_head(head)], raw=True)
         return await before_command(sh, node)
-
-    def command_shown(self, sh: Session) -> str:
-        node = sh.command_text_now if sh.in_trap else sh.ran
-        if isinstance(node, For | Select):
-            words = '"$@"' if node.words is None else " ".join(word_text(word, bash=True) for word in node.words)
-            return f"{'for' if isinstance(node, For) else 'select'} {node.name} in {words}"
-        if isinstance(node, Case):
-            return f"case {word_text(node.word, bash=True)} in "
-        return command_text(node) if node is not None else ""
 
     async def invoke(self, sh: Session, argv: list[str], *, functions: bool = True) -> int:
         """Run a command whose words are final."""

@@ -98,6 +98,12 @@ def _arguments(sh: Session) -> list[list[str]]:
     return calls if sh.arguments is None else [*calls, sh.arguments]
 
 
+def _command(sh: Session) -> str:
+    from ramet.shell.interp.shown import command_shown
+
+    return command_shown(sh)
+
+
 def _set_line(sh: Session, value: str) -> None:
     sh.line = int(value) if is_number(value) else 0
 
@@ -119,7 +125,7 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "LINENO": (_line, _set_line),
     "BASHPID": (lambda sh: str(sh.own_pid()), _ignored),
     "BASH_SUBSHELL": (_level, _ignored),
-    "BASH_COMMAND": (lambda sh: sh.shell.command_shown(sh), _ignored),
+    "BASH_COMMAND": (_command, _ignored),
     "BASH_ARGV0": (lambda sh: sh.arg0, _set_arg0),
     "FUNCNAME": (_functions, _ignored),
     "BASH_SOURCE": (_sources, _ignored),

@@ -13,6 +13,7 @@ from ramet.shell.interp.frames import Killed
 from ramet.shell.interp.function_table import traced
 from ramet.shell.interp.patience import told
 from ramet.shell.interp.session import Session
+from ramet.shell.interp.shown import ready_command
 
 if TYPE_CHECKING:
     pass
@@ -39,6 +40,8 @@ def _inherited(sh: Session, name: str) -> bool:
 
 
 _INHERITABLE: Final = ("DEBUG", "ERR", "RETURN")
+_NESTED: Final = 10
+"""How many calls of functions take as long to end as a trap within which a signal arrives."""
 
 
 async def run_trap(sh: Session, name: str) -> int:
@@ -50,20 +53,26 @@ async def run_trap(sh: Session, name: str) -> int:
     outer, ran = sh.shift, sh.ran
     if name != "DEBUG" and not sh.in_trap:
         sh.command_text_now = ran
+    await ready_command(sh)
+    if sh.depth > (deepest := sh.budget.limits.recursion):
+        sh.budget.spend("recursion")
+        raise Overflow(f"trap: maximum trap nesting level exceeded ({deepest})")
     # The traps of signals count their own lines, these go on from the command that they are about.
     sh.shift = (sh.line_now() - 1, len(sh.frames)) if name in ("DEBUG", "RETURN") else None
     sh.in_trap += 1
+    sh.depth += _NESTED
     sh.texts += 1
     sh.trace_level += 1
     try:
         where = "debug trap: " if name == "DEBUG" else "return trap: " if name == "RETURN" else "trap: "
-        result = await sh.shell.run_text(sh, action, keep_line=True, where=where)
+        result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, action, keep_line=True, where=where))
     except Overflow as error:
         if name != "DEBUG":
             raise
         result = sh.error(error.message)  # or no command would ever run again, not even one that removes the trap
     finally:
         sh.in_trap -= 1
+        sh.depth -= _NESTED
         sh.texts -= 1
         sh.trace_level -= 1
         sh.shift, sh.ran = outer, ran
@@ -254,6 +263,7 @@ async def _run_action(sh: Session, action: str) -> int:
     sh.shift = (sh.line_now(getattr(sh.command_text_now, "line", 0) or line) - 1, len(sh.frames))
     if not sh.in_trap:
         sh.command_text_now = ran
+    await ready_command(sh)
     sh.in_trap += 1
     sh.texts += 1
     sh.trace_level += 1
@@ -274,6 +284,7 @@ async def exit_trap(sh: Session) -> None:
     status = sh.exiting = sh.status
     sh.traps_shown["EXIT"] = action  # it still shows while it runs
     sh.command_text_now = sh.ran
+    await ready_command(sh)
     sh.in_trap += 1
     sh.shift = None
     try:
