@@ -142,6 +142,39 @@ def test_whatever_it_is_in_a_cancelled_script_ends_and_its_session_goes_on(scrip
         asyncio.run(cancelled_at(script, place))
 
 
+@pytest.mark.parametrize("levels", [1, 3, 300])
+def test_functions_that_a_cancellation_ends_leave_nothing_of_theirs_behind(levels: int) -> None:
+    script = """
+        f() {
+            local - x=$1 y; local -i z=$1; declare -A m=([$1]=$1); set -f; ((++n))
+            if ((n < levels)); then q=$1 f $((x + 1)); else touch /tmp/deep; sleep 100; fi
+        }
+        g() { local -n x=x; f "$@"; }
+        x=outer m=plain q=before; set -- a b c; echo "f 7" > /tmp/s; f 1
+    """
+    after = (
+        """echo $x ${y-unset} ${z-unset} $m $q "$@" "${FUNCNAME[*]}"; [[ $- == *f* ]] && echo noglob; declare -p x m"""
+    )
+
+    async def go() -> None:
+        async with Workspace() as ws:
+            ws.create_session("other")
+            for how in ("f 1", ". /tmp/s 8 9", "eval 'x=2 f 1'", "g 1"):
+                await ws.execute("rm -f /tmp/deep; n=0")
+                call = asyncio.ensure_future(ws.execute(script.replace("f 1", how).replace("levels", str(levels))))
+                while (await ws.execute("test -e /tmp/deep", session_id="other")).exit_code:
+                    assert not call.done()
+                    await asyncio.sleep(0)
+                call.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await call
+                said = await ws.execute(after)
+                told = 'outer unset unset plain before a b c \ndeclare -- x="outer"\ndeclare -- m="plain"\n'
+                assert said.stdout.decode() == told, how
+
+    asyncio.run(go())
+
+
 def test_what_runs_out_of_time_leaves_its_session_and_its_files_whole() -> None:
     async def act() -> None:
         async with Workspace() as ws:

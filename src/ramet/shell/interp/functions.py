@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
+from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
 from ramet.shell.expand.numerals import is_number
@@ -202,16 +203,39 @@ async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
     try:
         try:
             result = await pending
+        except _ABANDONED:
+            raise
         except Leave as leave:
             if leave.result != RETURN:
                 raise
             result = RETURN  # in the trap of a signal it counts as one in the body
-        return await _ended(sh, result)
-    except (ShellError, ArithFailure) as error:
+        result = await _ended(sh, result)
+    except _ABANDONED:
+        raise  # `leave_all` does the rest
+    except BaseException as error:
         _say_where(sh, frame, error)
-        raise
-    finally:
         _leave(sh, frame)
+        raise
+    _leave(sh, frame)
+    return result
+
+
+_ABANDONED: Final = (asyncio.CancelledError, TimeUp, Cancelled)
+"""What ends all calls of a shell, not one of them."""
+
+
+def leave_all(sh: Session) -> None:
+    """Leave the functions that a shell was in when it was abandoned: all at once, there may be thousands."""
+    frames = sh.frames
+    if frames:
+        sh.remaining = frames[0].params
+    special = any(frame.special for frame in frames)
+    while special and frames:
+        frame = frames.pop()
+        if frame.special:
+            _afterwards(sh, frame)
+    frames.clear()
+    sh.store.pop_all()
 
 
 async def _ended(sh: Session, result: int) -> int:

@@ -38,7 +38,7 @@ from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description, Table, release_all
 from ramet.shell.interp.drive import EXIT, Run, drive
 from ramet.shell.interp.frames import Killed
-from ramet.shell.interp.functions import HOP, hop
+from ramet.shell.interp.functions import HOP, hop, leave_all
 from ramet.shell.interp.jobs import Jobs, Pids, Starts
 from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.patience import told
@@ -235,9 +235,7 @@ class Shell:
         finally:
             look()
             session.ignore = session.loops = session.depth = session.stack = session.trace_level = 0
-            session.frames.clear()
-            while session.store.scopes:
-                session.store.pop()
+            leave_all(session)
             for fd, before in kept.items():
                 current = session.fds.pop(fd, None)
                 if current is not None:

@@ -526,6 +526,16 @@ class Variables:
         for name, saved in scope.items():
             self._restore(name, saved)
 
+    def pop_all(self) -> None:
+        """The same for all scopes at once: what was saved first is what counts."""
+        saved: dict[str, Saved] = {}
+        while self.scopes:
+            saved.update(self.scopes.pop())
+        for name, found in saved.items():
+            self._restore(name, found)
+            self.values.pop(aside(name), None)
+            self.attrs.pop(aside(name), None)
+
     def _restore(self, name: str, saved: Saved) -> None:
         value, flags = saved
         if isinstance(value, Aside):

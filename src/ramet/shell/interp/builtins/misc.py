@@ -24,6 +24,7 @@ from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.frames import Frame
+from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, told, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session, message_of
@@ -135,15 +136,18 @@ async def _evaluate(sh: Session, text: str) -> int:
         raise Overflow(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
     sh.texts += 1
-    ran, trapped = sh.ran, active(sh, "ERR", sh.errtrace)
+    ran, trapped, stack = sh.ran, active(sh, "ERR", sh.errtrace), sh.stack
+    run = partial(sh.shell.run_text, sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ", strict=strict)
     try:
-        result = await sh.shell.below(
-            sh,
-            lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ", strict=strict),
-        )
+        if stack < HOP:  # `Shell.below`, written out: there may be thousands of levels to come back through
+            sh.stack += 1
+            result = await run()
+        else:
+            result = await hop(sh, run)
         _note_late_trap(sh, result, trapped)
         return result
     finally:
+        sh.stack = stack
         sh.depth -= 1
         sh.texts -= 1
         sh.trace_level -= 1
@@ -223,7 +227,8 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         await told(sh, error)  # it names the file
         raise
     finally:
-        sh.frames.pop()
+        if sh.frames[-1] is frame:  # or functions within it were abandoned, which leave together
+            sh.frames.pop()
         sh.depth -= _SOURCED
         sh.texts -= 1
         sh.trace_level -= 1
