@@ -25,9 +25,7 @@ from ramet.shell.expand.params import (
     star_join,
 )
 from ramet.shell.expand.texts import (
-    ASSIGNMENT,
     CHOOSING,
-    TILDE_WORD,
     Text,
     argument_text,
     choice_of,
@@ -37,6 +35,7 @@ from ramet.shell.expand.texts import (
     sliced,
     with_tildes,
 )
+from ramet.shell.expand.tildes import ASSIGNMENT, TILDE_WORD
 from ramet.shell.expand.values import is_heavy, is_slow
 from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import (

@@ -13,6 +13,12 @@ from typing import Final
 Quote = Callable[[str], str] | None
 """What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""
 
+
+def marked(text: str, quote: Quote) -> str:
+    """Quoted text as it is wanted."""
+    return quote(text) if quote is not None else text
+
+
 _REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
 
 

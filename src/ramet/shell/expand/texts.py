@@ -15,9 +15,9 @@ from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, watched
-from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.choices import Choice, chosen, message_word, refuse_unset
 from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
+from ramet.shell.expand.expressions import filled, joined_pieces, subscripted
 from ramet.shell.expand.fetching import (
     HEAVY,
     HEAVY_AT,
@@ -27,8 +27,6 @@ from ramet.shell.expand.fetching import (
     has_many,
     is_plain,
     joined_aside,
-    kept,
-    kept_key,
     keys,
     names,
     nothing,
@@ -37,9 +35,8 @@ from ramet.shell.expand.fetching import (
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.growing import Deferred, Parts, length, whole
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
-from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, regex_escape
+from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, marked, regex_escape
 from ramet.shell.expand.nesting import level
-from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.expand.params import (
     Found,
     apply_of,
@@ -50,12 +47,13 @@ from ramet.shell.expand.params import (
     parameter,
     span,
 )
-from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.pieces import Text as Text
 from ramet.shell.expand.pieces import concat as concat
 from ramet.shell.expand.pieces import const as const
 from ramet.shell.expand.pieces import patient as patient
 from ramet.shell.expand.pieces import ready as ready
+from ramet.shell.expand.stripping import stripped
+from ramet.shell.expand.tildes import ASSIGNMENT, tilded
 from ramet.shell.expand.values import HUGE, Subscript, is_heavy
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
@@ -150,10 +148,6 @@ def document(word: Word) -> Text:
     return patient(text(word, quoted=True, quote=as_fields if listed else as_is))
 
 
-ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+\+?=")
-"""What a word begins with that has the tildes of an assignment."""
-
-
 def bare(word: Word) -> Text:
     """A word as one text in which tildes are text as well."""
     return concat([part_text(part, False, alone) for part in word.parts])
@@ -186,21 +180,17 @@ def regex(word: Word) -> Text:
     return _in_condition(word, regex_escape)
 
 
-def _quoted(text: str, quote: Quote) -> str:
-    return quote(text) if quote is not None else text
-
-
 def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
     kind = type(part)
     if kind is Literal:
-        return const(_quoted(part.text, quote) if quoted else part.text)  # type: ignore[union-attr]
+        return const(marked(part.text, quote) if quoted else part.text)  # type: ignore[union-attr]
     if kind is SingleQuoted:
-        return const(_quoted(part.text, quote))  # type: ignore[union-attr]
+        return const(marked(part.text, quote))  # type: ignore[union-attr]
     if kind is Escaped:
         char: str = part.char  # type: ignore[union-attr]
-        return const(_quoted(char, quote))
+        return const(marked(char, quote))
     if kind is AnsiQuoted:
-        return const(_quoted(part.value, quote))  # type: ignore[union-attr]
+        return const(marked(part.value, quote))  # type: ignore[union-attr]
     if isinstance(part, CommandSub):
         return Text(True, _command_text(part, quote if quoted else None))
     if isinstance(part, ProcessSub):
@@ -249,8 +239,9 @@ def arith_text(part: ArithSub) -> Text:
 
 def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     """The value of an arithmetic expression: (wait, function)."""
-    pieces, subscripts = _arith_pieces(word)
-    body = _joined_pieces(pieces, subscripts)
+    pieces = [part_text(part, True, None) for part in word.parts]
+    subscripts = subscripted(word.parts, pieces)
+    body = joined_pieces(pieces, subscripts)
     if body.const is not None:
         code = arith.prepare(body.const)
         if len(body.const) <= LONG_SOURCE:
@@ -274,9 +265,9 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
             )
 
         return True, run
-    filled = _filled(pieces, subscripts)
-    if filled is not None:
-        return False, filled
+    code_with = filled(pieces, subscripts)
+    if code_with is not None:
+        return False, code_with
     parts = body.parts or inner
 
     def several(host: Any) -> int:
@@ -295,92 +286,8 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
 
 def expression(word: Word) -> Text:
     """The text of an arithmetic expression, expanded."""
-    return _joined_pieces(*_arith_pieces(word))
-
-
-def _joined_pieces(pieces: list[Text], subscripts: set[int]) -> Text:
-    return concat([kept(piece) if place in subscripts else piece for place, piece in enumerate(pieces)])
-
-
-def _arith_pieces(word: Word) -> tuple[list[Text], set[int]]:
-    """The parts of an expression, and which of them are expanded or quoted in subscripts.
-
-    Where anything is expanded, bash expands subscripts by themselves and lets none within them be one.
-    """
     pieces = [part_text(part, True, None) for part in word.parts]
-    if all(piece.const is not None for piece in pieces):
-        return pieces, set()
-    subscripts, depth = set(), 0
-    for place, part in enumerate(word.parts):
-        if type(part) is not Literal:
-            if depth > 0:
-                subscripts.add(place)
-        elif "[" in part.text or "]" in part.text:
-            shown = ""
-            for piece in _BRACKETS(part.text):
-                inner = depth > (piece == "]")
-                depth = max(0, depth + (piece == "[") - (piece == "]"))
-                shown += "\\" + piece if inner and piece in "[]" else piece
-            pieces[place] = const(shown)
-    return pieces, subscripts
-
-
-_BRACKETS: Final = re.compile(r"[^][]+|[][]").findall
-
-
-def _filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | None:
-    """An expression whose expansions are numbers, as nearly always: its code is made once, not per text."""
-    texts, keys = [""], list[int]()
-    holes: list[Callable[[Any], Any]] = []
-    for place, piece in enumerate(pieces):
-        if piece.const is not None:
-            texts[-1] += kept_key(piece.const) if place in subscripts else piece.const
-        else:
-            if place in subscripts:
-                keys.append(len(holes))
-            holes.append(piece.run)
-            texts.append("")
-    code = arith.template(texts)
-    if code is None:
-        return None
-
-    def run(host: Any) -> int:
-        try:
-            values = [hole(host) for hole in holes]
-        except ArithFailure as failure:
-            failure.nested = True
-            raise
-        found = code(host.store, values)
-        if found is not None:
-            return found
-        for place in keys:
-            values[place] = kept_key(values[place])
-        if (size := sum(map(len, values))) > HUGE:
-            host.allow_expression(size, texts[0] or values[0])
-        whole = texts[0]
-        for text, value in zip(texts[1:], values, strict=True):
-            whole += value + text
-        return int(host.calculate(whole))
-
-    return run
-
-
-# ------------------------------------------------------------------------------------------------------ tildes
-
-
-TILDE_WORD: Final = re.compile(r"~([^/:]*)")
-
-
-def untilded(word: Word) -> Word:
-    """A word that looks like an assignment and is none: its tildes are text."""
-    first = word.parts[0] if word.parts else None
-    if type(first) is not Literal or "~" not in first.text or not ASSIGNMENT.match(first.text):
-        return word
-    pieces: list[Part] = []
-    for number, piece in enumerate(first.text.split("~")):
-        pieces += [Escaped("~")] if number else []
-        pieces += [Literal(piece)] if piece else []
-    return Word((*pieces, *word.parts[1:]))
+    return joined_pieces(pieces, subscripted(word.parts, pieces))
 
 
 def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote, loose: bool = False) -> list[Text]:
@@ -393,32 +300,8 @@ def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote, loose: bool
         if type(part) is not Literal:
             out.append(_assigned_part(part, quote) if assign else part_text(part, False, quote))
             continue
-        last = number == len(parts) - 1
-        rest, at_start = part.text, number == 0
-        while rest:
-            if at_start and rest[0] == "~":
-                match = TILDE_WORD.match(rest, 0, LONGEST_NAME)  # what is longer is nobody's name
-                assert match is not None
-                if match.end() < min(len(rest), LONGEST_NAME) or (last and len(rest) < LONGEST_NAME):
-                    out.append(_tilde(match[1], quote, loose))
-                    rest = rest[match.end() :]
-                    at_start = False
-                    continue
-            cut = rest.find(":") if assign else -1
-            if cut < 0:
-                out.append(const(rest))
-                break
-            out.append(const(rest[: cut + 1]))
-            rest, at_start = rest[cut + 1 :], True
+        out += tilded(part.text, number == 0, number == len(parts) - 1, assign, quote, loose)
     return out
-
-
-def _tilde(prefix: str, quote: Quote, loose: bool) -> Text:
-    def run(host: Any) -> str:
-        found = None if loose and host.posix else host.tilde(prefix)
-        return "~" + prefix if found is None else _quoted(found, quote)
-
-    return Text(False, run)
 
 
 # ------------------------------------------------------------------------------------------------ parameters
@@ -468,9 +351,9 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
     choosing = node.op in CHOOSING
     base, apply = base_of(node), None if choosing else apply_of(node)
     args = [] if choosing or node.form == "names" else _arguments(node, quoted)
-    stripped = _stripped(node, args)
-    if stripped is not None:
-        return False, stripped
+    strip = stripped(node, args)
+    if strip is not None:
+        return False, strip
     if key is None:
         key = key_text(node)
     strict = not choosing and node.form != "length"
@@ -518,32 +401,6 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
 _UNKNOWN_TRANSFORMATION: Final = re.compile(
     r"!?([A-Za-z_][A-Za-z0-9_]{0,65535}+(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
-
-
-def _stripped(node: Param, args: list[Text]) -> Callable[[Any], Any] | None:
-    """`${x%.c}` with a constant pattern, whose matcher is made once; None for any other parameter."""
-    if node.op not in ("#", "##", "%", "%%") or node.form != "value" or node.subscript is not None:
-        return None
-    source = args[0].const
-    if not source or not is_plain(node.name):
-        return None
-    get, longest = variable(node.name), len(node.op) == 2
-    kinds = [compile_pattern(source, extglob) for extglob in (False, True)]
-    if not all(kind.quick for kind in kinds):
-        return None
-    remove = [kind.without_prefix if node.op[0] == "#" else kind.without_suffix for kind in kinds]
-
-    def run(host: Any) -> str | None:
-        found = get(host)
-        if not found:
-            return found
-        if not found.isascii() and bytewise(host):
-            kind = compile_pattern(as_bytes(source), "extglob" in host.shopts)
-            strip = kind.without_prefix if node.op[0] == "#" else kind.without_suffix
-            return as_text(strip(as_bytes(found), longest))
-        return remove["extglob" in host.shopts](found, longest)
-
-    return run
 
 
 def code_of(word: Word) -> Callable[[Any], int] | None:
@@ -626,8 +483,8 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         async def waiting(host: Any) -> str:
             found = await get(host)
             if isinstance(found, list) and join in BY_PARTS and (len(found) > WINDOW or is_heavy(found)):
-                return _quoted(await joined_patiently(host, found, join), escaped)
-            return _quoted(join(host, found), escaped)
+                return marked(await joined_patiently(host, found, join), escaped)
+            return marked(join(host, found), escaped)
 
         return Text(True, waiting)
     listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
@@ -715,7 +572,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
         async def waiting(host: Any) -> str:
             found = await get(host) if choice.wait else get(host)
             if not choice.takes_word(found, assign):
-                return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
+                return "" if node.op[-1] == "+" else marked(join(host, found), escaped)
             word = await argument.run(host) if argument.wait else argument.run(host)
             subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
             return settle(host, word, subscript)
@@ -725,14 +582,14 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
     def run(host: Any) -> str:
         found = get(host)
         if not choice.takes_word(found, assign):
-            return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
+            return "" if node.op[-1] == "+" else marked(join(host, found), escaped)
         return settle(host, argument.run(host), None if key is None else key.run(host))
 
     def parts(host: Any) -> str | Parts:
         """The same where the word may come in parts, which are what is taken."""
         found = get(host)
         if not choice.takes_word(found, assign):
-            return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
+            return "" if node.op[-1] == "+" else marked(join(host, found), escaped)
         return (argument.parts or argument.run)(host)
 
     listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
@@ -746,6 +603,6 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
         found = await aside(host, partial(get, host))
         if choice.takes_word(found, assign) or not isinstance(found, list):
             return run(host)
-        return _quoted(await joined_patiently(host, found, join), escaped)
+        return marked(await joined_patiently(host, found, join), escaped)
 
     return Text(False, run, None, large)

@@ -19,7 +19,8 @@ from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fetching import is_plain, variable
 from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for, may_be_pattern
 from ramet.shell.expand.growing import Parts, put_together
-from ramet.shell.expand.texts import concat, part_text, untilded
+from ramet.shell.expand.texts import concat, part_text
+from ramet.shell.expand.tildes import untilded
 from ramet.shell.expand.values import key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,

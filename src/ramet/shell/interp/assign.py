@@ -16,6 +16,7 @@ from ramet.shell.expand.errors import Discard, Unforgiven
 from ramet.shell.expand.fields import distinct
 from ramet.shell.expand.growing import Parts, grown, put_together
 from ramet.shell.expand.quote import single
+from ramet.shell.expand.tildes import untilded
 from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.lengthening import put_behind, takes_long
 from ramet.shell.interp.noticed import NOTICED
@@ -453,7 +454,7 @@ def _pair_plans(literal: ArrayLiteral) -> Iterator[tuple[texts.Text | None, bool
 def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
     """`name=(words)` without subscripts, as nearly all are."""
     name, append = node.name, node.append
-    fields = words.words([texts.untilded(element.value) for element in literal.elements], patient=True)
+    fields = words.words([untilded(element.value) for element in literal.elements], patient=True)
 
     async def evaluate(sh: Session) -> list[str]:
         found = await words.fields_of(fields, sh)
@@ -552,7 +553,7 @@ class _Plan(NamedTuple):
 def _element_plan(element: ArrayElement) -> _Plan | Item:
     """An element as it always is, or how to come by it."""
     if element.subscript is None:
-        return _Plan(None, False, None, words.words((texts.untilded(element.value),), patient=True))
+        return _Plan(None, False, None, words.words((untilded(element.value),), patient=True))
     key, text, spread = texts.text(element.subscript), texts.patient(texts.element(element.value)), _spread(element)
     if key.const is not None and text.const is not None and spread is None:
         return Item(key.const, element.append, text.const)

@@ -30,8 +30,9 @@ from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_sel
 from ramet.shell.interp.patience import refuse, refused_patiently, then
 from ramet.shell.interp.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
-from ramet.shell.interp.session import Session, message_of
+from ramet.shell.interp.session import Session
 from ramet.shell.interp.simple import compile_simple
+from ramet.shell.interp.speaking import message_of
 from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import high_fd, run_shell
 from ramet.shell.interp.tracing import trace_patiently

@@ -17,7 +17,8 @@ from ramet.shell.expand.values import is_heavy
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.patience import refused_patiently
-from ramet.shell.interp.session import Session, message_of
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.speaking import message_of
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
 _MANY: Final = 512

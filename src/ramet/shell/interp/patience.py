@@ -17,7 +17,8 @@ from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.growing import blocks
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.session import Session, message_of
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.speaking import message_of
 
 T = TypeVar("T")
 

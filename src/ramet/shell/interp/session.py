@@ -6,29 +6,26 @@ data and back. The second block belongs to the run that is going on.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.abandoned import at_home
-from ramet.core.errors import reason
 from ramet.core.limits import Budget
-from ramet.core.paths import ROOT, Path, encode
+from ramet.core.paths import ROOT, Path
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, apart, windows
-from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, ShellError, TooLong
+from ramet.shell.expand.aside import LARGE, apart
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS, distinct
 from ramet.shell.expand.numerals import LONGEST_NAME
 from ramet.shell.history.kept import Kept
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.frames import Frame, FunctionDef, Killed
+from ramet.shell.interp.frames import Frame, FunctionDef
 from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
 from ramet.shell.interp.remaining import Parameters, Remaining
+from ramet.shell.interp.speaking import Speaker
 from ramet.shell.interp.specials import Dice, install
 from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax import nodes
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
     from ramet.shell.interp.shell import Shell
 
 
-class Session:
+class Session(Speaker):
     __slots__ = (
         "aliases",
         "allexport",
@@ -576,98 +573,6 @@ class Session:
             self.pid = self.process.pid if self.process is not None else self.shell.next_pid()
         return self.pid
 
-    # -------------------------------------------------------------------------------------------------- output
-
-    @property
-    def error_name(self) -> str:
-        """What stands before an error: the running file, else `$0`; the shell where somebody talks to it."""
-        if self.interactive:
-            return "bash"
-        for frame in reversed(self.frames):
-            if frame.source:
-                return self.name if frame.source == "main" and self.origin != "stdin" else frame.source
-        return self.source or self.name
-
-    def line_now(self, line: int | None = None) -> int:
-        """The line that is being run, or one of the same text, as bash counts."""
-        shift = self.shift
-        further = 0 if shift is None or shift[1] != len(self.frames) else shift[0]
-        return (self.line if line is None else line) + further
-
-    def blamed(self) -> str:
-        """`bash: line N: `, which stands before a message."""
-        return f"{self.error_name}: " + (f"line {self.line_now()}: " if self.line and not self.interactive else "")
-
-    def complain(self, *message: str) -> None:
-        """`bash: line N: message` on stderr. Words that may be very long are parts of their own, which nobody copies;
-        who can wait has `patience.refuse` for them."""
-        if sum(map(len, message)) < LARGE:
-            self.err(f"{self.blamed()}{''.join(message)}\n")
-            return
-        for part in (self.blamed(), *message, "\n"):
-            self.err(part)
-
-    def complain_once(self, error: Exception) -> None:
-        """Report an error where it happened, while its redirections hold; whoever catches it stays silent. Where one
-        can wait, `patience.told` does it."""
-        if not getattr(error, "reported", False):
-            self.complain(*message_of(error))
-            error.reported = True  # type: ignore[attr-defined]
-
-    def error(self, message: str, status: int = 1) -> int:
-        self.complain(message)
-        return status
-
-    def err(self, text: str) -> None:
-        if self.held:
-            said = "".join(self.held)
-            self.held.clear()
-            if said:
-                self.out(encode(said))
-        description = self.fds.get(2)
-        if description is not None and description.writer is not None:
-            try:
-                if len(text) <= LARGE:
-                    at_home(partial(description.writer.write, encode(text)))
-                    return
-                for part in windows(text):
-                    at_home(partial(description.writer.write, encode(part)))
-            except OSError:
-                # There is nowhere left to say it.
-                return
-
-    async def say(self, text: str) -> None:
-        """The same for a text of any length, in blocks between which others run."""
-        for start in range(0, len(text), LARGE):
-            self.err(text[start : start + LARGE])
-            await self.budget.breathe()
-
-    def out(self, data: bytes, who: str = "") -> Result:
-        """Write to stdout: 0, an awaitable when it is full, 1 after a complaint when that failed."""
-        description = self.fds.get(1)
-        writer = None if description is None else description.writer
-        if writer is None:
-            return self.error(f"{who}: write error: Bad file descriptor") if data else 0
-        try:
-            writer.write(data)
-        except OSError as error:
-            return self.write_failed(error, who)
-        if writer.full:
-            return self._drained(writer, who)
-        return 0
-
-    async def _drained(self, writer: Writer, who: str) -> int:
-        try:
-            await writer.drain()
-        except OSError as error:
-            return self.write_failed(error, who)
-        return 0
-
-    def write_failed(self, error: OSError, who: str) -> int:
-        if error.errno == errno.EPIPE and self.traps.get("PIPE") != "":
-            raise Killed(13)
-        return self.error(f"{who}: write error: {reason(error)}")
-
     # --------------------------------------------------------------------------------------------- descriptors
 
     def reader(self, fd: int = 0) -> Reader:
@@ -706,11 +611,6 @@ class Session:
 
             add_exported(self, env)
         return env
-
-
-def message_of(error: Exception) -> tuple[str, ...]:
-    """What an error says, in parts of which some may be very long."""
-    return error.parts if isinstance(error, ShellError | ArithFailure) else (str(error),)
 
 
 Builtin = Callable[[Session, list[str]], Result]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -13,7 +12,7 @@ from ramet.core.growth import part_of
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.growing import grown
-from ramet.shell.expand.numerals import among, is_name
+from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -28,18 +27,15 @@ from ramet.shell.expand.values import (
     Indexed,
     NameRef,
 )
-from ramet.shell.interp import function_table
 from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, compile_assign, put
+from ramet.shell.interp.builtins.declared import MARKERS, Request, functions, show, show_locals
 from ramet.shell.interp.builtins.listing import (
-    declaration_line,
-    every_name,
     write_settings,
-    write_variables,
 )
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.local import led_to
-from ramet.shell.interp.patience import MANY, each, in_order, refuse, refused_patiently, rows, then, turn, write_lines
+from ramet.shell.interp.patience import MANY, each, then, turn
 from ramet.shell.interp.scopes import is_subscript, split_subscript
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.specials import KEPT_BY_SHELL
@@ -70,28 +66,9 @@ _USAGE: Final = {
 }
 
 
-@dataclass
-class _Request:
-    """What the options of a declaration ask for."""
-
-    command: str
-    add: int = 0
-    remove: int = 0
-    array: str = ""
-    both: bool = False
-    functions: bool = False
-    names_only: bool = False
-    everywhere: bool = False
-    inherit: bool = False
-    show: bool = False
-    unassigned: bool = False
-    """Whether something could not be assigned, which a process tells by a status of its own."""
-    words: list[str] = field(default_factory=list)
-
-
-def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
-    request = _Request(argv[0])
-    signs = "-" if argv[0] in _MARKERS else "-+"
+def _options(sh: Session, argv: list[str], allowed: str) -> Request | None:
+    request = Request(argv[0])
+    signs = "-" if argv[0] in MARKERS else "-+"
     i = 1
     while i < len(argv):
         word = argv[i]
@@ -144,9 +121,9 @@ def declare(sh: Session, argv: list[str]) -> Result:
     if request is None:
         return 2
     if request.functions:
-        return _functions(sh, request)
+        return functions(sh, request)
     if request.show or (not request.words and (request.add or request.array)):
-        return _show(sh, request)
+        return show(sh, request)
     if not request.words:
         return drive(write_settings(sh, argv[0]))
     return _apply(sh, request, local=_in_function(sh) and not request.everywhere)
@@ -187,9 +164,9 @@ def local(sh: Session, argv: list[str]) -> Result:
         if not request.words:
             return 0
     if not request.words:
-        return drive(_show_locals(sh))
+        return drive(show_locals(sh))
     if request.show:
-        return _show(sh, request)
+        return show(sh, request)
     return _apply(sh, request, local=not request.everywhere)
 
 
@@ -208,15 +185,15 @@ def export(sh: Session, argv: list[str]) -> Result:
         def rest(_: int) -> Result:
             if not request.words:
                 return 0
-            return _functions(sh, request) if request.functions else _apply(sh, request, local=False)
+            return functions(sh, request) if request.functions else _apply(sh, request, local=False)
 
         return then(each(sh, words, keep), rest)
     request.add |= EXPORT
     if request.functions:
-        return _functions(sh, request)
+        return functions(sh, request)
     if not request.words:
         request.add = EXPORT
-        return _show(sh, request)
+        return show(sh, request)
     return _apply(sh, request, local=False)
 
 
@@ -231,16 +208,16 @@ def readonly(sh: Session, argv: list[str]) -> Result:
         return 2
     request.add = READONLY
     if request.functions:
-        return _functions(sh, request)
+        return functions(sh, request)
     if not request.words:
-        return _show(sh, request)
+        return show(sh, request)
     return _apply(sh, request, local=False)
 
 
 # ---------------------------------------------------------------------------------------------------- applying
 
 
-def _apply(sh: Session, request: _Request, local: bool) -> Result:
+def _apply(sh: Session, request: Request, local: bool) -> Result:
     if len(request.words) > MANY:
         return drive(_apply_many(sh, request, local))
     if any(_is_read(sh, request, word) for word in request.words if _closes(word)):
@@ -250,7 +227,7 @@ def _apply(sh: Session, request: _Request, local: bool) -> Result:
     return _apply_all(sh, request, request.words, local)
 
 
-async def _apply_many(sh: Session, request: _Request, local: bool) -> int:
+async def _apply_many(sh: Session, request: Request, local: bool) -> int:
     status = 0
     for start in range(0, len(request.words), MANY):
         words = request.words[start : start + MANY]
@@ -270,7 +247,7 @@ def _has_many(word: str) -> bool:
     return len(word.value if word.items is None else word.items) > (LONG_SOURCE if word.items is None else MANY_ITEMS)
 
 
-def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) -> int:
+def _apply_all(sh: Session, request: Request, words: list[str], local: bool) -> int:
     status = 0
     for word in words:
         checkpoint()
@@ -278,7 +255,7 @@ def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) ->
             if not _apply_one(sh, request, word, local):
                 status = 1
         except Readonly as error:
-            sh.complain("" if request.command in _MARKERS else f"{request.command}: ", *error.parts)
+            sh.complain("" if request.command in MARKERS else f"{request.command}: ", *error.parts)
             request.unassigned = True
             status = 1
         except Compound as error:
@@ -306,7 +283,7 @@ def _is_process(sh: Session) -> bool:
     if not isinstance(stage, Simple) or not stage.words or sh.frames:
         return False
     first = stage.words[0]
-    return isinstance(first, Word) and word_text(first) in ("declare", "typeset", "command", "builtin", *_MARKERS)
+    return isinstance(first, Word) and word_text(first) in ("declare", "typeset", "command", "builtin", *MARKERS)
 
 
 def _parsed(word: str) -> AssignWord | None:
@@ -320,7 +297,7 @@ def _parsed(word: str) -> AssignWord | None:
     return assign_word(match[1], key, bool(match[3]), part_of(word, match.end(), len(word)), None)
 
 
-def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
+def _apply_one(sh: Session, request: Request, word: str, local: bool) -> bool:
     assignment = _parsed(word)
     name, key = (assignment.name, assignment.key) if assignment is not None else split_subscript(word)
     if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
@@ -328,7 +305,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         shown = (name, "[", key or "", "]") if element else (word,)
         sh.complain(f"{request.command}: `", *shown, "': not a valid identifier")
         sh.refused = element  # of an array
-        request.unassigned |= element or request.command not in _MARKERS
+        request.unassigned |= element or request.command not in MARKERS
         return False
     if key is not None and not is_subscript(key):
         sh.complain(f"{request.command}: `", word, "': not a valid identifier")
@@ -361,24 +338,24 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         if not name:
             return False
         if (request.command in ("export", "readonly") and not request.remove) or request.add & (EXPORT | READONLY):
-            store.adopt(name, request.command not in _MARKERS)
+            store.adopt(name, request.command not in MARKERS)
     old_flags = store.attrs.get(name, 0)
     compound = assignment is not None and assignment.items is not None
     if old_flags & READONLY and compound:
         raise Compound(f"{name}: readonly variable")
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
-        if request.command in _MARKERS and assignment is not None:
+        if request.command in MARKERS and assignment is not None:
             store.amiss(f"{name}: readonly variable")
         else:
-            prefix = "" if request.command in _MARKERS else f"{request.command}: "
+            prefix = "" if request.command in MARKERS else f"{request.command}: "
             sh.complain(f"{prefix}{name}: readonly variable")
-        sh.refused = request.command in _MARKERS
+        sh.refused = request.command in MARKERS
         request.unassigned = True
         if request.command == "export":
             store.flag(name, request.add & EXPORT, request.remove & EXPORT)
         return False
     referring = bool(request.add & NAMEREF) and not (request.array and not local and store.values.get(name) is None)
-    marking = assignment is None and request.command in _MARKERS  # those make no arrays
+    marking = assignment is None and request.command in MARKERS  # those make no arrays
     if not marking and not _shape(sh, request, name, key, assignment):
         return False
     if referring:
@@ -433,7 +410,7 @@ def _closes(word: str) -> bool:
     return (word.value if isinstance(word, AssignWord) else word).endswith(")")
 
 
-def _is_read(sh: Session, request: _Request, word: str) -> bool:
+def _is_read(sh: Session, request: Request, word: str) -> bool:
     """`declare -a "x=(1 2)"`: whether an argument holds text that is read as a compound assignment."""
     if isinstance(word, AssignWord):
         name = word.name if word.items is None and word.key is None and _looks_compound(word.value) else ""
@@ -445,7 +422,7 @@ def _is_read(sh: Session, request: _Request, word: str) -> bool:
     return request.array in ("a", "A") or isinstance(sh.vars.get(sh.store.follow(name)[0]), Indexed | Assoc)
 
 
-async def _apply_reading(sh: Session, request: _Request, words: list[str], local: bool) -> int:
+async def _apply_reading(sh: Session, request: Request, words: list[str], local: bool) -> int:
     status = 0
     for word in words:
         if _closes(word) and _is_read(sh, request, word):
@@ -509,7 +486,7 @@ def _empty_array(store: Variables, name: str, kind: str) -> None:
         (store.indexed(name) if kind == "a" else store.make_assoc(name)).blank = False
 
 
-def _shape(sh: Session, request: _Request, name: str, key: str | None, assignment: AssignWord | None) -> bool:
+def _shape(sh: Session, request: Request, name: str, key: str | None, assignment: AssignWord | None) -> bool:
     """Make the variable the kind of array that was asked for."""
     store = sh.store
     value = store.values.get(name)
@@ -554,7 +531,7 @@ def _is_balanced(target: str, base: str) -> bool:
     return not depth and target != f"{base}[]"
 
 
-def _make_reference(sh: Session, request: _Request, name: str, assignment: AssignWord | None) -> bool:
+def _make_reference(sh: Session, request: Request, name: str, assignment: AssignWord | None) -> bool:
     store = sh.store
     value = store.values.get(name)
     if isinstance(value, Indexed | Assoc):
@@ -591,7 +568,7 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
     return True
 
 
-def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignWord | None) -> bool:
+def _apply_global(sh: Session, request: Request, name: str, assignment: AssignWord | None) -> bool:
     """`declare -g`: the variable as the outermost scope sees it."""
     store = sh.store
     outermost = next((depth for depth, scope in enumerate(store.scopes) if name in scope), None)
@@ -612,119 +589,6 @@ def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignW
 
         store.scope_at(outermost)[name] = (store.values.get(name, MISSING), store.attrs.get(name, 0))
         store._restore(name, hidden)
-
-
-# ----------------------------------------------------------------------------------------------------- showing
-
-
-async def _show_locals(sh: Session) -> int:
-    scope = sh.store.scopes[sh.store._own_depth()]
-    names = await in_order((name for name in scope if name not in scope.temps), len(scope), sh.budget)
-    return await write_variables(sh, "local", names, declaration_line)
-
-
-def _show(sh: Session, request: _Request) -> Result:
-    if not request.words:
-        return drive(_show_all(sh, request))
-    missing = partial(_not_found, request.command)
-    return drive(write_variables(sh, request.command, request.words, declaration_line, missing))
-
-
-def _not_found(command: str, name: str) -> tuple[str, ...]:
-    return f"{command}: ", name, ": not found"
-
-
-async def _show_all(sh: Session, request: _Request) -> int:
-    """All variables that have the attributes."""
-    names = await every_name(sh)
-    attrs = sh.store.attrs
-    if request.add:
-        names = [name for name in names if attrs.get(name, 0) & request.add]
-    if request.array:
-        kind = Assoc if request.array == "A" else Indexed
-        found: list[str] = []
-        for row in rows(names):
-            found += [name for name in row if type(sh.store.array(name)) is kind]
-            await sh.budget.breathe()
-        names = found
-    portable = sh.posix and request.command in _MARKERS
-    line = partial(_portable_line, request.command) if portable else declaration_line
-    return await write_variables(sh, request.command, names, line)
-
-
-def _portable_line(command: str, sh: Session, name: str) -> str | None:
-    """`export name="value"`: a line that any shell reads again, as far as it knows arrays."""
-    line = declaration_line(sh, name)
-    if line is None:
-        return None
-    letters, _, rest = line.removeprefix("declare -").partition(" ")
-    return f"{command} -{letters[0]} {rest}" if letters[0] in "aA" else f"{command} {rest}"
-
-
-_FUNCTION_BITS: Final = READONLY | TRACE | EXPORT
-
-
-def _functions(sh: Session, request: _Request) -> Result:
-    """Functions: their attributes changed, or shown."""
-    wanted = request.add & _FUNCTION_BITS
-    if not request.show and request.command not in _MARKERS and any("=" in word for word in request.words):
-        return sh.error(f"{request.command}: cannot use `-f' to make functions")
-    if request.words and (wanted or request.remove & _FUNCTION_BITS) and not request.show:
-        return each(sh, request.words, partial(_mark_function, sh, request))
-    if not request.words:
-        return drive(_show_all_functions(sh, request, wanted))
-    return _show_functions(sh, request, request.words)
-
-
-async def _show_all_functions(sh: Session, request: _Request, wanted: int) -> int:
-    some = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
-    written = _show_functions(sh, request, await in_order(some, len(sh.functions), sh.budget))
-    return written if isinstance(written, int) else await written
-
-
-def _show_functions(sh: Session, request: _Request, names: list[str]) -> Result:
-    """Writes functions, or their names."""
-    all_of = request.show or not request.words
-    parts = sh.held = list[str]()
-
-    def line(name: str) -> str:
-        found = sh.functions[name]
-        return f"{name} {found.node.line} {found.source or sh.name}\n" if "extdebug" in sh.shopts else f"{name}\n"
-
-    async def add(name: str) -> int:
-        if not among(name, sh.functions):
-            return await refused_patiently(sh, (f"{request.command}: ", name, ": not found")) if request.show else 1
-        if not request.names_only:
-            parts.extend(await function_table.definition(sh, name))
-            if all_of and function_table.flags(sh, name):
-                parts.append(function_table.attribute_line(sh, name))
-        else:
-            parts.append(function_table.attribute_line(sh, name) if all_of else line(name))
-        return 0
-
-    async def show() -> int:
-        status = 0
-        for name in names:
-            status = await add(str(name)) or status
-            await sh.budget.breathe()
-        sh.held = []
-        written = write_lines(sh, parts, len(parts), request.command)
-        return status or (written if isinstance(written, int) else await written)
-
-    return drive(show())
-
-
-def _mark_function(sh: Session, request: _Request, word: str) -> Result:
-    if not among(word, sh.functions):
-        # Only `declare` stays silent about what is not there.
-        return refuse(sh, f"{request.command}: ", word, ": not a function") if request.command in _MARKERS else 1
-    if request.remove & READONLY and function_table.flags(sh, word) & READONLY:
-        return refuse(sh, f"{request.command}: ", word, ": readonly function")
-    function_table.set_flags(sh, word, request.add & _FUNCTION_BITS, request.remove & _FUNCTION_BITS)
-    return 0
-
-
-_MARKERS: Final = ("export", "readonly")
 
 
 TABLE: Final[dict[str, Builtin]] = {

@@ -27,7 +27,8 @@ from ramet.shell.interp.frames import Frame
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, told, write_lines
 from ramet.shell.interp.restricted import refused
-from ramet.shell.interp.session import Builtin, Session, message_of
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.speaking import message_of
 from ramet.shell.interp.traps import active, exit_within
 
 
