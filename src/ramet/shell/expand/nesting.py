@@ -20,6 +20,7 @@ _ROOMY: Final = 32
 
 class _Here(threading.local):
     level = 0
+    line = 0
 
 
 _here = _Here()
@@ -38,6 +39,27 @@ class _Level:
         if _here.level == _ROOMY:
             room.__exit__()
         _here.level -= 1
+
+
+class At:
+    """``with At(line):`` around the compiling of what is run while bash stands at that line: the end of a command
+    line, the head of a loop or a function. It names that line where it runs no simple command."""
+
+    __slots__ = ("_line", "_outer")
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+
+    def __enter__(self) -> None:
+        self._outer, _here.line = _here.line, self._line
+
+    def __exit__(self, *exception: object) -> None:
+        _here.line = self._outer
+
+
+def line_around() -> int:
+    """The line at which bash stands between the commands of what is being compiled; 0 if nobody said so."""
+    return _here.line
 
 
 level: Final = _Level()

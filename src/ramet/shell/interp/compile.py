@@ -14,7 +14,7 @@ from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
-from ramet.shell.expand.nesting import level
+from ramet.shell.expand.nesting import At, level, line_around
 from ramet.shell.expand.numerals import LONGEST_NAME, is_name
 from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -118,6 +118,9 @@ async def _ready(result: int) -> int:
 
 
 def _plain_statement(statement: nodes.Statement) -> tuple[Run, nodes.Node | None]:
+    if statement.end and statement.end != line_around():
+        with At(statement.end):
+            return _plain_statement(statement)
     if statement.background:
         return _background(statement), None
     return compile_node(statement.node), statement.node if counts(statement.node) else None
@@ -125,6 +128,9 @@ def _plain_statement(statement: nodes.Statement) -> tuple[Run, nodes.Node | None
 
 def _statement(statement: nodes.Statement) -> Run:
     node = statement.node
+    if statement.end and statement.end != line_around():
+        with At(statement.end):
+            return _statement(statement)
     if statement.background:
         return _background(statement)
     run = compile_node(node)
@@ -181,24 +187,29 @@ def compile_node(node: nodes.Node) -> Run:
     redirects = getattr(node, "redirects", ())
     if redirects and not isinstance(node, nodes.Subshell):
         plans = compile_redirects(redirects)
-        own = isinstance(node, nodes.Cond | nodes.ArithCommand)
-        line = node.line if own else redirects[-1].line or node.line
+        own = isinstance(node, nodes.Cond | nodes.ArithCommand | nodes.ForArith)
+        line = node.line if own else line_around() or redirects[-1].line or node.line
         inner = run
         blamed = not isinstance(node, _CHECKED)
 
         def redirected(sh: Session) -> Result:
-            sh.line = line if own or not sh.frames else _line_around(sh, line)
+            sh.line = line
             return drive(run_redirected(sh, plans, inner, blamed))
 
         return redirected
     return run
 
 
-def _line_around(sh: Session, line: int) -> int:
-    """The line that bash is at when it redirects a compound command: that of the function which runs, if any does."""
-    frame = sh.frames[-1]
-    function = sh.functions.get(frame.name) if frame.function else None
-    return line if function is None else function.node.line
+def _standing(node: nodes.For | nodes.Select) -> Run:
+    """The body of a loop at whose line bash stands while it runs what is within."""
+    with At(node.line):
+        return compile_script(node.body)
+
+
+def _case(node: nodes.Case) -> Run:
+    with At(node.line):
+        bodies = [compile_script(item.body) for item in node.items]
+    return compile_case(node, bodies)
 
 
 def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
@@ -207,10 +218,10 @@ def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
         return compile_pipeline(node, [compile_node(stage)])
     bare = type(stage)(**{name: () if name == "redirects" else getattr(stage, name) for name in stage._fields})
     inner = compile_pipeline(nodes.Pipeline((bare,), True, "", (), node.line), [compile_node(bare)])
-    plans, line = compile_redirects(stage.redirects), stage.redirects[-1].line or stage.line
+    plans, line = compile_redirects(stage.redirects), line_around() or stage.redirects[-1].line or stage.line
 
     def redirected(sh: Session) -> Result:
-        sh.line = line if not sh.frames else _line_around(sh, line)
+        sh.line = line
         return drive(run_redirected(sh, plans, inner, False))
 
     return redirected
@@ -356,7 +367,8 @@ def _becoming(script: nodes.Script) -> Run:
 
 
 def _subshell(node: nodes.Subshell) -> Run:
-    body = _becoming(node.body)
+    with At(node.line):
+        body = _becoming(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
@@ -391,7 +403,8 @@ def _apart(node: nodes.Node) -> Run:
         return _unheard(compile_node(node))
     if not isinstance(node, nodes.Subshell):
         return compile_node(node)
-    body = _becoming(node.body)
+    with At(node.line):
+        body = _becoming(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
@@ -474,7 +487,7 @@ def _function(node: nodes.Function) -> Run:
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
             return refused(sh, node.name, ": readonly function")
         source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
-        sh.functions[node.name] = FunctionDef(node, body or first_call, source)
+        sh.functions[node.name] = FunctionDef(node, body or first_call, source, sh.line_now(0))
         sh.status = 0
         return 0
 
@@ -482,7 +495,8 @@ def _function(node: nodes.Function) -> Run:
 
 
 def compile_function_body(node: nodes.Function) -> Run:
-    run = compile_node(node.body)
+    with At(node.body.line):
+        run = compile_node(node.body)
     return _checked(run, node.body) if counts(node.body) else run
 
 
@@ -650,10 +664,10 @@ _COMPOUND: dict[type, Callable[[Any], Run]] = {
     nodes.Subshell: _subshell,
     nodes.If: _if,
     nodes.While: lambda node: compile_while(node, compile_script(node.condition), compile_script(node.body)),
-    nodes.For: lambda node: compile_for(node, compile_script(node.body)),
+    nodes.For: lambda node: compile_for(node, _standing(node)),
     nodes.ForArith: lambda node: compile_for_arith(node, compile_script(node.body)),
-    nodes.Select: lambda node: compile_select(node, compile_script(node.body)),
-    nodes.Case: lambda node: compile_case(node, [compile_script(item.body) for item in node.items]),
+    nodes.Select: lambda node: compile_select(node, _standing(node)),
+    nodes.Case: _case,
     nodes.Function: _function,
     nodes.ArithCommand: _arithmetic,
     nodes.Cond: compile_cond,

@@ -23,6 +23,8 @@ class FunctionDef(NamedTuple):
     node: nodes.Function
     body: Run
     source: str
+    further: int = 0
+    """How many lines further on bash counts its lines, where a substitution has defined it."""
 
 
 class Frame:

@@ -12,6 +12,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError, Slip
 from ramet.shell.expand.growing import decoded, joined
+from ramet.shell.expand.nesting import line_around
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.values import is_heavy
 from ramet.shell.freeing import let_go
@@ -80,11 +81,13 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
 def compile_for(node: For, body: Run) -> Run:
     name, line = node.name, node.line
     named = is_name(name)
+    around = line_around() or line
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
     async def loop(sh: Session) -> int:
         sh.line = line
         if not named:
+            sh.line = around
             sh.status = sh.error(f"`{name}': not a valid identifier")
             return sh.shell.leave(sh, 2) if sh.posix and not sh.interactive else 1
         mark = len(sh.substitutions)
@@ -200,7 +203,7 @@ async def _before(sh: Session, expression: ArithCommand) -> tuple[int | None, st
         expression = ArithCommand(Word((Literal(shown),)), (), expression.line)
         sh.ran = expression
     if sh.xtrace and shown is not None:
-        trace(sh, [f"(( {shown.strip()} ))"], raw=True)
+        trace(sh, [f"(( {shown} ))"], raw=True)
     return await before_command(sh, expression), shown
 
 
@@ -317,6 +320,7 @@ def _reply(line: bytes) -> str:
 
 
 def compile_select(node: Select, body: Run) -> Run:
+    around = line_around() or node.line
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
     async def loop(sh: Session) -> int:
@@ -324,6 +328,7 @@ def compile_select(node: Select, body: Run) -> Run:
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
         if not is_name(node.name):
+            sh.line = around
             sh.status = sh.error(f"`{node.name}': not a valid identifier")
             return 1
         if fields is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import Script, Simple
+from ramet.shell.syntax.nodes import If, Script, Simple, Statement
 from ramet.shell.syntax.printer import substitution_text
+from ramet.shell.syntax.unread import Unread
 
 _relined: dict[int, tuple[Script, Script]] = {}
 _KEPT: Final = 1024
@@ -21,7 +22,7 @@ _LONGEST: Final = 4096
 def relined(sh: Session, body: Script, size: int) -> Script:
     """The same commands with the lines that they have in bash's print of them, from 1 on.
 
-    A body whose print does not read as itself, such as one with `elif`, stays as it is.
+    A body whose print does not read as itself stays as it is.
     """
     if size > _LONGEST or (len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)):
         return body
@@ -32,10 +33,26 @@ def relined(sh: Session, body: Script, size: int) -> Script:
         again = parse(substitution_text(body), sh.syntax_options())
     except SyntaxFailure:
         again = body
-    if again != body:
+    if again != body and again != _unfolded(body):
         again = body
     if len(_relined) >= _KEPT:
         for key in list(islice(_relined, _FEW)):
             del _relined[key]
     _relined[id(body)] = (body, again)
     return again
+
+
+def _unfolded(tree: Any) -> Any:
+    """The same tree with every `elif` as an `if` within `else`, which is how it is printed."""
+    if isinstance(tree, tuple):
+        return tuple(map(_unfolded, tree))
+    if not hasattr(type(tree), "_key") or type(tree) is Unread:
+        return tree
+    made = tree._kind(*(_unfolded(getattr(tree, name)) for name in tree._fields))
+    if isinstance(made, If):
+        *before, last = made.clauses
+        made = If((last,), made.orelse, () if before else made.redirects)
+        for place, clause in reversed(list(enumerate(before))):
+            redirects = () if place else tree.redirects
+            made = If((clause,), Script((Statement(made, False),)), redirects)
+    return made

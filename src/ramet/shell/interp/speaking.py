@@ -46,8 +46,11 @@ class Speaker:
 
     def line_now(self, line: int | None = None) -> int:
         """The line that is being run, or one of the same text, as bash counts."""
-        shift = self.shift
-        further = 0 if shift is None or shift[1] != len(self.frames) else shift[0]
+        shift, frames, further = self.shift, self.frames, 0
+        if shift is not None and shift[1] == len(frames):
+            further = shift[0]
+        elif frames and frames[-1].function and (called := self.functions.get(frames[-1].name)) is not None:
+            further = called.further
         return (self.line if line is None else line) + further
 
     def blamed(self) -> str:

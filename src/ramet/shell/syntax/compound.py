@@ -198,7 +198,7 @@ class CompoundReader(SimpleReader):
         words = []
         for first, last in pieces:
             self.pos = first
-            while first < last and self.text[first] in " \t\n":
+            while first < last and self.text[first] in " \t":
                 first += 1
             self.pos = first
             words.append(self.arithmetic(last))

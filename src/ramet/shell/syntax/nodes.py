@@ -340,7 +340,7 @@ class Function:
 
     name: str
     body: Command
-    keyword: bool = False
+    keyword: bool = position(default=False)
     line: int = position(default=0)
     size: int = position(default=0)
 
@@ -466,12 +466,14 @@ class AndOr:
 @node
 class Statement:
     """One element of a list; ``background`` when ended by ``&``. ``line`` is that of its first token, ``newline``
-    says that only the end of its line parts it from the next one."""
+    says that only the end of its line parts it from the next one. ``end`` is the line at which the whole command line
+    was read, for what is not simple and stands within nothing else."""
 
     node: Node
     background: bool = False
     line: int = position(default=0)
     newline: bool = position(default=False)
+    end: int = position(default=0)
 
 
 @node

@@ -78,6 +78,8 @@ class Parser(CompoundReader):
             if self.kind == EOF:
                 return None
             statements = self._complete_line()
+            if len(statements) > 1 or not isinstance(statements[0].node, Simple):
+                self._put_end(statements)
         except Unready:
             self._go_back(begin)
             del self.warnings[warned:]
@@ -95,6 +97,12 @@ class Parser(CompoundReader):
         finally:
             self.shallow()
         return Script(tuple(statements))
+
+    def _put_end(self, statements: list[Statement]) -> None:
+        end = self.line_at(self.pos - 1)
+        for one in statements:
+            if not isinstance(one.node, Simple):
+                object.__setattr__(one, "end", end)
 
     def _go_back(self, state: tuple[str, int, int, int, int]) -> None:
         """All is as it was when `next` began, also where aliases have changed the text."""

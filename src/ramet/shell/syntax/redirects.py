@@ -20,6 +20,7 @@ from ramet.shell.syntax.nodes import (
     Literal,
     Part,
     Redirect,
+    Simple,
     SingleQuoted,
     Word,
 )
@@ -56,6 +57,7 @@ class RedirectReader(ConditionReader):
         super().__init__(text, options, start_line)
         self.warnings: list[tuple[int, str]] = []
         self._pending: list[_Pending] = []
+        self._late: Simple | None = None  # a command whose line is that where the documents end
         self._closing = ""  # what ends the text we are in besides its end: `)` inside a command substitution
 
     def fragment(self, body: str, line: int) -> Word:
@@ -127,6 +129,9 @@ class RedirectReader(ConditionReader):
                 word = self.fragment(body, self.line_at(self.pos) - newlines(body, 0, len(body)) - 1)
             here = HereDoc(word, one.delimiter, one.quoted)
             object.__setattr__(one.redirect, "here", here)
+        if self._late is not None:
+            object.__setattr__(self._late, "line", self.line_at(self.pos - 1))
+            self._late = None
 
     def _put_off(self, outer: list[_Pending]) -> list[_Pending]:
         """A substitution ends before the bodies of its here-documents: they stand behind the line that it ends in, and

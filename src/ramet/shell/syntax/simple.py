@@ -80,7 +80,8 @@ class SimpleReader(AssignmentReader):
         ends = self._bulk()
         if ends and self.pos <= self._line_end:
             if self.pos == begin:
-                return Simple((), (first,), (), line)
+                command = Simple((), (first,), (), line)
+                return self._before_documents(command) if self._pending else command
             return Unread(first, self.text[begin : self.pos], line)
         if self.pos == begin and self.kind == OPERATOR and self.raw == "(":
             return self._function_after(self.text[start:begin], line)
@@ -187,7 +188,17 @@ class SimpleReader(AssignmentReader):
         if not (self._line_pos <= self.pos <= self._line_end and self._line == line) and not (assigns and words):
             # bash knows the line of a command when it has read one word more than the first.
             line = self.line_at(self.pos if second < 0 else second)
-        return Simple(tuple(assigns), tuple(words), tuple(redirects), line)
+        command = Simple(tuple(assigns), tuple(words), tuple(redirects), line)
+        if self._pending and len(words) == 1 and not (assigns or redirects):
+            return self._before_documents(command)
+        return command
+
+    def _before_documents(self, command: Simple) -> Simple:
+        """A command of one word: bash knows its line when it has read the token after it, and with a newline the
+        documents that follow."""
+        if self.kind == NEWLINE:
+            self._late = command
+        return command
 
     def _bulk(self) -> bool:
         """Consumes what is plain after ``pos``, all of it on one line, and looks at the token after it; does the

@@ -108,7 +108,8 @@ def _show_functions(sh: Session, request: Request, names: list[str]) -> Result:
 
     def line(name: str) -> str:
         found = sh.functions[name]
-        return f"{name} {found.node.line} {found.source or sh.name}\n" if "extdebug" in sh.shopts else f"{name}\n"
+        place = f" {found.node.line + found.further} {found.source or sh.name}" if "extdebug" in sh.shopts else ""
+        return f"{name}{place}\n"
 
     async def add(name: str) -> int:
         if not among(name, sh.functions):
