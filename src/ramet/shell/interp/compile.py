@@ -580,6 +580,8 @@ def _background(statement: nodes.Statement) -> Run:
         child.crew = Crew()
         child.ignore += negated and child.errexit
         child.lone = isinstance(node, nodes.Simple)
+        if child.lone:
+            child.loops = sh.loops
         child.told = told
         if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.

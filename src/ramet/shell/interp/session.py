@@ -93,6 +93,7 @@ class Session(Speaker):
         "line",
         "lone",
         "loops",
+        "loops_left",
         "mourning",
         "name",
         "noclobber",
@@ -216,7 +217,8 @@ class Session(Speaker):
         self.frames: list[Frame] = []
         self.source = ""
         self.line = 0
-        self.loops = 0
+        self.loops = self.loops_left = 0
+        """The loops that it is in, and those that it was in when it was told to end: its EXIT trap may leave them."""
         self.ignore = 0
         self.depth = 0
         self.stack = 0
@@ -324,7 +326,7 @@ class Session(Speaker):
         twin.fds = share_all(self.fds)
         twin.flow_n = twin.flow_status = 0
         twin.frames, twin.source, twin.line = list(self.frames), self.source, self.line
-        twin.loops, twin.ignore = 0, self.ignore
+        twin.loops, twin.loops_left, twin.ignore = 0, 0, self.ignore
         twin.depth, twin.sub_level = self.depth + 1, self.sub_level + 1
         twin.stack = self.stack + 7  # levels of functions that it takes as much of the stack as
         twin.globbing = False

@@ -226,6 +226,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         run = _runner(sh, body, shown) if node.size < LONG_SOURCE else await _long_runner(sh, body, shown)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, node.body, body)
+    child.loops = sh.loops  # `break` leaves what it still takes for the body of a loop
     child.jobs.inherited = sh.jobs.seen()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
     old = child.fds.get(1)
@@ -396,6 +397,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()
     shift_lines(sh, child, node.body, body)
+    child.loops = sh.loops  # `break` leaves what it still takes for the body of a loop
     ours, theirs, number = (reader, writer, 1) if node.direction == "<" else (writer, reader, 0)
     old = child.fds.get(number)
     if old is not None:

@@ -230,7 +230,7 @@ def failed(sh: Session, status: int) -> Result:
 def _over(sh: Session, status: int) -> int:
     """`set -e` ends the shell."""
     sh.flow_status = status
-    sh.given_up = True
+    sh.given_up, sh.loops_left = True, sh.loops
     if "EXIT" in sh.traps:
         sh.store.forget_locals()
     return EXIT
@@ -287,6 +287,7 @@ async def exit_trap(sh: Session) -> None:
     await ready_command(sh)
     sh.in_trap += 1
     sh.shift = None
+    sh.loops = sh.loops_left or sh.loops
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True, where="exit trap: ")
     except Leave as leave:

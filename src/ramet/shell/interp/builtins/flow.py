@@ -105,7 +105,7 @@ def exit_(sh: Session, argv: list[str]) -> Result:
 
 
 def _exiting(sh: Session, status: int, login: bool) -> Result:
-    sh.flow_status, sh.given_up = status, False
+    sh.flow_status, sh.given_up, sh.loops_left = status, False, sh.loops
     return drive(_logged_out(sh)) if login else EXIT
 
 
@@ -270,8 +270,12 @@ def trap(sh: Session, argv: list[str]) -> Result:
                 _running(sh).special = True  # from when it returns, the trap is one of its callers
         return 0
 
+    known = "ERR" in sh.traps
+
     def ready(status: int) -> int:
         sh.rewatch()
+        if status and not known and "ERR" in sh.traps and not sh.ignore:
+            sh.late_trap = True  # what sets a trap is not blamed by it
         return status
 
     return then(each(sh, names, set_one), ready)
