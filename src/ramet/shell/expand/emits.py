@@ -175,8 +175,8 @@ def _changed(part: Part) -> bool:
 
 
 def _emit_loose(part: Part) -> Emit:
-    """Changed values of a `*` form beside an `@` form in the same quotes: bash takes those that are not empty for
-    fields of their own."""
+    """Changed values of a `*` form beside an `@` form in the same quotes: bash takes them for fields of their
+    own, as it splits a text: empty ones only where what separates is not white."""
     assert isinstance(part, Param)
     wait, get = getter(part, True)
 
@@ -188,7 +188,7 @@ def _emit_loose(part: Part) -> Emit:
             return _put(host, fields, found, True)
         for number, value in enumerate(found):
             if number:
-                fields.end()
+                fields.part()
             if value:
                 fields.quoted(value)
         return None

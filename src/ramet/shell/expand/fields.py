@@ -301,6 +301,13 @@ class Fields:
         self.done.append(GlobWord(text, pattern))
         self.globs = True
 
+    def part(self) -> None:
+        """The first character of IFS, between two values."""
+        if self._open:
+            self.end()
+        elif self.ifs and self.ifs[0] not in DEFAULT_IFS:
+            self.done.append("")
+
     def several(self, values: list[str]) -> None:
         """`"$@"`: each value a quoted field of its own; the first and last join what stands beside them."""
         if not values:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ramet.shell.expand import transform
+from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, apart, watched
 from ramet.shell.expand.bounds import joined, total, within
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
@@ -478,7 +478,7 @@ def _at(node: Param) -> Apply:
             return letters if letters or found is not None else None
         if op == "@A":
             if node.name in ("@", "*"):
-                shown = [transform.simple_transform("@Q", value) for value in host.params]
+                shown = [quote.at_q(quote.as_locale(host, value)) for value in host.params]
                 if node.name == "*":
                     return "set -- " + star_join(host, shown) if shown else None
                 if not shown:
@@ -496,7 +496,7 @@ def _at(node: Param) -> Apply:
             kind = type(found)
             if array is not None:
                 within(host, total(array.stored()))
-            declared = transform.declaration(host.store, name)
+            declared = transform.declaration(host.store, name, bytewise(host))
             if declared is None and kind is list:
                 return []
             if declared is None or not whole or kind is Star:
@@ -512,7 +512,7 @@ def _at(node: Param) -> Apply:
         if isinstance(array, Indexed | Assoc):
             if op == "@K":
                 within(host, total(array.stored()))
-                return transform.pairs_text(array)
+                return transform.pairs_text(array, bytewise(host))
             row = [text for key, value in array.pairs() for text in (str(key), value)]
             return Star(row) if type(found) is Star else row
         return each(found, lambda value: transform.simple_transform(op, value))

@@ -152,18 +152,18 @@ def attribute_letters(store: Any, name: str) -> str:
     return letters + "".join(letter for letter, bit in ATTRIBUTE_LETTERS if flags & bit)
 
 
-def declaration(store: Any, name: str) -> str | None:
-    """`${x@A}`: the command that would make this variable again."""
+def declaration(store: Any, name: str, by_bytes: bool = False) -> str | None:
+    """`${x@A}`: the command that would make this variable again; `by_bytes` in the C locale."""
     value = store.values.get(name)
     letters = attribute_letters(store, name)
     array = store.array(name)
     head = f"declare -{letters} {name}=" if letters else f"{name}="
     if array is not None:
-        return head[:-1] if array.blank and not len(array) else behind(head, array_text(array))
+        return head[:-1] if array.blank and not len(array) else behind(head, array_text(array, by_bytes))
     text = value.target if type(value) is NameRef else store.get(name)
     if text is None:
         return head[:-1] if letters else None
-    return behind(head, quote.at_q(text))
+    return behind(head, quote.at_q(as_bytes(text) if by_bytes and not text.isascii() else text))
 
 
 def element_declaration(store: Any, name: str, value: str | None) -> str | None:
@@ -220,10 +220,10 @@ _UNKEYED: Final = re.compile(r"[\0-$&-*;<>?@\[-^`{-\x7f\udc80-\udcff]")
 """A character that is quoted in a subscript: what is neither a letter nor a digit nor one of `_/.,:%+-=`."""
 
 
-def pairs_text(array: Indexed | Assoc) -> str:
+def pairs_text(array: Indexed | Assoc, by_bytes: bool = False) -> str:
     """`${a[@]@K}`."""
     end = " " if isinstance(array, Assoc) and len(array) else ""
-    return _all(array, chain(_pairs(array, "", " ", " "), (end,)))
+    return _all(array, chain(_pairs(array, "", " ", " ", by_bytes), (end,)))
 
 
 def simple_transform(op: str, value: str) -> str:
