@@ -663,3 +663,17 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     elif pending is not None:
         store.amiss(f"{pending.written}: bad array subscript")
     store.values[name] = array
+
+
+def without_arrays(sh: Session, words: list[str], associative: bool = False) -> list[str]:
+    """What a builtin that assigns nothing gets to see: of each compound assignment, which is made before, the name."""
+    seen: list[str] = []
+    for word in words:
+        if not isinstance(word, AssignWord) or word.items is None:
+            seen.append(word)
+            continue
+        if associative:
+            sh.store.make_assoc(word.name)
+        assign_items(sh, word.name, word.items, word.append)
+        seen.append(word.name)
+    return seen

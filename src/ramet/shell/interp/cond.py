@@ -28,6 +28,7 @@ from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.pieces import ready
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.interp.drive import Run, drive
+from ramet.shell.interp.noticed import compatibility
 from ramet.shell.interp.own_fds import WithDescriptors
 from ramet.shell.interp.scopes import split_subscript
 from ramet.shell.interp.session import Session
@@ -606,12 +607,19 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
 def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
     async def run(sh: Session) -> bool:
         value = await left.run(sh) if left.wait else left.run(sh)
-        pattern = regex_text(await right.run(sh) if right.wait else right.run(sh))
+        pattern = await right.run(sh) if right.wait else right.run(sh)
+        if "\0" in pattern and compatibility(sh) < _QUOTED_SINCE:
+            pattern = pattern.replace("\0", "")
+        pattern = regex_text(pattern)
         if sh.xtrace:
             _trace(sh, sign + _shown(value), "=~", _shown(pattern))
         return await _regex_match(sh, value, pattern)
 
     return True, run
+
+
+_QUOTED_SINCE: Final = 32
+"""The level of compatibility from which on quoted characters of a regular expression stand for themselves."""
 
 
 def _spans_in_long(matcher: Matcher, data: bytes) -> list[tuple[int, int]] | None:

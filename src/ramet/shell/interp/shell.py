@@ -76,6 +76,7 @@ _KEPT: Final = 4096
 _FEW: Final = 16
 _TOGETHER: Final = 4096
 """Statements of a line that are compiled before the first of them runs."""
+_SUBSTITUTED: Final = "command substitution: "
 _compiled: dict[int, tuple[Script, Run]] = {}
 
 
@@ -314,6 +315,8 @@ class Shell:
             text = text.replace("\0", "") if len(text) < LARGE else await aside(sh, partial(_without_nulls, text))
         kept = top and not recorded and sh.origin != "environment"
         shown = ALL if top else LINES if sh.in_trap or where or sh.frames else NOTHING
+        if where == _SUBSTITUTED and "verbose" in sh.options:
+            shown = NOTHING  # it was shown with the line that it stands in
         reading = Reading(sh, text, line, kept, shown, source)
         result: Any = 0
         at = sh.line
@@ -446,7 +449,7 @@ class Shell:
 
     def text_runner(self, text: str) -> Run:
         """A text as something to run (backticks, `bash -c`)."""
-        return lambda sh: drive(self.run_text(sh, text, where="command substitution: ", line=max(sh.line_now(), 1)))
+        return lambda sh: drive(self.run_text(sh, text, where=_SUBSTITUTED, line=max(sh.line_now(), 1)))
 
     def compiled(self, script: Script) -> Run:
         return compiled(script)

@@ -25,6 +25,7 @@ from ramet.shell.interp.assign import (
     compile_assign,
     compile_before_command,
     put,
+    put_patiently,
     word_of,
 )
 from ramet.shell.interp.bare import ROW, assignments, bare_redirected, perform
@@ -231,7 +232,7 @@ _KEYED: Final = re.compile(r"-[a-zA-Z]*A").match
 
 
 _USAGE_ENDS: Final = frozenset(
-    ("break", "continue", "export", "readonly", "return", "set", "shift", "times", "trap", "unset")
+    ("break", "continue", "exec", "export", "readonly", "return", "set", "shift", "times", "trap", "unset")
 )
 """Special builtins whose wrong usage, status 2, ends a shell in POSIX mode."""
 
@@ -467,6 +468,10 @@ async def _with_assignments(
                 store.save(target)
             if isinstance(store.values.get(target), Indexed | Assoc) and not lasting:
                 await _as_text(sh, assign, target)
+            elif assign.node.append and sh.xtrace:
+                word = await word_of(assign, sh)
+                await put_patiently(sh, word.name, word.value, True)
+                await trace_value(sh, f"{assign.name}=", store.get(target) or "")
             else:
                 await perform(sh, [assign])
             store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
@@ -493,10 +498,10 @@ async def _with_assignments(
 async def _as_text(sh: Session, assign: Assign, target: str) -> None:
     """An array is a plain variable while a command runs that has an assignment to it."""
     word = await word_of(assign, sh)
-    if sh.xtrace:
-        await trace_value(sh, assign.shown, word.value)
     old = (sh.store.get(target) or "") if word.append else ""
     value = await grown_patiently(sh, (old, word.value)) if old and word.is_long else old + word.value
+    if sh.xtrace:
+        await trace_value(sh, f"{assign.name}=", value)
     sh.store.values[target] = value
 
 

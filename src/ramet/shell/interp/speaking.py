@@ -15,7 +15,7 @@ from ramet.shell.expand.aside import LARGE, windows
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.interp.descriptors import Table
 from ramet.shell.interp.drive import Result
-from ramet.shell.interp.frames import Frame, Killed
+from ramet.shell.interp.frames import Frame, FunctionDef, Killed
 
 
 class Speaker:
@@ -25,6 +25,7 @@ class Speaker:
     budget: Budget
     fds: Table
     frames: list[Frame]
+    functions: dict[str, FunctionDef]
     held: list[str]
     interactive: bool
     line: int

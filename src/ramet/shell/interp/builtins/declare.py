@@ -27,7 +27,16 @@ from ramet.shell.expand.values import (
     Indexed,
     NameRef,
 )
-from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, compile_assign, put
+from ramet.shell.interp.assign import (
+    MANY_ITEMS,
+    AssignWord,
+    Item,
+    assign_items,
+    assign_word,
+    compile_assign,
+    put,
+    without_arrays,
+)
 from ramet.shell.interp.builtins.declared import MARKERS, Request, functions, show, show_locals
 from ramet.shell.interp.builtins.listing import (
     write_settings,
@@ -123,10 +132,25 @@ def declare(sh: Session, argv: list[str]) -> Result:
     if request.functions:
         return functions(sh, request)
     if request.show or (not request.words and (request.add or request.array)):
-        return show(sh, request)
+        return _show_assigned(sh, request)
     if not request.words:
         return drive(write_settings(sh, argv[0]))
     return _apply(sh, request, local=_in_function(sh) and not request.everywhere)
+
+
+def _show_assigned(sh: Session, request: Request) -> Result:
+    """`declare -p`: arrays among its words are assigned before it shows anything."""
+    words = request.words
+    request.words = [word for word in words if isinstance(word, AssignWord) and word.items is not None]
+    made = _apply(sh, request, local=_in_function(sh) and not request.everywhere) if request.words else 0
+
+    def shown(_: int) -> Result:
+        request.words = [
+            word.name if isinstance(word, AssignWord) and word.items is not None else word for word in words
+        ]
+        return show(sh, request)
+
+    return then(made, shown)
 
 
 def _in_function(sh: Session) -> bool:
@@ -135,15 +159,9 @@ def _in_function(sh: Session) -> bool:
 
 def _assign_compounds(sh: Session, argv: list[str]) -> None:
     """Compound assignments are made while the words are expanded, before the builtin gets to refuse."""
-    compounds = [word for word in argv[1:] if isinstance(word, AssignWord) and word.items is not None]
-    if not compounds:
-        return
-    associative = any(word[:1] == "-" and "A" in word for word in argv[1:] if not isinstance(word, AssignWord))
-    for word in compounds:
-        if word.items is not None:
-            if associative:
-                sh.store.make_assoc(word.name)
-            assign_items(sh, word.name, word.items, word.append)
+    if any(isinstance(word, AssignWord) and word.items is not None for word in argv):
+        associative = any(word[:1] == "-" and "A" in word for word in argv[1:] if not isinstance(word, AssignWord))
+        without_arrays(sh, argv, associative)
 
 
 def local(sh: Session, argv: list[str]) -> Result:
@@ -166,7 +184,7 @@ def local(sh: Session, argv: list[str]) -> Result:
     if not request.words:
         return drive(show_locals(sh))
     if request.show:
-        return show(sh, request)
+        return _show_assigned(sh, request)
     return _apply(sh, request, local=not request.everywhere)
 
 

@@ -88,7 +88,8 @@ def functions(sh: Session, request: Request) -> Result:
     wanted = request.add & _FUNCTION_BITS
     if not request.show and request.command not in MARKERS and any("=" in word for word in request.words):
         return sh.error(f"{request.command}: cannot use `-f' to make functions")
-    if request.words and (wanted or request.remove & _FUNCTION_BITS) and not request.show:
+    shows = request.show and request.command not in MARKERS
+    if request.words and (wanted or request.remove & _FUNCTION_BITS) and not shows:
         return each(sh, request.words, partial(_mark_function, sh, request))
     if not request.words:
         return drive(_show_all_functions(sh, request, wanted))
@@ -114,7 +115,9 @@ def _show_functions(sh: Session, request: Request, names: list[str]) -> Result:
     async def add(name: str) -> int:
         if not among(name, sh.functions):
             return await refused_patiently(sh, (f"{request.command}: ", name, ": not found")) if request.show else 1
-        if not request.names_only:
+        if sh.posix and request.command in MARKERS:
+            parts.append(f"{request.command} -f {name}\n")
+        elif not request.names_only:
             parts.extend(await function_table.definition(sh, name))
             if all_of and function_table.flags(sh, name):
                 parts.append(function_table.attribute_line(sh, name))

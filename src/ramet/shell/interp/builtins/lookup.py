@@ -12,7 +12,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
-from ramet.shell.interp.assign import AssignWord
+from ramet.shell.interp.assign import AssignWord, without_arrays
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
@@ -420,6 +420,7 @@ def enable(sh: Session, argv: list[str]) -> Result:
 
 
 def alias(sh: Session, argv: list[str]) -> Result:
+    argv = without_arrays(sh, argv)
     options = flags_of(sh, argv, "p")
     if options is None:
         return 2

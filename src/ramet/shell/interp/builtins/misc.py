@@ -114,7 +114,7 @@ def evaluate(sh: Session, argv: list[str]) -> Result:
     if len(argv) > 1 and argv[1] not in ("--", "-") and argv[1].startswith("-") and len(argv[1]) > 1:
         sh.complain(f"eval: {argv[1][:2]}: invalid option")
         sh.err("eval: usage: eval [arg ...]\n")
-        return 2
+        return _misused(sh)
     if len(words) > MANY or (len(words) > 1 and sum(map(len, words)) > LARGE):
         return drive(_evaluate_many(sh, words))
     text = joined(sh, " ", words)
