@@ -315,9 +315,11 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
     if node.subscript is None and not node.op and node.form == "value" and node.bad is None and is_plain(node.name):
         return False, variable(node.name)
     if node.bad is not None:
-        message = f"${{{node.bad}}}: bad substitution"
-        if node.bad.startswith("\0"):
-            message = f"bad substitution: no closing `}}' in {node.bad[1:]}"
+        message = (getattr(node.bad, "around", f"${{{node.bad}}}"), ": bad substitution")
+        if getattr(node.bad, "unclosed", False):
+            message = ("bad substitution: no closing `}' in ", message[0])
+        elif node.bad.startswith("\0"):
+            message = ("bad substitution: no closing `}' in ", node.bad[1:])
 
         unknown = _UNKNOWN_TRANSFORMATION(node.bad)
 
@@ -334,13 +336,6 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
             raise Fatal(message, 1)
 
         return False, bad
-    if node.op == ":" and len(node.args) == 1 and not node.args[0].parts:
-        empty = f"${{{node.name}{'' if node.subscript is None else f'[{node.subscript}]'}:}}: bad substitution"
-
-        def missing(host: Any) -> Found:
-            raise Unforgiven(empty)
-
-        return False, missing
     if node.name in ("?", "-") and node.op[:1] in ("^", ",", "~"):
         refused = f"{word_text(Word((node,)))}: bad substitution"
 

@@ -59,6 +59,16 @@ class DoubleQuoted:
     locale: bool = False
 
 
+class Bad(str):
+    """The text of a parameter that bash calls a bad substitution. ``around`` is the text that it stands in: what is
+    between the same quotes, the same word, the same document. ``unclosed`` says that nothing closes it for bash: it
+    is in quotes, and the bracket of its subscript is open; then all of the word is around it."""
+
+    __slots__ = ("around", "unclosed")
+    around: str
+    unclosed: bool
+
+
 @node
 class Param:
     """``$name``, ``${name}`` and every ``${...}`` form.

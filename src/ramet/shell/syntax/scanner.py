@@ -206,9 +206,9 @@ class Scanner:
         if self.kind == EOF and self.start >= len(self.text):
             return SyntaxFailure("syntax error: unexpected end of file", self.last_line())
         token = self.token_text()
-        line = self.line_at(self.start)
+        end = max(self.pos, self.start)  # all of the token is read
         message = grown(("syntax error near unexpected token `", token, "'"))
-        return SyntaxFailure(message, line, grown(("`", self.source_line(self.start), "'")))
+        return SyntaxFailure(message, self.line_at(end), grown(("`", self.source_line(end), "'")))
 
     def token_text(self) -> str:
         """The token in sight as error messages show it."""

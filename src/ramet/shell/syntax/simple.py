@@ -109,6 +109,7 @@ class SimpleReader(AssignmentReader):
         redirected = False  # behind the name of a declaration, where bash takes no more arrays
         compound_ok = ""
         aliased, usual = bool(self.aliases), bool(words)
+        assigned = 0  # the end of what assigns first
         second, parts = -1, len(words) + len(redirects) - 1
         while True:
             if self.pos > self.horizon:
@@ -134,6 +135,7 @@ class SimpleReader(AssignmentReader):
                 if not words or (declaring and not ((wrapped or redirected) and self.text.startswith("(", self.stop))):
                     if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw, bool(words))) is not None:
                         (words if words else assigns).append(assignment)
+                        assigned = assigned or self.pos
                         self.peek()
                         continue
                     if not words:
@@ -158,6 +160,7 @@ class SimpleReader(AssignmentReader):
             elif kind == COMPLEX:
                 if (not words or declaring) and (assignment := self._assignment("", bool(words))) is not None:
                     (words if words else assigns).append(assignment)
+                    assigned = assigned or self.pos
                     self.peek()
                     continue
                 wrapped = False
@@ -185,9 +188,9 @@ class SimpleReader(AssignmentReader):
                 self.peek()
         if kind == OPERATOR and self.raw == "(":
             self.unexpected()
-        if not (self._line_pos <= self.pos <= self._line_end and self._line == line) and not (assigns and words):
-            # bash knows the line of a command when it has read one word more than the first.
-            line = self.line_at(self.pos if second < 0 else second)
+        if not (self._line_pos <= self.pos <= self._line_end and self._line == line):
+            # bash knows the line of a command when it has read one word more than the first, if that assigns nothing.
+            line = self.line_at(assigned if assigns and words else self.pos if second < 0 else second)
         command = Simple(tuple(assigns), tuple(words), tuple(redirects), line)
         if self._pending and len(words) == 1 and not (assigns or redirects):
             return self._before_documents(command)

@@ -40,6 +40,7 @@ from ramet.shell.syntax.modes import (
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
+    Bad,
     CommandSub,
     DoubleQuoted,
     Escaped,
@@ -51,6 +52,7 @@ from ramet.shell.syntax.nodes import (
     SingleQuoted,
     Word,
 )
+from ramet.shell.syntax.printer import word_text
 from ramet.shell.syntax.quoting import ansi_decode
 from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
 from ramet.shell.syntax.usual import EMPTY, USUAL_DOLLAR, usual_param, usual_word
@@ -82,6 +84,8 @@ _UNTICK = re.compile(r"\\([$`\\])")
 _UNTICK_QUOTED = re.compile(r'\\([$`\\"])')
 _PATTERN_OPS = ("##", "#", "%%", "%", "^^", "^", ",,", ",", "~~", "~")
 _VALUE_OPS = (":-", ":=", ":?", ":+", "-", "=", "?", "+")
+_NONE: list[Bad] = []
+_QUOTES = re.compile(r'(\\[^"])|\\(?=")', re.DOTALL).sub
 _TRANSFORMS = frozenset("QUuLEPAaKk")
 
 WORDS: dict[str, Word] = {}
@@ -98,6 +102,7 @@ class WordReader(Scanner):
         self.depth = 0
         self._enough = _ROOMY  # levels until something is to be done about them
         self._closers: dict[int, int] = {}  # place after a `(` in arithmetic -> place of its `)`
+        self._unclosed: list[Bad] = []  # within quotes of a word that is not read to its end yet
         self._bad: dict[tuple[int, int], int] = {}  # begin of a parameter of no known form, kind of its word -> its `}`
 
     def script_in_parens(self, opened: int) -> Script:
@@ -127,11 +132,12 @@ class WordReader(Scanner):
     # --------------------------------------------------------------------- words
 
     def token_text(self) -> str:
-        if self.kind == COMPLEX:
-            begin = self.start
-            self.read_word()
-            return self.text[begin : self.pos]
-        return super().token_text()
+        if self.kind != COMPLEX:
+            return super().token_text()
+        shown = word_text(self.read_word(), bash=True)
+        if len(shown) < _LONG and not shown.isprintable():
+            shown = word_text(Word((AnsiQuoted(shown),)))
+        return shown
 
     def read_word(self) -> Word:
         """Consumes the word token in sight. The caller peeks."""
@@ -239,6 +245,7 @@ class WordReader(Scanner):
     def _parts(self, mode: Mode) -> tuple[Part, ...]:
         """Reads up to a stop of ``mode`` or the end of the text, and leaves ``pos`` there."""
         text, n, pos = self.text, self.n, self.pos
+        begin, bad = pos, _NONE
         run, stops, quoted = RUNS[id(mode)], mode.stops, mode.quoted
         parts: list[Part] = []
         plain = ""
@@ -297,6 +304,8 @@ class WordReader(Scanner):
                     if isinstance(found, str):
                         plain += found
                         continue
+                    if isinstance(found, Param) and isinstance(found.bad, Bad):
+                        bad = [*bad, found.bad]
             elif c == "`":
                 self.pos = pos
                 found = self._backtick('"' in stops)
@@ -370,6 +379,17 @@ class WordReader(Scanner):
             raise self.missing(")", self.start if mode is REGEX else None)
         if plain:
             parts.append(Literal(plain))
+        if bad:
+            around = part_of(text, begin, pos)
+            around = _QUOTES(r"\1", around) if '"' in stops else around
+            for one in bad:
+                one.around = around
+                if one.unclosed:
+                    self._unclosed.append(one)
+        if self._unclosed and '"' not in stops:
+            for one in self._unclosed:
+                one.around = part_of(text, begin, pos)
+            self._unclosed.clear()
         self.pos = pos
         return tuple(parts)
 
@@ -537,7 +557,18 @@ class WordReader(Scanner):
                 raise _OpenBrace if mode.document else self.missing("}", opened)
             end = self._bad[begin, id(argument)] = self.pos
         self.pos = end + 1
-        return Param("", bad=self.text[begin:end])
+        bad = Bad(self.text[begin:end])
+        bad.unclosed = '"' in mode.stops and self._open_subscript(begin)
+        self.pos = end + 1
+        return Param("", bad=bad)
+
+    def _open_subscript(self, pos: int) -> bool:
+        """Whether the parameter has a subscript that its `}` comes before the end of."""
+        m = _NAME(self.text, pos + self.text.startswith("!", pos), self.n)
+        if m is None or not self.text.startswith("[", m.end()):
+            return False
+        self.pos = m.end() + 1
+        return self.subscript(True) is None
 
     def _parameter(self, argument: Mode) -> Param | None:
         """The inside of ``${...}`` up to its ``}``; None when it is none of the known forms."""
@@ -626,7 +657,7 @@ class WordReader(Scanner):
             if text.startswith(":", self.pos) and self.pos < self.n:
                 self.pos += 1
                 return Param(name, subscript, form, ":", (offset, self._argument(LENGTH)))
-            return Param(name, subscript, form, ":", (offset,))
+            return Param(name, subscript, form, ":", (offset,)) if offset.parts else None
         if c == "@" and text[pos + 1 : pos + 2] in _TRANSFORMS:
             self.pos = pos + 2
             return Param(name, subscript, form, text[pos : pos + 2])
