@@ -73,7 +73,7 @@ class Job:
 
 def report_death(sh: Session, number: int, pid: int, text: str) -> None:
     """Say that a command died of a signal, as a shell without a terminal does."""
-    if number in signals.UNREPORTED:
+    if number in signals.UNREPORTED or sh.captured:
         return
     shown = signals.DESCRIPTIONS.get(number) or f"Signal {number}"
     if number == 15 or (number < len(signals.NAMES) and signals.NAMES[number] in sh.traps):
@@ -239,7 +239,7 @@ class Jobs:
         for job in self.jobs:
             if job.state is JobState.KILLED and not job.notified:
                 job.notified = True
-                if "monitor" in sh.options:
+                if "monitor" in sh.options and not sh.captured:
                     mark = "+" if job is self.current() else "-" if job is self.previous() else " "
                     sh.err(f"[{job.id}]{mark}  {job.shown_state():<24}{job.text}\n")
                 elif job.process.killed != 15:

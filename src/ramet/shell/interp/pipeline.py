@@ -264,7 +264,7 @@ _ROW: Final = 32
 def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[int]) -> None:
     """What became of every stage of a pipeline that died of a signal."""
     number = sh.status - 128
-    if number in signals.UNREPORTED:
+    if number in signals.UNREPORTED or sh.captured:
         return
     if number == 15:
         sh.err("Terminated\n")

@@ -53,6 +53,7 @@ class Session(Speaker):
         "budget",
         "by_program",
         "called",
+        "captured",
         "command_line",
         "command_text_now",
         "commanded",
@@ -228,6 +229,8 @@ class Session(Speaker):
         self.redirected = 0
         """Calls whose redirections a failure under `set -e` undoes before the EXIT trap runs."""
         self.texts = 0
+        self.captured = False
+        """Whether it is a substitution, which tells nobody of what died in it."""
         """Texts that are being evaluated in this process (`eval`, `.`, the one of `bash -c` or of a substitution)."""
         self.debug_status = 0
         """What the DEBUG trap ended with."""
@@ -337,6 +340,7 @@ class Session(Speaker):
         twin.debugging = twin.late_trap = twin.mourning = twin.given_up = False
         twin.blaming = self.blaming
         twin.texts = twin.redirected = 0
+        twin.captured = False
         twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []

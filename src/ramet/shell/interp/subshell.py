@@ -236,7 +236,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     if child.errexit and "inherit_errexit" not in sh.shopts and not sh.posix:
         child.set_option("errexit", False)
     child.trace_level += 1
-    child.texts = 1
+    child.texts, child.captured = 1, True
     child.lone = lone
     sh.status = sh.substitution_status = await run_shell(child, run)
     if output.refs > 0:
@@ -357,6 +357,7 @@ def _cat(simple: Simple) -> Run:
     async def run(sh: Session) -> int:
         from ramet.shell.interp.redirect import apply, compile_redirects
 
+        sh.line = simple.line
         if not await apply(sh, compile_redirects(simple.redirects), []):
             return 1
         reader, writer = sh.reader(simple.redirects[0].fd or 0), sh.writer(1)
@@ -404,7 +405,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
         old.release()
     child.fds[number] = Description(theirs)
     child.trace_level += 1
-    child.texts = 1
+    child.texts, child.captured = 1, True
     fd = high_fd(sh.fds)
     sh.fds[fd] = Description(ours)
     process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
