@@ -175,12 +175,23 @@ class _Parser:
         try:
             node = self.comma()
             if self.kind != _END:
-                raise self.fail("syntax error in expression").after(node)
+                raise self.unexpected().after(node)
         except ArithFailure as failure:
             if not failure.done:
                 raise
             return ("fail", _row(failure.done), failure)
         return node
+
+    def unexpected(self) -> ArithFailure:
+        """What is said of the token in sight. bash reads the one after a name as well, and every number at once: one
+        that is wrong in itself is what it finds first."""
+        start = self.start
+        if self.kind == _NAME and not self.text.startswith("[", self.pos):
+            self.advance()
+        if self.kind == _NUMBER:
+            self.constant(self.value)
+        self.start = start
+        return self.fail("syntax error in expression")
 
     def comma(self) -> Node:
         self.depth += 1

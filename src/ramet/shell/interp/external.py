@@ -174,11 +174,17 @@ async def runnable(sh: Session, name: str) -> Path | None:
         path = sh.shell.fs.named(name, sh.cwd)
         stat = await sh.shell.fs.stat(path, follow=True)
     except OSError:
-        if len(name) < paths.PATH_MAX and name[: name.rfind("/")] in BIN and in_table(sh, name[name.rfind("/") + 1 :]):
-            return None
+        if len(name) < paths.PATH_MAX:
+            head, _, base = name.rpartition("/")
+            if head in BIN and in_table(sh, base):
+                return None
+            if head.rpartition("/")[0] in BIN and in_table(sh, head.rpartition("/")[2]):
+                raise fail(errno.ENOTDIR, name) from None
         raise
     if stat.is_dir:
         raise fail(errno.EISDIR, name)
+    if name.endswith("/"):
+        raise fail(errno.ENOTDIR, name)
     if stat.mode is not None and not stat.mode & 0o111:
         raise fail(errno.EACCES, name)
     return path

@@ -129,7 +129,7 @@ async def _run(shell: Shell, sh: Session, child: Session, argv: list[str]) -> in
         name = rest.pop(0)
         found = await _file(shell, sh, argv[0], name)
         if isinstance(found, int):
-            return found
+            return 1 if found == 127 and child.errexit else found  # `set -e` sees that there is no such file
         text = found
         child.name = child.arg0 = child.source = name
     child.params = rest

@@ -184,7 +184,8 @@ async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     if sh.globbing:
         found = await sh.shell.globbed(sh, found)
     if len(found) != 1:
-        raise RedirectError(f"{plan.shown}: ambiguous redirect")
+        named = plan.var if plan.var is not None and op in ("<&", ">&") else plan.shown
+        raise RedirectError(f"{named}: ambiguous redirect")
     word = str(found[0])
     if not word.endswith("-") or op not in ("<&", ">&"):
         sh.make_room(word)
@@ -244,7 +245,7 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
     if not is_number(source):
         if plan.op == ">&" and fd == 1 and plan.var is None and not move:
             return False
-        raise RedirectError(source, ": ambiguous redirect")
+        raise RedirectError(source if plan.var is None else plan.var, ": ambiguous redirect")
     shared = sh.fds.get(int(source))
     if shared is None:
         if move and fd in sh.fds:

@@ -77,6 +77,8 @@ _FEW: Final = 16
 _TOGETHER: Final = 4096
 """Statements of a line that are compiled before the first of them runs."""
 _SUBSTITUTED: Final = "command substitution: "
+_COUNTED: Final = ("debug trap: ", "error trap: ")
+"""Texts whose lines are counted from that of the command that they are about."""
 _compiled: dict[int, tuple[Script, Run]] = {}
 
 
@@ -427,6 +429,8 @@ class Shell:
         return sh.errexit and not sh.ignore and failure.message != ""
 
     async def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
+        if where in _COUNTED:
+            failure.line = sh.line_now(failure.line)
         messages = failure.parts(f"{sh.error_name}: {where}")
         if messages and sh.interactive and not sh.source:
             file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")

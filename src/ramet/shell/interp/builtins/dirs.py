@@ -266,7 +266,7 @@ def pushd(sh: Session, argv: list[str]) -> Result:
 async def _pushd(sh: Session, words: list[str]) -> int:
     words, still, plain = _options(words)
     stack = [sh.pwd, *sh.dirs]
-    if len(words) > 1:
+    if len(words) > 1 and (plain or words[0] == "-" or not words[0].startswith(("-", "+"))):
         return sh.error("pushd: too many arguments")
     if not words:
         if still:

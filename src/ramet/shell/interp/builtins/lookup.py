@@ -235,10 +235,15 @@ def command(sh: Session, argv: list[str]) -> Result:
 
 async def _standard(sh: Session, words: list[str]) -> int:
     """`command -p`: the program where programs live, whatever PATH says."""
-    from ramet.shell.interp.external import BIN, run_external
+    from ramet.shell.interp.external import run_external
 
-    found = await search_path(sh, words[0], ":".join(BIN))
-    return await run_external(sh, words if found is None else [_shown(found), *words[1:]])
+    name = words[0]
+    found = await search_path(sh, name, _STANDARD) if "/" not in name else None
+    if found is None:
+        return await run_external(sh, words)
+    if "hashall" in sh.options:
+        sh.hashed[name] = (found, 1)
+    return await run_external(sh, [_shown(found), *words[1:]], name)
 
 
 async def _command_verbose(sh: Session, words: list[str]) -> int:
