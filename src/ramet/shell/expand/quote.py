@@ -183,14 +183,14 @@ def setting(text: str) -> str:
     """A value as `set` and `trap`-like listings write it: quoted only where needed."""
     if unprintable(text):
         return ansi(text)
-    return single(text) if _is_special(text) else text
+    return single(text) if is_special(text) else text
 
 
 _METAS: Final = re.compile(r"[ \t\n'\"\\|&;()<>!{}*\[\]?^$`]|^[~#]|[=:]~").search
 _META_BYTES: Final = b" \t\n'\"\\|&;()<>!{}*[]?^$`"
 
 
-def _is_special(text: str) -> bool:
+def is_special(text: str) -> bool:
     """Whether anything in a text means something to the shell."""
     if len(text) <= WINDOW:
         return _METAS(text) is not None
@@ -203,7 +203,7 @@ def word(text: str) -> str:
     """A word of a trace line (`set -x`)."""
     if not text:
         return "''"
-    if _is_special(text):
+    if is_special(text):
         return single(text)
     return ansi(text) if unprintable(text) else text
 
@@ -212,6 +212,6 @@ def word_pieces(text: str) -> Iterator[str]:
     """The same, of a long text in pieces."""
     if len(text) <= WINDOW:
         return iter((word(text),))
-    if _is_special(text):
+    if is_special(text):
         return single_pieces(text)
     return _ansi_pieces(text) if unprintable(text) else windows(text)

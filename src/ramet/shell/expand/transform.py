@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Final
@@ -13,7 +12,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, watched, windows
 from ramet.shell.expand.bytewise import as_bytes
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.growing import behind, blocks, grown, part_of, search, spliced
+from ramet.shell.expand.growing import behind, blocks, grown, part_of, spliced
 from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
@@ -213,11 +212,8 @@ def _pairs(array: Indexed | Assoc, first: str, before: str, between: str, by_byt
 
 def key_text(key: str) -> str:
     """The key of an associative array as a subscript: quoted where it needs to be."""
-    return key if key and key not in ("@", "*") and search(_UNKEYED, key) == len(key) else quote.double(key)
-
-
-_UNKEYED: Final = re.compile(r"[\0-$&-*;<>?@\[-^`{-\x7f\udc80-\udcff]")
-"""A character that is quoted in a subscript: what is neither a letter nor a digit nor one of `_/.,:%+-=`."""
+    plain = key and key != "@" and not quote.is_special(key) and not quote.unprintable(key)
+    return key if plain else quote.double(key)
 
 
 def pairs_text(array: Indexed | Assoc, by_bytes: bool = False) -> str:
