@@ -217,6 +217,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     elif (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
         lone = _is_lone(body)
+        body = None
     else:
         lone = _is_lone(body)
         if not lone:
@@ -323,7 +324,9 @@ async def _last_writers(sh: Session, output: Description) -> None:
 
 def shift_lines(sh: Session, child: Session, written: Script | None, body: Script | None) -> None:
     """The lines of a substitution count from where the command ends that it stands in, not from where it stands."""
-    if body is not None and body.statements:
+    if body is None:  # its text counts from there itself
+        child.line, child.shift = sh.line_now(), (0, len(child.frames))
+    elif body.statements:
         further = sh.line_now() - (body.statements[0].line if body is written else 1)
         child.shift = (further, len(child.frames)) if further else None
 
@@ -388,16 +391,17 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     body = node.body
     if not body.statements:
         return ""
+    again: Script | None = None
     if (text := _with_aliases(sh, body)) is not None:
         run = sh.shell.text_runner(text)
     else:
-        body = relined(sh, body, node.size)
+        again = body = relined(sh, body, node.size)
         shown = _shown_file(body)
         run = _runner(sh, body, shown) if node.size < LONG_SOURCE else await _long_runner(sh, body, shown)
     sh.make_room("process substitution")
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()
-    shift_lines(sh, child, node.body, body)
+    shift_lines(sh, child, node.body, again)
     child.loops = sh.loops  # `break` leaves what it still takes for the body of a loop
     ours, theirs, number = (reader, writer, 1) if node.direction == "<" else (writer, reader, 0)
     old = child.fds.get(number)

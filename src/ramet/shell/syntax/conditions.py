@@ -59,10 +59,25 @@ class ConditionReader(WordReader):
         if self.kind != WORD or self.raw != "]]":
             if self.kind == EOF:
                 raise self._cond_failure("unexpected EOF while looking for `]]'", begin)
+            self._whole_token("unexpected EOF while looking for `]]'", lambda: self.line_at(begin))
             token = "" if self.kind in (WORD, COMPLEX) else f": unexpected token `{self.token_text()}'"
             raise self._cond_failure(f"syntax error in conditional expression{token}", begin)
         self.skip()
         return expr
+
+    def _whole_token(self, message: str, line: Callable[[], int]) -> None:
+        """bash has read all of the word in sight before it says something about it: that nothing closes a quote in it
+        comes first."""
+        if self.kind != COMPLEX:
+            return
+        token = self.kind, self.raw, self.start
+        try:
+            self.read_word()
+            self.kind, self.raw, self.start = token  # and not the last one of a substitution in it
+        except SyntaxFailure as failure:
+            if not failure.inner:
+                failure.more.append((line(), message))
+            raise
 
     def _cond_failure(self, message: str, place: int | None = None) -> SyntaxFailure:
         line = self.line_at(self.start if place is None else place)
@@ -130,6 +145,7 @@ class ConditionReader(WordReader):
                 raise
             self.depth -= 1
             if self.kind != OPERATOR or self.raw != ")":
+                self._whole_token("expected `)'", lambda: self.line_at(self.start))
                 shown = (
                     ""
                     if self.kind in (WORD, COMPLEX) and self.raw != "]]"
@@ -153,7 +169,9 @@ class ConditionReader(WordReader):
         if (self.kind == WORD and self.raw == "]]") or (self.kind == OPERATOR and self.raw in ("&&", "||", ")")):
             return CondWord(left)
         if self.kind in (WORD, COMPLEX):
-            raise self._cond_failure("conditional binary operator expected")
+            message = "conditional binary operator expected"
+            self._whole_token(message, self.last_line)
+            raise self._cond_failure(message, self.pos)
         raise self._cond_failure(f"unexpected token `{self.token_text()}', conditional binary operator expected")
 
     def _cond_unary(self) -> CondExpr:

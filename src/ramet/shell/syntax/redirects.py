@@ -122,6 +122,7 @@ class RedirectReader(ConditionReader):
         """Reads the bodies that follow the newline just consumed."""
         pending, self._pending = self._pending, []
         for one in pending:
+            one.line = self.line_at(self.pos - 1)
             body = self._body(one)
             if one.quoted:
                 word = Word((Literal(body),)) if body else EMPTY
