@@ -46,6 +46,8 @@ class Bucket:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # an answer is one packet: the end of one in two waits for the client to confirm the first
+    disable_nagle_algorithm = True
     bucket: Bucket
 
     def log_message(self, format: str, *args: Any) -> None:
