@@ -14,9 +14,10 @@ from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.aside import LARGE, aside, checkpoint
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.growing import decoded_blocks, encoded, grown, search
+from ramet.shell.expand.growing import decoded_blocks, encoded, grown
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name
 from ramet.shell.interp.builtins import escapes
+from ramet.shell.interp.builtins.long_numerals import LONGEST_REAL, shortened, shortened_real
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import refused_patiently
@@ -34,7 +35,8 @@ _SPEC: Final = re.compile(
 _OTHER_TIME: Final = re.compile(rb"\((?:[^()]++|\([^()]*+\))*+\)?(.?)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[ \t\n]*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _FLOAT: Final = re.compile(
-    r"[ \t\n]*[-+]?(?:0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
+    r"[ \t\n]*[-+]?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][-+]?[0-9]+)?"
+    r"|[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
     r"|\.[0-9]+(?:[eE][-+]?[0-9]+)?|inf(?:inity)?|nan)",
     re.I,
 )
@@ -117,7 +119,7 @@ class _Printer:
         self.direct = False
         """Whether complaints find on the way out what was printed before them: all lines that are complete."""
 
-    def complain(self, message: str) -> None:
+    def complain(self, *message: str) -> None:
         if self.direct and self.out:
             lines, newline, rest = b"".join(self.out).rpartition(b"\n")
             description = self.sh.fds.get(1)
@@ -127,7 +129,7 @@ class _Printer:
                     self.out = [rest]
                 except OSError:
                     self.direct = False  # whoever writes the rest finds out as well
-        self.sh.complain(f"printf: {message}")
+        self.sh.complain("printf: ", *message)
 
     def next(self) -> str | None:
         if self.used < len(self.arguments):
@@ -148,7 +150,7 @@ class _Printer:
             return 0
         if text[0] in "'\"":
             return _char_code(quote.as_locale(self.sh, text[1:]))
-        numeral = text if len(text) <= LONGEST_NUMBER else _shortened(text)
+        numeral = text if len(text) <= LONGEST_NUMBER else shortened(text)
         match = _NUMBER.match(numeral)
         if match is None:
             self._wrong(text)
@@ -169,7 +171,7 @@ class _Printer:
             self._wrong(text)
         low, high = (-(1 << 64) + 1, (1 << 64) - 1) if unsigned else (-(1 << 63), (1 << 63) - 1)
         if not low <= value <= high:
-            self.complain(f"warning: {text}: Numerical result out of range")
+            self.complain("warning: ", text, ": Numerical result out of range")
             return high if unsigned or value > 0 else low
         return value
 
@@ -181,20 +183,21 @@ class _Printer:
             return LongDouble(False)
         if text[0] in "'\"":
             return long_double.of_int(_char_code(quote.as_locale(self.sh, text[1:])))
-        match = _FLOAT.match(text)
+        numeral = text if len(text) <= LONGEST_REAL else shortened_real(text)
+        match = _FLOAT.match(numeral)
         if match is None:
             self._wrong(text)
             return LongDouble(False)
-        if match.end() < len(text):
+        if match.end() < len(numeral):
             self._wrong(text)
         value = long_double.parse(match[0].strip())
         if value.out_of_range:
-            self.complain(f"warning: {text}: Numerical result out of range")
+            self.complain("warning: ", text, ": Numerical result out of range")
         return value
 
     def _wrong(self, text: str) -> None:
         base = "octal " if text[:1] == "0" and text[1:2].isdigit() else "hex " if text.startswith("0x") else ""
-        self.complain(f"{text}: invalid {base}number")
+        self.complain(text, f": invalid {base}number")
         self.status = 1
 
     # ----------------------------------------------------------------------------------------- conversions
@@ -359,25 +362,6 @@ class _Printer:
 
 _LONGEST_ZONE: Final = 256
 """Characters of the name of a time zone: there is none for what is longer."""
-_NO_BLANK, _NO_ZERO, _NO_DIGIT, _NO_OCTAL, _NO_HEX = map(
-    re.compile, ("[^ \t\n]", "[^0]", "[^0-9]", "[^0-7]", "[^0-9a-fA-F]")
-)
-
-
-def _shortened(text: str) -> str:
-    """A very long numeral as a shorter one of the same value, if it has one that counts, and with the same end."""
-    begin = search(_NO_BLANK, text)
-    begin += text[begin : begin + 1] in ("-", "+")
-    other = _NO_DIGIT
-    if text[begin : begin + 1] == "0":
-        hexadecimal = text[begin + 1 : begin + 2] in ("x", "X")
-        begin, other = begin + (2 if hexadecimal else 1), _NO_HEX if hexadecimal else _NO_OCTAL
-    zeros = search(_NO_ZERO, text, begin)
-    kept = zeros + LONGEST_NUMBER
-    end = search(other, text, zeros)
-    zero = "0" if zeros > begin else ""
-    head = text[max(begin - 3, 0) : begin].lstrip(" \t\n")
-    return head + zero + text[zeros : min(end, kept)] + text[end : end + 1]
 
 
 def _char_code(text: str) -> int:
