@@ -1,17 +1,18 @@
 """Very long texts and bytes: memory for them that grows without being copied.
 
 Python lengthens a text in place as long as nothing else has it (`text += part` on a local name), so one that grows by
-parts never costs more than the next of them. There is one exception. The C library keeps blocks of less than 32 MB
+parts never costs more than the next of them. There are two exceptions. The C library keeps blocks of less than 32 MB
 among all others and moves one that outgrows this to a place of its own, with a copy that takes tens of milliseconds,
 while a block that once was larger stays in its own place. So `apart` asks for much, touches none of it, and gives
-back all but what it needs.
+back all but what it needs; for more than the 64 MB that may lie free among the others. And the interpreter copies a
+text until it has seen it grow a few times, so all of them grow in one place, `growth`, which has seen that.
 """
 
 from __future__ import annotations
 
 import codecs
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from io import BytesIO
 from typing import Final
 
@@ -19,7 +20,7 @@ from ramet.core.abandoned import checkpoint
 
 SLICE: Final = 1 << 20
 """Characters that are copied at once."""
-_OWN_PLACE: Final = 33 << 20
+_OWN_PLACE: Final = 72 << 20
 """Bytes of which every block has a place of its own."""
 
 
@@ -56,12 +57,23 @@ def apart(text: str) -> str:
 
 def grown(parts: Iterable[str]) -> str:
     """The text that parts make, however long they are. There should not be very many."""
+    growing = growth(parts)
+    while True:
+        checkpoint()
+        try:
+            next(growing)
+        except StopIteration as end:
+            return str(end.value)
+
+
+def growth(parts: Iterable[str]) -> Generator[None, None, str]:
+    """The same step by step."""
     text, moved = "", False
     for part in sliced(parts):
-        checkpoint()
         text += part
         if not moved and len(text) > SLICE:
             text, moved = apart(text), True
+        yield
     return text
 
 
@@ -84,11 +96,7 @@ def part_of(text: str, start: int, stop: int) -> str:
     """`text[start:stop]`, however much that is."""
     if stop - start <= SLICE or (start == 0 and stop == len(text)):
         return text[start:stop]
-    found = apart(text[start : start + SLICE])
-    for at in range(start + SLICE, stop, SLICE):
-        checkpoint()
-        found += text[at : min(at + SLICE, stop)]
-    return found
+    return grown(spanned(text, start, stop))
 
 
 def decoded(data: bytes, coding: str = "utf-8", errors: str = "surrogateescape") -> str:
@@ -134,4 +142,7 @@ def _zeros() -> bytes:
 
 _hole: Final = _zeros()
 _LEAP: Final = "ramet.leap"
+_WARM: Final = 128
+"""Steps after which the interpreter knows that texts grow there, and lengthens them in place; the first it copies."""
 codecs.register_error(_LEAP, _leap)
+grown("" for _ in range(_WARM))

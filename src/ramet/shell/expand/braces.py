@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ramet.shell.expand.aside import WINDOW, checkpoint, windows
 from ramet.shell.expand.brace_quotes import bare_units, bared, reread
 from ramet.shell.expand.errors import Discard
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
@@ -57,6 +58,9 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
         yield from _expand_text(word, limit)
         return
     row = _tree(units)
+    if plain and row is None and _first_brace(units) is None:
+        yield word
+        return
     for count, found in enumerate(_expand(units) if row is None else _walk(row)):
         if limit is not None and count >= limit:
             raise TooManyWords(limit)
@@ -279,10 +283,16 @@ def _row_count(row: _Row) -> int:
     return total
 
 
+def _occurrences(units: Sequence[_Unit], wanted: str) -> int:
+    if isinstance(units, str) and len(units) > WINDOW:
+        return sum(part.count(wanted) for part in windows(units))
+    return units.count(wanted)
+
+
 def _tree(units: Sequence[_Unit]) -> _Row | None:
     """A word of many braces as a tree; None for any other, and for one with a brace that neither chooses nor counts,
     for it may be closed by what closes another."""
-    if units.count("{") <= _MANY:
+    if _occurrences(units, "{") <= _MANY:
         return None
     row: _Row = []
     rows = [row]
@@ -423,16 +433,17 @@ def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, _Kind] | None:
             break
         if tries * len(units) > _WORK or _next(units, "}", begin + 1) < 0:
             return None
-    inner = units[begin + 1 : end]
-    if "," in inner:
-        return begin, end, _choices(inner)
-    numbers = _sequence(inner)
+    if 0 <= _next(units, ",", begin + 1) < end:
+        return begin, end, _choices(units[begin + 1 : end])
+    numbers = _sequence(units[begin + 1 : end]) if end - begin <= _LONGEST_RANGE else None
     if numbers is not None:
         return begin, end, numbers
     # It stands for itself, and what follows it is looked at alone.
     return (begin, end, _Itself(units[begin : end + 1])) if end + 1 < len(units) else None
 
 
+_LONGEST_RANGE = 61
+"""Characters between braces that still may be two numbers and a step."""
 _WORK = 100_000
 """Characters that are looked at for the ends of braces that are not closed before a word is taken as it is."""
 
@@ -452,7 +463,7 @@ def _closer(units: Sequence[_Unit], begin: int) -> int:
             return -1
         if units.find("{", begin + 1, end) < 0 and units.find(",", begin + 1, end) >= 0:
             return end
-        found = ((m.start(), m[0]) for m in _ACTIVE(units, begin + 1))
+        found = _active(units, begin + 1)
     else:
         found = ((place, units[place]) for place in range(begin + 1, len(units)))  # type: ignore[misc]
     for place, unit in found:
@@ -477,6 +488,13 @@ def _is_range(units: Sequence[_Unit], place: int) -> bool:
     return place + 2 < len(units) and units[place + 1] == "." and units[place + 2] != "}"
 
 
+def _active(text: str, start: int) -> Iterator[tuple[int, str]]:
+    for at in range(start, len(text), WINDOW):
+        checkpoint()
+        for found in _ACTIVE(text, at, at + WINDOW):
+            yield found.start(), found[0]
+
+
 _ACTIVE = re.compile(r"[{},.]").finditer
 
 
@@ -496,7 +514,7 @@ def _choices(units: Sequence[_Unit]) -> list[Sequence[_Unit]]:
 
 
 def _sequence(units: Sequence[_Unit]) -> _Range | None:
-    if len(units) > 60 or not all(isinstance(unit, str) for unit in units):
+    if len(units) >= _LONGEST_RANGE or not all(isinstance(unit, str) for unit in units):
         return None
     text = "".join(units)  # type: ignore[arg-type]
     if ".." not in text:

@@ -99,7 +99,13 @@ def _emit(part: Part, mode: int) -> Emit:
         return Emit(False, lambda host, fields: fields.literal(fixed))
     if type(part) is Literal and mode == SPLIT:
         loose = part.text
-        return Emit(False, lambda host, fields: fields.split(loose))
+        if len(loose) <= LARGE:
+            return Emit(False, lambda host, fields: fields.split(loose))
+
+        async def patiently(host: Any, fields: Fields) -> None:
+            await aside(host, partial(fields.split, loose))
+
+        return Emit(True, patiently)
     if isinstance(part, CommandSub | ArithSub) and mode != QUOTED:
         return _emit_text(piece, Fields.split)
     if isinstance(part, ProcessSub):

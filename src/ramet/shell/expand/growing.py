@@ -50,13 +50,13 @@ class Deferred(Parts):
 
 async def grown_patiently(host: Any, parts: Iterable[str]) -> str:
     """What `grown` gives, while others run."""
-    text, moved = "", False
-    for part in growth.sliced(parts):
-        text += part
-        if not moved and len(text) > _SLICE:
-            text, moved = growth.apart(text), True
+    growing = growth.growth(parts)
+    while True:
         await host.budget.breathe()
-    return text
+        try:
+            next(growing)
+        except StopIteration as end:
+            return str(end.value)
 
 
 async def put_together(host: Any, parts: Parts) -> str:

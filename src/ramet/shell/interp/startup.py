@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.interp.drive import EXIT
 from ramet.shell.interp.session import Session
 
@@ -58,7 +59,7 @@ async def _names(sh: Session, how: Startup, posix: bool) -> list[str]:
 def _named(sh: Session, variable: str) -> list[str]:
     """The file that a variable names, once it is expanded."""
     value = sh.store.get(variable)
-    return [sh.prompt(value)] if value else []
+    return [sh.prompt(value)] if value and len(value) <= LARGE else []  # what is longer names no file
 
 
 async def _exists(sh: Session, name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from ramet.core.paths import decode, encode
 from ramet.shell.expand.aside import LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.errors import Slip
 from ramet.shell.expand.joining import spaced
@@ -99,7 +100,13 @@ def _when(entry: Entry, form: str | None) -> str:
         return ""
     if entry.at is None:
         return "??"
-    return time.strftime(form.replace("%s", str(entry.at)), time.gmtime(entry.at))
+    shown = time.strftime(form[:_LONGEST_FORM].replace("%s", str(entry.at)), time.gmtime(entry.at))
+    return decode(encode(shown)[:_LONGEST_TIME])
+
+
+_LONGEST_FORM: Final = 1024
+_LONGEST_TIME: Final = 127
+"""Bytes of a time that bash shows."""
 
 
 async def _expanded(sh: Session, words: list[str]) -> int:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ramet.core.growth import decoded
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
@@ -59,13 +60,12 @@ class Spec(NamedTuple):
 @lru_cache(maxsize=512)
 def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
     """The format as literal bytes and conversions."""
-    data = encode(text)
+    data = encoded(text)
     parts: list[bytes | Spec] = []
     pos = 0
     while pos < len(data):
         percent = data.find(b"%", pos)
-        literal = data[pos : percent if percent >= 0 else len(data)]
-        if literal:
+        for literal in _literals(data, pos, percent if percent >= 0 else len(data)):
             parts += [Spec("", "", None, message, "told") for message in escapes.unfinished(literal)]
             parts.append(escapes.format(literal, plain))
         if percent < 0:
@@ -74,10 +74,10 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
             parts.append(b"%")
             pos = percent + 2
             continue
-        match = _SPEC.match(data, percent)
-        if match is None or (match.end() == len(data) and match[5] in _UNFINISHED):
+        match = _SPEC.match(data, percent, percent + LARGE)
+        if match is None or (match.end() in (len(data), percent + LARGE) and match[5] in _UNFINISHED):
             # The text of what is not finished stands where a time format would.
-            parts.append(Spec("", "", None, decode(data[percent:]), ""))
+            parts.append(Spec("", "", None, decoded(data[percent:]), ""))
             break
         if match[5] == b"(":
             # What is no time format after all is text, once that has been said.
@@ -100,8 +100,26 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
     return tuple(parts)
 
 
+def _literals(data: bytes, pos: int, stop: int) -> Iterator[bytes]:
+    """What stands between two conversions, in parts that no escape goes across."""
+    while pos < stop:
+        checkpoint()
+        end = min(pos + LARGE, stop)
+        escape = data.rfind(b"\\", max(end - _LONGEST_ESCAPE, pos), end) if end < stop else -1
+        while escape > pos and data[escape - 1] == _BACKSLASH:
+            escape -= 1
+        end = escape if escape > pos else end
+        yield data[pos:end]
+        pos = end
+
+
+_BACKSLASH: Final = ord("\\")
+_LONGEST_ESCAPE: Final = 10
+"""`\\U0001f600`."""
+
+
 class _Bad(Exception):
-    """A format that cannot go on."""
+    """A format that cannot go on, and what is to be said of it, in parts that may be very long."""
 
 
 class _Printer:
@@ -254,7 +272,7 @@ class _Printer:
         if spec.kind == "n":
             name = self.next()
             if name and not is_name(name):
-                raise _Bad(f"`{name}': not a valid identifier")
+                raise _Bad("`", name, "': not a valid identifier")
             if name:
                 try:
                     self.sh.store.set(name, str(self.size - self.begun))
@@ -268,7 +286,7 @@ class _Printer:
         elif spec.kind:
             raise _Bad(f"`{spec.kind}': invalid format character")
         else:
-            raise _Bad(f"`{spec.time or '%'}': missing format character")
+            raise _Bad("`", spec.time or "%", "': missing format character")
 
     def _text(self, data: bytes, flags: str, width: int, precision: int | None) -> None:
         if precision is not None:
@@ -433,7 +451,7 @@ def _printed(sh: Session, argv: list[str], i: int, target: _Target | None) -> Re
     try:
         _run(printer, parts)
     except _Bad as bad:
-        printer.complain(str(bad))
+        printer.complain(*bad.args)
         printer.status = 1
     return _finish(printer, target)
 
@@ -460,7 +478,7 @@ async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], targe
     try:
         await aside(printer.sh, work)
     except _Bad as bad:
-        printer.status = printer.sh.error(f"printf: {bad}")
+        printer.status = await refused_patiently(printer.sh, ("printf: ", *bad.args))
     return await _finish_long(printer, target)
 
 
@@ -529,7 +547,7 @@ async def _print_many(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> int
         try:
             _run(printer, parts, upto)
         except _Bad as bad:
-            printer.status = sh.error(f"printf: {bad}")
+            printer.status = await refused_patiently(sh, ("printf: ", *bad.args))
             upto = len(printer.arguments)
         written = sh.out(b"".join(printer.out), "printf")
         written = written if isinstance(written, int) else await written
