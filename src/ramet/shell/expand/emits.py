@@ -107,7 +107,7 @@ def _emit(part: Part, mode: int) -> Emit:
 
         return Emit(True, patiently)
     if isinstance(part, CommandSub | ArithSub) and mode != QUOTED:
-        return _emit_text(piece, Fields.split)
+        return _emit_text(piece, Fields.split) if piece.wait or piece.const is not None else _emit_number(piece)
     if isinstance(part, ProcessSub):
         return _emit_text(piece, Fields.literal if part.body.statements else Fields.split)
     return _emit_text(piece, Fields.quoted)
@@ -149,6 +149,23 @@ def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
             put(fields, found)
 
     return Emit(True, waiting)
+
+
+def _emit_number(piece: Text) -> Emit:
+    number, parts = piece.run, piece.parts
+    assert parts is not None
+
+    async def later(host: Any, fields: Fields, found: Parts) -> None:
+        fields.split(await put_together(host, found))
+
+    def run(host: Any, fields: Fields) -> Awaitable[None] | None:
+        found = parts(host) if fields.patient else number(host)
+        if isinstance(found, Parts):
+            return later(host, fields, found)
+        fields.split(found)
+        return None
+
+    return Emit(False, run)
 
 
 def _emit_double(part: DoubleQuoted) -> Emit:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class ShellError(Exception):
     """Something the shell reports as `name: line N: message`.
@@ -56,7 +58,9 @@ class TooMany(Slip):
 
 
 class TooLong(Slip):
-    """An expression that takes too long to be evaluated where nothing may wait."""
+    """An expression that takes too long to be evaluated where nothing may wait; who can wait goes on with `resume`."""
+
+    resume: Callable[[], int] | None = None
 
 
 class Readonly(Unforgiven):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from ramet.shell.expand import arith
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.errors import TooLong
 from ramet.shell.expand.fetching import kept, kept_key
+from ramet.shell.expand.growing import Deferred, Parts, length, whole
 from ramet.shell.expand.pieces import Text, concat, const
 from ramet.shell.expand.values import HUGE
 from ramet.shell.syntax.nodes import Literal, Part
@@ -72,11 +76,82 @@ def filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | N
             return found
         for place in keys:
             values[place] = kept_key(values[place])
-        if (size := sum(map(len, values))) > HUGE:
-            host.allow_expression(size, texts[0] or values[0])
+        if sum(map(len, values)) > HUGE:
+            return calculated(host, Parts(one for pair in zip(texts, [*values, ""], strict=True) for one in pair))
         whole = texts[0]
         for text, value in zip(texts[1:], values, strict=True):
             whole += value + text
-        return int(host.calculate(whole))
+        return calculated(host, whole)
 
     return run
+
+
+def calculated(host: Any, expression: str | Parts) -> int:
+    """The value of an expression; who can wait goes on with one that is too long for those who cannot."""
+    if isinstance(expression, Parts):
+        parts, head = expression, next((one for one in expression if type(one) is str and one), "")
+        resume: Callable[[], int] = lambda: int(host.calculate(whole(parts)))  # noqa: E731
+        size = length(parts)
+    else:
+        resume, size, head = partial(host.calculate, expression), len(expression), expression
+    try:
+        host.allow_expression(size, head)
+    except TooLong as error:
+        error.resume = resume
+        raise
+    return resume()
+
+
+def guarded(pieces: list[Text], run: Callable[[Any], int]) -> Callable[[Any], int]:
+    """An expression; one with very many values of an array in it is for those who can wait."""
+    larges = [piece.large for piece in pieces if piece.large is not None]
+    if not larges:
+        return run
+
+    def looked_at(host: Any) -> int:
+        for large in larges:
+            pending = large(host)
+            if pending is not None:
+                pending.close()
+                try:
+                    host.allow_expression(sys.maxsize, "")
+                except TooLong as error:
+                    error.resume = partial(run, host)
+                    raise
+        return run(host)
+
+    return looked_at
+
+
+def bounded(text: Text, always: Callable[[Any], bool]) -> Text:
+    """A text that is an expression where it is `always` one: one that is far too long for that is refused before it is
+    put together."""
+    parts = text.parts
+    if text.wait or parts is None:
+        return text
+
+    def run(host: Any) -> str:
+        found = parts(host)
+        if not isinstance(found, Parts):
+            return found
+        if always(host):
+            host.allow_expression(length(found), next((one for one in found if type(one) is str), ""))
+        return whole(found)
+
+    return text._replace(run=run)
+
+
+def number_parts(value: Callable[[Any], int]) -> Callable[[Any], str | Parts]:
+    """The text of a number, for those who can wait."""
+
+    def parts(host: Any) -> str | Parts:
+        try:
+            return str(value(host))
+        except TooLong as error:
+            resume = error.resume
+            if resume is None:
+                raise
+            host.parted = True
+            return Deferred(lambda: str(resume()))
+
+    return parts

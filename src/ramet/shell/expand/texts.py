@@ -17,7 +17,15 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, watched
 from ramet.shell.expand.choices import Choice, chosen, message_word, refuse_unset
 from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
-from ramet.shell.expand.expressions import filled, joined_pieces, subscripted
+from ramet.shell.expand.expressions import (
+    bounded,
+    calculated,
+    filled,
+    guarded,
+    joined_pieces,
+    number_parts,
+    subscripted,
+)
 from ramet.shell.expand.fetching import (
     HEAVY,
     HEAVY_AT,
@@ -33,7 +41,7 @@ from ramet.shell.expand.fetching import (
     variable,
 )
 from ramet.shell.expand.fields import escape
-from ramet.shell.expand.growing import Deferred, Parts, length, whole
+from ramet.shell.expand.growing import Deferred, Parts, whole
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, marked, regex_escape
 from ramet.shell.expand.nesting import level
@@ -54,7 +62,7 @@ from ramet.shell.expand.pieces import patient as patient
 from ramet.shell.expand.pieces import ready as ready
 from ramet.shell.expand.stripping import stripped
 from ramet.shell.expand.tildes import ASSIGNMENT, tilded
-from ramet.shell.expand.values import HUGE, Subscript, is_heavy
+from ramet.shell.expand.values import HUGE, Assoc, Subscript, is_heavy
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -229,7 +237,7 @@ def _command_text(part: CommandSub, quote: Quote) -> Callable[[Any], Awaitable[s
 def arith_text(part: ArithSub) -> Text:
     wait, value = number(part.body)
     if not wait:
-        return Text(False, lambda host: str(value(host)))
+        return Text(False, lambda host: str(value(host)), parts=number_parts(value))
 
     async def run(host: Any) -> str:
         return str(await value(host))
@@ -267,7 +275,7 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
         return True, run
     code_with = filled(pieces, subscripts)
     if code_with is not None:
-        return False, code_with
+        return False, guarded(pieces, code_with)
     parts = body.parts or inner
 
     def several(host: Any) -> int:
@@ -276,12 +284,9 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
         except ArithFailure as failure:
             failure.nested = True
             raise
-        if isinstance(found, Parts):
-            host.allow_expression(length(found), next((one for one in found if type(one) is str), ""))
-            found = whole(found)
-        return int(host.calculate(found))
+        return calculated(host, found)
 
-    return False, several
+    return False, guarded(pieces, several)
 
 
 def expression(word: Word) -> Text:
@@ -412,7 +417,8 @@ def _arguments(node: Param, quoted: bool) -> list[Text]:
         # The mark of an anchored pattern stands before the tilde.
         tilde = op in ("/", "//")
         return [pattern(node.args[0], tilde)] + [text(arg, quote=mark_ampersand) for arg in node.args[1:]]
-    return [text(arg, quoted=True) for arg in node.args]
+    found = [text(arg, quoted=True) for arg in node.args]
+    return [bounded(one, lambda host: True) for one in found] if op == ":" else found
 
 
 def choice_of(node: Param, quoted: bool) -> Choice:
@@ -439,7 +445,9 @@ def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = Fal
 
 
 def key_text(node: Param) -> Text | None:
-    return subscript(node.subscript) if isinstance(node.subscript, Word) else None
+    if not isinstance(node.subscript, Word):
+        return None
+    return bounded(subscript(node.subscript), lambda host: not isinstance(host.store.array(node.name), Assoc))
 
 
 def subscript(word: Word) -> Text:

@@ -513,9 +513,9 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 
     shown = texts.expression(node.body)
 
-    async def general(sh: Session) -> int:
+    async def general(sh: Session, resume: Callable[[], int] | None = None) -> int:
         sh.line, sh.ran = line, node
-        if sh.watch and (ends := await before_command(sh, node)) is not None:
+        if resume is None and sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends
         evaluated = value
         if sh.xtrace:
@@ -524,10 +524,10 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
             evaluated = lambda sh: arith.evaluate(expanded, sh.store)  # noqa: E731 - what is shown is expanded once
         try:
             try:
-                found = evaluated(sh)
+                found: Any = evaluated(sh) if resume is None else await aside(sh, resume)
                 found = await found if wait and evaluated is value else found
-            except TooLong:
-                found = await aside(sh, partial(evaluated, sh))
+            except TooLong as error:
+                found = await aside(sh, error.resume or partial(evaluated, sh))
             sh.status = 0 if found else 1
         except (ArithFailure, ShellError) as error:
             if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:
@@ -546,8 +546,8 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
             return drive(general(sh))
         try:
             status = 0 if (value(sh) if code is None else code(sh.store)) else 1
-        except TooLong:
-            return drive(general(sh))
+        except TooLong as error:
+            return drive(general(sh, error.resume))
         except (ArithFailure, ShellError) as error:
             if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:
                 raise

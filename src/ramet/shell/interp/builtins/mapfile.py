@@ -13,6 +13,7 @@ from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.growing import decoded, decoded_blocks, grown
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc, Indexed
+from ramet.shell.freeing import let_go
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import refuse, refused_patiently
@@ -89,6 +90,9 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
                     result = await sh.shell.run_text(sh, command_line, keep_line=True, line=max(sh.line, 1))
                 finally:
                     sh.trace_level -= 1
+                if long:
+                    let_go(line, command_line)
+                del command_line, called
                 if result > 255:
                     return result
             sh.store.indexed(target).set(origin + count, sh.store.transform(target, text))
