@@ -6,7 +6,7 @@ import pytest
 
 from ramet import Workspace
 from ramet.core import collecting
-from ramet.core.collecting import SELDOM, put_off, work_begins, work_ends
+from ramet.core.collecting import SELDOM, put_off, spare, work_begins, work_ends
 
 OWN = (700, 10, 10)
 
@@ -89,3 +89,32 @@ def test_no_full_pass_in_the_middle_of_a_large_script(script: str) -> None:
 
     asyncio.run(run())
     assert not passes
+
+
+def test_very_many_objects_of_work_are_left_out_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.unfreeze()  # nobody else has left out anything
+    monkeypatch.setattr(collecting, "_MANY", -1)
+    monkeypatch.setattr(collecting, "_spared", 0)
+    spare()
+    assert not gc.get_freeze_count()  # nothing is at work
+    work_begins()
+    put_off()
+    for _ in range(2 * collecting._OFTEN):
+        spare()
+    assert collecting._spared == collecting._OFTEN
+    assert gc.get_freeze_count()
+    work_ends()
+    assert not gc.get_freeze_count()
+
+
+def test_what_the_host_has_left_out_stays_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "_MANY", -1)
+    monkeypatch.setattr(collecting, "_spared", 0)
+    left_out = gc.get_freeze_count()
+    assert left_out
+    work_begins()
+    put_off()
+    spare()
+    work_ends()
+    assert gc.get_freeze_count()
+    assert not collecting._spared

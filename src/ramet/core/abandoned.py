@@ -14,7 +14,7 @@ from contextvars import copy_context
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from ramet.core.collecting import put_off, work_begins, work_ends
+from ramet.core.collecting import put_off, spare, work_begins, work_ends
 from ramet.core.limits import Budget
 
 T = TypeVar("T")
@@ -48,8 +48,10 @@ here = _Here()
 def checkpoint() -> None:
     """End work that was abandoned. Costs next to nothing elsewhere."""
     stop = here.stop
-    if stop is not None and stop.is_set():
-        raise Abandoned
+    if stop is not None:
+        if stop.is_set():
+            raise Abandoned
+        spare()
 
 
 def at_home(work: Callable[[], object]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from ramet.core import abandoned
 from ramet.core.abandoned import checkpoint, here
 
-__all__ = ["LARGE", "LONG_SOURCE", "WINDOW", "apart", "aside", "checkpoint", "watched", "windows"]
+__all__ = ["LARGE", "LONG_SOURCE", "WINDOW", "apart", "aside", "checkpoint", "gathered", "watched", "windows"]
 
 T = TypeVar("T")
 
@@ -24,6 +24,22 @@ def watched(items: Iterable[T]) -> Iterator[T]:
         if not place & 255:
             checkpoint()
         yield item
+
+
+def gathered(items: Iterable[T]) -> list[T]:
+    """A list of very many items. Where the work on them is abandoned, those that there are go some at a time."""
+    found: list[T] = []
+    try:
+        for item in watched(items):
+            found.append(item)  # noqa: PERF402 - it is needed where the items end too soon
+    except BaseException:
+        while found:
+            del found[-_TOGETHER:]
+        raise
+    return found
+
+
+_TOGETHER: Final = 64
 
 
 def apart() -> bool:

@@ -31,17 +31,17 @@ def concat(pieces: list[Text]) -> Text:
     if len(pieces) == 1:
         return pieces[0]
     merged: list[Text] = []
-    constant: list[str] = []
+    constant: list[Text] = []
     for piece in pieces:
         if piece.const is not None:
-            constant.append(piece.const)
+            constant.append(piece)
             continue
         if constant:
-            merged.append(const("".join(constant)))
+            merged.append(_one(constant))
             constant = []
         merged.append(piece)
     if constant or not merged:
-        merged.append(const("".join(constant)))
+        merged.append(_one(constant))
     if len(merged) == 1:
         return merged[0]
     if len(merged) > _MANY or any(piece.wait for piece in merged):
@@ -85,6 +85,11 @@ def concat(pieces: list[Text]) -> Text:
         return found if type(found) is str else "".join(found)
 
     return Text(False, joined, None, large, parts or several)
+
+
+def _one(constant: list[Text]) -> Text:
+    """Constant texts as one. A single one stays what it is: of very many, none has to be freed."""
+    return constant[0] if len(constant) == 1 else const("".join([piece.const or "" for piece in constant]))
 
 
 def _parts_of(pieces: list[Text]) -> Callable[[Any], str | Parts] | None:

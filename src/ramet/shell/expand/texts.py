@@ -14,7 +14,7 @@ from typing import Any, Final
 from ramet.core.depth import apart, roomy
 from ramet.shell.expand import arith
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, watched
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, gathered
 from ramet.shell.expand.choices import Choice, chosen, message_word, refuse_unset
 from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
 from ramet.shell.expand.expressions import (
@@ -125,7 +125,7 @@ def text(word: Word, quoted: bool = False, quote: Quote = None, assign: bool = F
     if assign and len(parts) > 1 and any(type(p) is Literal and ":~" in p.text for p in parts):
         return concat(with_tildes(parts, assign, quote))
     if len(parts) > _MANY_PARTS:
-        return concat([_assigned_part(p, quote) if assign else part_text(p, quoted, quote) for p in watched(parts)])
+        return concat(gathered(_assigned_part(p, quote) if assign else part_text(p, quoted, quote) for p in parts))
     if assign:
         return concat([_assigned_part(part, quote) for part in parts])
     return concat([part_text(part, quoted, quote) for part in parts])

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, watched
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, gathered
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.errors import Discard
@@ -288,13 +288,21 @@ _SMALL: Final = 512
 _MEANS_ITSELF: Final = re.compile(r"[A-Za-z0-9_./,:%=-]{1,4096}", re.ASCII).fullmatch
 
 
-def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
+def _constant(source: Word) -> str | None:
+    """A word that is one field, always the same; None for most others."""
     parts = source.parts
     if len(parts) == 1:
         only = parts[0]
         kind = type(only)
         if kind is SingleQuoted or (kind is Literal and _MEANS_ITSELF(only.text)):  # type: ignore[union-attr]
-            return [(False, only.text, None, None)]  # type: ignore[union-attr]
+            return only.text  # type: ignore[union-attr]
+    return None
+
+
+def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
+    constant = _constant(source)
+    if constant is not None:
+        return [(False, constant, None, None)]
     if not has_braces(source):
         return [_plan(source, patient)]
     try:
@@ -459,8 +467,13 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
     With `patient` even the words that need not wait may give an awaitable in place of the list: when a value turns
     out to be so large that splitting it would hold up others.
     """
-    several = sources if len(sources) <= _ROW else watched(sources)
-    plans = [plan for source in several for plan in _braced(source, patient)]
+    if len(sources) <= _ROW:
+        plans = [plan for source in sources for plan in _braced(source, patient)]
+    else:
+        known = gathered(itertools.takewhile(lambda text: text is not None, map(_constant, sources)))
+        if len(known) == len(sources):
+            return Words(False, lambda host: known.copy())
+        plans = gathered(plan for source in sources for plan in _braced(source, patient))
     if all(constant is not None for _, constant, _, _ in plans):
         fixed = [constant for _, constant, _, _ in plans if constant is not None]
         return Words(False, lambda host: fixed.copy())

@@ -14,7 +14,7 @@ import sys
 from typing import NamedTuple, NoReturn
 
 from ramet.core.abandoned import checkpoint
-from ramet.core.growth import SLICE, grown
+from ramet.core.growth import SLICE, grown, part_of
 from ramet.shell.syntax.errors import SyntaxFailure
 
 EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)
@@ -193,7 +193,7 @@ class Scanner:
         """The line that holds ``pos``, for the second message of a syntax error."""
         begin = self.text.rfind("\n", 0, pos) + 1
         end = self.text.find("\n", pos)
-        return self.text[begin:] if end < 0 else self.text[begin:end]
+        return part_of(self.text, begin, len(self.text) if end < 0 else end)
 
     # ------------------------------------------------------------------ failures
 
