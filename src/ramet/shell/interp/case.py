@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.shell.expand import texts
-from ramet.shell.expand.aside import aside, long_match
+from ramet.shell.expand.aside import LARGE, aside, long_match
 from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.growing import Parts, has_any, put_together
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.pieces import ready
 from ramet.shell.interp.drive import Result, Run, drive
@@ -34,7 +34,7 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
     waits = subject.wait or any(pattern.wait for patterns, _, _ in items for pattern in patterns)
     fixed = [
         [
-            pattern.const if pattern.const is not None and not any(c in pattern.const for c in "*?[\\(") else None
+            pattern.const if pattern.const is not None and not has_any(pattern.const, "*?[\\(") else None
             for pattern in row
         ]
         for row, _, _ in items
@@ -47,8 +47,10 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
     for (row, body, _), known in zip(items, fixed, strict=True):
         for one, text in zip(row, known, strict=True):
             number += 1
-            if text is not None:
+            if text is not None and len(text) <= LARGE:
                 table.setdefault(text, (number, body))
+            elif text is not None:
+                tried.append((number, body, one, [text.__eq__, text.__eq__]))
             elif one.const is None:
                 tried.append((number, body, one, None))
             else:

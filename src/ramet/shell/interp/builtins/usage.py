@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.growing import find, has_any
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_signed
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Result, drive
@@ -278,7 +279,7 @@ _LONGEST: Final = 4096
 
 
 def _is_pattern(word: str) -> bool:
-    return "*" in word or "?" in word or "]" in word.partition("[")[2]
+    return has_any(word, "*?") or (begin := find(word, "[")) >= 0 <= find(word, "]", begin)
 
 
 def _topics(word: str) -> list[str]:
