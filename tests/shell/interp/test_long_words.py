@@ -99,7 +99,7 @@ def test_a_long_word_is_treated_as_a_short_one(script: str) -> None:
 
 
 def test_keys_are_quoted_where_they_need_to_be() -> None:
-    for code in (*range(1, 0x300), 0x20AC, 0xDC80, 0xDCFF, 0xDD00, 0x1F600):
+    for code in (*range(1, 0x300), 0x20AC, 0xDC80, 0xDCFF, 0x1F600):
         char = chr(code)
         meant = char in " \t\n'\"\\|&;()<>!{}*[]?^$`"
         plain = not meant and code > 32 and not 127 <= code < 0xA0 and not 0xDC80 <= code <= 0xDCFF
