@@ -25,7 +25,7 @@ _LOOKED_AT: Final = 4096
 """Objects near a root among which long rows are sought."""
 _SLICE: Final = 0.001
 """Seconds of a turn that are spent on it."""
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 128
 """Members that go between two looks at the clock."""
 _PLAIN: Final = frozenset((str, int, bool, bytes, type(None), float))
 _HUGE: Final = 1 << 22
@@ -83,7 +83,7 @@ def _free_some(loop: asyncio.AbstractEventLoop) -> None:
     end = time.perf_counter() + _SLICE
     while leaving and time.perf_counter() < end:
         members = leaving[-1]
-        if any(map(_is_huge, members[-_AT_ONCE:])):
+        if _any_huge(members[-_AT_ONCE:]):
             members.pop()
         else:
             del members[-_AT_ONCE:]
@@ -99,6 +99,13 @@ def _rest() -> None:
     if _rows.at_work:
         _rows.at_work = False
         work_ends()
+
+
+def _any_huge(some: list[Any]) -> bool:
+    try:
+        return bool(max(map(len, some)) >= _HUGE)  # nearly always these are words
+    except TypeError:
+        return any(map(_is_huge, some))
 
 
 def _is_huge(one: object) -> bool:
