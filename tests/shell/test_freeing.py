@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ramet.shell import freeing
-from ramet.shell.freeing import let_go, look
+from ramet.shell.freeing import held_by, let_go, look
 
 
 class Member:
@@ -95,3 +95,19 @@ def test_small_things_and_cycles_are_nothing_to_wait_for() -> None:
         assert not freeing._rows.waiting
 
     asyncio.run(main())
+
+
+def test_what_the_calls_had_that_an_error_came_through_is_found() -> None:
+    def inner(text: str) -> None:
+        raise ValueError
+
+    def outer(row: list[int]) -> None:
+        inner("x" * 10)
+
+    given = [1, 2, 3]
+    with pytest.raises(ValueError) as raised:
+        outer(given)
+    held = held_by(raised.value)
+    assert any(one is given for one in held)
+    assert "x" * 10 in held
+    assert held_by(ValueError()) == []

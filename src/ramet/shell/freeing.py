@@ -52,6 +52,22 @@ def let_go(*roots: object) -> None:
     look()
 
 
+def held_by(error: BaseException) -> list[Any]:
+    """What the calls have that an error came through, which only its traceback still knows."""
+    found: list[Any] = []
+    trace = error.__traceback__
+    for _ in range(_FRAMES):
+        if trace is None:
+            break
+        found += trace.tb_frame.f_locals.values()
+        trace = trace.tb_next
+    return found
+
+
+_FRAMES: Final = 256
+"""Frames of a traceback that are looked at."""
+
+
 def look() -> None:
     """See to what may have lost its last other owner."""
     if not _rows.waiting and not _rows.leaving:

@@ -31,7 +31,7 @@ from ramet.shell.expand.aside import LARGE, aside, windows
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
 from ramet.shell.expand.growing import grown
-from ramet.shell.freeing import let_go, look
+from ramet.shell.freeing import held_by, let_go, look
 from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.crew import Crew
@@ -230,6 +230,7 @@ class Shell:
                 await subshell.end_substitutions(session, 0, cancelled=True)
             await crew.end(process.task for process in session.jobs.loose - older)
             if isinstance(error, asyncio.CancelledError):
+                let_go(*held_by(error))
                 # Generators that were left in the middle, which only the traceback still knows, are closed by the loop.
                 error.__traceback__ = error.__context__ = None
                 for _ in range(_TURNS):
