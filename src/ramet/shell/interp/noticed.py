@@ -79,3 +79,21 @@ NOTICED: Final[dict[str, Callable[[Session, str | None], None]]] = {
     "BASH_COMPAT": _compatibility,
 }
 """What to do with the new value; None where a variable is unset."""
+
+LASTING: Final = ("POSIXLY_CORRECT", "GLOBIGNORE", "BASH_COMPAT")
+"""Those of them that switch options, which is undone when an assignment has held for one command."""
+
+
+def noticed(sh: Session, name: str) -> Callable[[], None]:
+    """What brings back the options that an assignment to one of these is about to switch."""
+    posix, mine = sh.posix, {"dotglob"} if name == "GLOBIGNORE" else COMPATIBLE
+    before = sh.shopts & mine
+
+    def undo() -> None:
+        if name != "POSIXLY_CORRECT":
+            sh.shopts -= mine
+            sh.shopts |= before
+        elif sh.posix is not posix:
+            sh.set_option("posix", posix)
+
+    return undo

@@ -36,6 +36,7 @@ from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.local import compile_local
+from ramet.shell.interp.noticed import LASTING, noticed
 from ramet.shell.interp.patience import refused_patiently, told
 from ramet.shell.interp.prefixed import compile_prefixed
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
@@ -439,6 +440,7 @@ async def _with_assignments(
         store.scopes[-1].temps.add("=")
     depth = len(store.scopes)
     bound: dict[str, Any] = {}
+    effects = () if lasting else [noticed(sh, assign.name) for assign in assigns if assign.name in LASTING]
     sh.depth += 1
     try:
         for place, assign in enumerate(assigns):
@@ -488,6 +490,8 @@ async def _with_assignments(
                 store.scopes.pop()
             else:
                 store.pop()
+        for undo in effects:
+            undo()
         for name, value in bound.items():
             if type(value) is str:
                 put(sh, name, value)
