@@ -20,7 +20,15 @@ NO_ARGUMENTS: Final = ("", "")
 
 def nothing(found: Found, node: Param) -> bool:
     """Whether an operation has nothing to work on: its arguments are not even expanded then."""
-    return found is None or (not found and node.subscript in ("@", "*"))
+    if found:
+        return False
+    if found is None or node.subscript in _ALL:
+        return True
+    # Slices of the parameters may begin with `$0`, which is there also without them.
+    return node.op != ":" if node.name in _ALL else found == "" and node.op[:1] in ("#", "%")
+
+
+_ALL: Final = ("@", "*")
 
 
 HEAVY: Final = frozenset("#%/^,~")

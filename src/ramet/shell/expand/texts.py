@@ -54,6 +54,7 @@ from ramet.shell.expand.params import (
     one_text,
     parameter,
     span,
+    unbound,
 )
 from ramet.shell.expand.pieces import Text as Text
 from ramet.shell.expand.pieces import concat as concat
@@ -327,6 +328,9 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
             message = ("bad substitution: no closing `}' in ", node.bad[1:])
 
         unknown = _UNKNOWN_TRANSFORMATION(node.bad)
+        told = unknown is not None and unknown[0].startswith(
+            ("a", "A"), unknown.end(1) + 1
+        )  # also of what is not there
 
         def bad(host: Any) -> Found:
             if unknown is None:
@@ -336,7 +340,9 @@ def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[
                 if not isinstance(found, str):
                     raise Discard(f"{unknown[1]}: invalid indirect expansion")
                 found = parameter(host, found)
-            if found in (None, []):
+            if found in (None, []) and not told:
+                if found is None:
+                    unbound(host, unknown[1])
                 return None  # bash looks at the letter only when there is something to change
             raise Fatal(message, 1)
 

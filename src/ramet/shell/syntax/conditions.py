@@ -52,7 +52,7 @@ class ConditionReader(WordReader):
                     self.skip()
         except SyntaxFailure as second:
             failure.more.append((second.line, second.message))
-            failure.status = 2
+            failure.status, failure.lenient = 2, second.lenient
 
     def _whole(self, begin: int) -> CondExpr:
         expr = self._cond_or()

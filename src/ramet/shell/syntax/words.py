@@ -338,7 +338,7 @@ class WordReader(Scanner):
                 text, n, pos = self.text, self.n, self.pos
             else:
                 # Brackets and stops.
-                if c == "}" and mode is BRACED_SUBSCRIPT:
+                if c == "}" and (mode is BRACED_SUBSCRIPT or mode is SLICE or mode is LENGTH):
                     break
                 if apart:
                     plain += c
