@@ -16,6 +16,7 @@ from ramet.shell.interp import recording, signals, startup
 from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
+from ramet.shell.interp.external import search_path
 from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.function_table import ready_exported
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
@@ -333,6 +334,12 @@ async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
     """The text of a script; a status after a complaint."""
     try:
         path = sh.shell.fs.named(name, sh.cwd)
+        if "/" not in name and not await shell.exists(path):
+            found = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
+            if found is not None and found.startswith("\0"):
+                sh.err(f"{found[1:]}: {found[1:]}: cannot execute binary file\n")
+                return 126
+            path = path if found is None else sh.shell.fs.named(found, sh.cwd)
         if name.startswith("/dev/") and not name.endswith("/"):
             data = await read_device(sh, name)  # `bash <(...)`, `bash /dev/stdin`
         elif (await shell.fs.stat(path, follow=True)).is_dir:

@@ -371,7 +371,7 @@ def _cat(simple: Simple) -> Run:
                 if writer.full:
                     await writer.drain()
         except OSError as error:
-            return sh.error(reason(error))
+            return 0 if error.errno == errno.EISDIR else sh.error(reason(error))
         return 0
 
     return lambda sh: drive(run(sh))

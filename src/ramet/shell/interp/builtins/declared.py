@@ -39,6 +39,10 @@ class Request:
 async def show_locals(sh: Session) -> int:
     scope = sh.store.scopes[sh.store._own_depth()]
     names = await in_order((name for name in scope if name not in scope.temps), len(scope), sh.budget)
+    if next(frame for frame in reversed(sh.frames) if frame.function).options is not None:
+        written = sh.out(b"local -\n", "local")
+        if status := written if isinstance(written, int) else await written:
+            return status
     return await write_variables(sh, "local", names, declaration_line)
 
 

@@ -40,7 +40,7 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
             sh.flow_status = sh.status | 128
             return refuse(sh, f"{name}: ", words[0], ": numeric argument required", status=EXIT)
         if len(words) > 1:
-            raise TooMany(f"{name}: too many arguments")
+            raise TooMany(f"{name}: too many arguments", sh.status or 1)
         if found <= 0:
             sh.flow_n, sh.flow_status = loops, 1
             flow = BREAK
@@ -73,7 +73,7 @@ def return_(sh: Session, argv: list[str]) -> Result:
             said = refuse(sh, "return: ", words[0], ": numeric argument required", status=2)
             return then(said, lambda status: _returning(sh, status))
         if len(words) > 1:
-            raise TooMany("return: too many arguments")
+            raise TooMany("return: too many arguments", sh.status or 1)
         status = found & 255
     return _returning(sh, status)
 
@@ -130,7 +130,7 @@ def shift(sh: Session, argv: list[str]) -> Result:
                 return drive(explained(sh, "shift"))
             return refuse(sh, "shift: ", words[0], ": numeric argument required")
         if len(words) > 1:
-            raise TooMany("shift: too many arguments")
+            raise TooMany("shift: too many arguments", sh.status or 1)
         if found < 0:
             return refuse(sh, "shift: ", words[0], ": shift count out of range")
         count = found

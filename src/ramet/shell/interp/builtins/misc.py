@@ -196,6 +196,9 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
             # The message itself ends a shell under `set -e`: no ERR trap gets to see it.
             sh.flow_status = sh.status = 1
             return EXIT
+        if "RETURN" in sh.traps:
+            sh.status = 1
+            await sh.shell.return_trap(sh)
         return 1
     sh.depth += _SOURCED
     if sh.depth > sh.budget.limits.recursion:
