@@ -17,7 +17,7 @@ from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
 from ramet.shell.expand.growing import grown_patiently
 from ramet.shell.expand.numerals import among
-from ramet.shell.expand.values import EXPORT, Assoc, Indexed, NameRef
+from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.freeing import let_go
 from ramet.shell.interp.assign import (
     Assign,
@@ -41,6 +41,7 @@ from ramet.shell.interp.patience import refused_patiently, told
 from ramet.shell.interp.prefixed import compile_prefixed
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.specials import PLAIN_COMPUTED
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.tracing import trace_array, trace_value
 from ramet.shell.interp.traps import announce, before_command, child_died, exit_redirected
@@ -468,7 +469,10 @@ async def _with_assignments(
                 if deeper is not None or not target:
                     continue  # an element cannot be put into an environment
                 store.save(target)
-            if isinstance(store.values.get(target), Indexed | Assoc) and not lasting:
+            if not lasting and (
+                isinstance(found := store.values.get(target), Indexed | Assoc)
+                or (type(found) is Dynamic and target in PLAIN_COMPUTED)
+            ):
                 await _as_text(sh, assign, target)
             elif assign.node.append and sh.xtrace:
                 word = await word_of(assign, sh)
@@ -500,7 +504,7 @@ async def _with_assignments(
 
 
 async def _as_text(sh: Session, assign: Assign, target: str) -> None:
-    """An array is a plain variable while a command runs that has an assignment to it."""
+    """An array, or what is computed, is a plain variable while a command runs that has an assignment to it."""
     word = await word_of(assign, sh)
     old = (sh.store.get(target) or "") if word.append else ""
     value = await grown_patiently(sh, (old, word.value)) if old and word.is_long else old + word.value

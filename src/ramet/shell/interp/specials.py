@@ -116,6 +116,17 @@ def _ignored(sh: Session, value: str) -> None:
     """Assignments to these have no effect."""
 
 
+PLAIN_COMPUTED: Final = (
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "EPOCHSECONDS",
+    "EPOCHREALTIME",
+    "LINENO",
+    "BASHPID",
+    "BASH_ARGV0",
+)
+"""Those of them that are variables like any other to a command that has an assignment before it."""
 COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None] | None]]] = {
     "RANDOM": (lambda sh: str(sh.dice().next(compatibility(sh) > 50)), _seed),
     "SRANDOM": (lambda sh: str(int.from_bytes(os.urandom(4))), _ignored),

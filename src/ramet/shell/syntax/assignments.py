@@ -97,6 +97,21 @@ class AssignmentReader(RedirectReader):
             _assignments[raw] = found
         return found
 
+    def _bracketed(self) -> Word | None:
+        """The word in sight where a command begins, if it is a name with a bracket that closes behind blanks or the
+        like: to bash it might become an assignment, and all of it is one word."""
+        start = self.start
+        m = ASSIGNMENT(self.text, start, self.n)
+        if m is None or m[0][-1] != "[":
+            return None
+        self.pos = m.end()
+        inner = self.subscript()
+        if inner is None or not _ends_word(inner):
+            self.pos = start
+            self.peek()
+            return None
+        return Word((Literal(m[0]), *inner.parts, Literal("]"), *self.rest_of_word().parts))
+
     def _array(self, opened: int) -> ArrayLiteral:
         """Reads ``(...)`` of a compound assignment; ``pos`` is on the parenthesis."""
         self.pos += 1

@@ -139,6 +139,10 @@ class SimpleReader(AssignmentReader):
                         self.peek()
                         continue
                     if not words:
+                        if "[" in raw and (bracketed := self._bracketed()) is not None:
+                            words.append(bracketed)
+                            self.peek()
+                            continue
                         if raw in _UNUSUAL:
                             declaring = raw in _DECLARATIONS
                             wrapped = raw == _WRAPPER and self.options.posix
@@ -164,7 +168,8 @@ class SimpleReader(AssignmentReader):
                     self.peek()
                     continue
                 wrapped = False
-                words.append(self.read_word())
+                bracketed = None if words else self._bracketed()
+                words.append(self.read_word() if bracketed is None else bracketed)
                 usual = not aliased and not declaring and not compound_ok
                 if len(words) == 1 and not assigns and not redirects:
                     self.peek()
