@@ -44,8 +44,8 @@ class Limits:
     """Words that one command may expand to."""
     expression_chars: int = 8192
     """Characters of an arithmetic expression where nothing else can run meanwhile: in a subscript, a slice, an operand
-    of a test. The expressions of commands and assignments may be longer. All values that one expression finds to be
-    expressions again may have two dozen times as many."""
+    of a test. Those of commands, assignments and arithmetic expansions may be longer. All values that one expression
+    finds to be expressions again may have two dozen times as many."""
     recursion: int = 10_240
     """Nested function calls, sources, evals, subshells and shells; redirections and assignments around them count as
     well, sources and calls within loops twice, traps ten times."""
