@@ -89,7 +89,7 @@ def filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | N
 def calculated(host: Any, expression: str | Parts) -> int:
     """The value of an expression; who can wait goes on with one that is too long for those who cannot."""
     if isinstance(expression, Parts):
-        parts, head = expression, next((one for one in expression if type(one) is str and one), "")
+        parts, head = expression, _head(expression)
         resume: Callable[[], int] = lambda: int(host.calculate(whole(parts)))  # noqa: E731
         size = length(parts)
     else:
@@ -100,6 +100,11 @@ def calculated(host: Any, expression: str | Parts) -> int:
         error.resume = resume
         raise
     return resume()
+
+
+def _head(parts: Parts) -> str:
+    """What stands first, for a message."""
+    return next((one for one in parts if type(one) is str and one), "")
 
 
 def guarded(pieces: list[Text], run: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -135,7 +140,7 @@ def bounded(text: Text, always: Callable[[Any], bool]) -> Text:
         if not isinstance(found, Parts):
             return found
         if always(host):
-            host.allow_expression(length(found), next((one for one in found if type(one) is str), ""))
+            host.allow_expression(length(found), _head(found))
         return whole(found)
 
     return text._replace(run=run)

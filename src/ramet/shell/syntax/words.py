@@ -55,6 +55,7 @@ from ramet.shell.syntax.nodes import (
 from ramet.shell.syntax.printer import word_text
 from ramet.shell.syntax.quoting import ansi_decode
 from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
+from ramet.shell.syntax.surroundings import surround
 from ramet.shell.syntax.usual import EMPTY, USUAL_DOLLAR, usual_param, usual_word
 
 _LONG = 1 << 20
@@ -84,8 +85,6 @@ _UNTICK = re.compile(r"\\([$`\\])")
 _UNTICK_QUOTED = re.compile(r'\\([$`\\"])')
 _PATTERN_OPS = ("##", "#", "%%", "%", "^^", "^", ",,", ",", "~~", "~")
 _VALUE_OPS = (":-", ":=", ":?", ":+", "-", "=", "?", "+")
-_NONE: list[Bad] = []
-_QUOTES = re.compile(r'(\\[^"])|\\(?=")', re.DOTALL).sub
 _TRANSFORMS = frozenset("QUuLEPAaKk")
 
 WORDS: dict[str, Word] = {}
@@ -244,8 +243,8 @@ class WordReader(Scanner):
 
     def _parts(self, mode: Mode) -> tuple[Part, ...]:
         """Reads up to a stop of ``mode`` or the end of the text, and leaves ``pos`` there."""
-        text, n, pos = self.text, self.n, self.pos
-        begin, bad = pos, _NONE
+        text, n, begin, pos = self.text, self.n, self.pos, self.pos
+        bad: list[Bad] | tuple[()] = ()
         run, stops, quoted = RUNS[id(mode)], mode.stops, mode.quoted
         parts: list[Part] = []
         plain = ""
@@ -305,7 +304,8 @@ class WordReader(Scanner):
                         plain += found
                         continue
                     if isinstance(found, Param) and isinstance(found.bad, Bad):
-                        bad = [*bad, found.bad]
+                        bad = bad or []
+                        bad.append(found.bad)
             elif c == "`":
                 self.pos = pos
                 found = self._backtick('"' in stops)
@@ -379,17 +379,8 @@ class WordReader(Scanner):
             raise self.missing(")", self.start if mode is REGEX else None)
         if plain:
             parts.append(Literal(plain))
-        if bad:
-            around = part_of(text, begin, pos)
-            around = _QUOTES(r"\1", around) if '"' in stops else around
-            for one in bad:
-                one.around = around
-                if one.unclosed:
-                    self._unclosed.append(one)
-        if self._unclosed and '"' not in stops:
-            for one in self._unclosed:
-                one.around = part_of(text, begin, pos)
-            self._unclosed.clear()
+        if bad or (self._unclosed and '"' not in stops):
+            surround(bad, self._unclosed, part_of(text, begin, pos), '"' in stops)
         self.pos = pos
         return tuple(parts)
 
@@ -556,7 +547,6 @@ class WordReader(Scanner):
             if self.pos >= self.n:
                 raise _OpenBrace if mode.document else self.missing("}", opened)
             end = self._bad[begin, id(argument)] = self.pos
-        self.pos = end + 1
         bad = Bad(self.text[begin:end])
         bad.unclosed = '"' in mode.stops and self._open_subscript(begin)
         self.pos = end + 1
