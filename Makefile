@@ -22,10 +22,13 @@ help:
 	@echo "make spec-record   record what real bash and GNU tools print (in a sandbox)"
 	@echo "make spec-confirm  re-check the recorded tables against the real tools"
 
+# With uv in seconds; where that cannot be had, or knows no registry, with pip in a minute.
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev --editable .
+	{ $(BIN)/python -m pip install --quiet uv && \
+	  $(BIN)/uv pip install --quiet --python $(BIN)/python --group dev --editable .; } || \
+	{ $(BIN)/python -m pip install --quiet --upgrade pip && \
+	  $(BIN)/python -m pip install --quiet --group dev --editable .; }
 	touch $@
 
 demo: $(STAMP)
@@ -109,7 +112,7 @@ test-agents: .venv-agents/.installed $(OPENAI_AGENTS_VENVS) $(FRAMEWORKS:%=test-
 check: $(STAMP)
 	$(BIN)/ruff check src tests bench examples
 	$(BIN)/ruff format --check src tests bench examples
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 format: $(STAMP)
