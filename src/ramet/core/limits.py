@@ -48,7 +48,7 @@ class Limits:
     finds to be expressions again may have two dozen times as many."""
     recursion: int = 10_240
     """Nested function calls, sources, evals, subshells and shells; redirections and assignments around them count as
-    well, sources and calls within loops twice, traps ten times."""
+    well, sources, evals within evals and calls within loops twice, traps ten times."""
     loop_steps: int | None = None
     """Turns of all loops of the shell in one execution; None leaves it to the wall time, as with those of awk."""
     open_files: int = 1024

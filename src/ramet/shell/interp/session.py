@@ -70,6 +70,7 @@ class Session(Speaker):
         "disabled",
         "errexit",
         "errtrace",
+        "evaluating",
         "exiting",
         "fds",
         "flow_n",
@@ -229,9 +230,11 @@ class Session(Speaker):
         self.redirected = 0
         """Calls whose redirections a failure under `set -e` undoes before the EXIT trap runs."""
         self.texts = 0
+        """Texts that are being evaluated in this process (`eval`, `.`, the one of `bash -c` or of a substitution)."""
+        self.evaluating = -1
+        """How many calls and sources there were where the innermost `eval` began."""
         self.captured = False
         """Whether it is a substitution, which tells nobody of what died in it."""
-        """Texts that are being evaluated in this process (`eval`, `.`, the one of `bash -c` or of a substitution)."""
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = self.unmourned = 0
@@ -340,6 +343,7 @@ class Session(Speaker):
         twin.debugging = twin.late_trap = twin.mourning = twin.given_up = False
         twin.blaming = self.blaming
         twin.texts = twin.redirected = 0
+        twin.evaluating = -1
         twin.captured = False
         twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group

@@ -130,9 +130,13 @@ async def _evaluate_many(sh: Session, words: list[str]) -> int:
 
 async def _evaluate(sh: Session, text: str) -> int:
     strict, sh.commanded = sh.posix and not sh.commanded, False
-    sh.depth += 1
+    outer, sh.evaluating = sh.evaluating, len(sh.frames)
+    # Directly within another it counts twice: what is bounded is how long it takes to end it all.
+    weight = 2 if outer == sh.evaluating else 1
+    sh.depth += weight
     if sh.depth > sh.budget.limits.recursion:
-        sh.depth -= 1
+        sh.depth -= weight
+        sh.evaluating = outer
         sh.budget.spend("recursion")
         raise Overflow(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
@@ -149,7 +153,8 @@ async def _evaluate(sh: Session, text: str) -> int:
         return result
     finally:
         sh.stack = stack
-        sh.depth -= 1
+        sh.depth -= weight
+        sh.evaluating = outer
         sh.texts -= 1
         sh.trace_level -= 1
         sh.ran = ran
