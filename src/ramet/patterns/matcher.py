@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ramet.patterns import bounds, perl, tree
 from ramet.patterns import parse as dialects
-from ramet.patterns import perl, tree
 from ramet.patterns.emit import Coding, Engine, Inexpressible, Lines, Target, emit
 from ramet.patterns.engines import (
     MEMORY,
@@ -536,6 +536,8 @@ FIXED = "fixed"
 PERL = "perl"
 RUST = "rust"
 """As `PERL`, but what is a letter, a digit or a blank is not a matter of ASCII."""
+_LARGEST = 4 * bounds.LENGTH
+"""Bytes that are too many characters, however long each of them is."""
 _MANY = 16 * 1024
 """Bytes of patterns from which on they are searched for in parts."""
 
@@ -550,6 +552,8 @@ def compile(
     seconds: float = SECONDS,
 ) -> Matcher:
     """The matcher of one pattern; PatternError when it is not valid."""
+    if len(pattern) > _LARGEST and isinstance(dialect, Dialect):
+        raise PatternError(TOO_BIG)  # before anybody reads all of it
     make = _compile if len(pattern) <= LONG else _compile_long
     return make((pattern,), dialect, icase, lines, utf8, seconds, "")
 

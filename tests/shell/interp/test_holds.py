@@ -42,6 +42,8 @@ SCRIPTS = {
     "a very long format": (VERY_LONG, 'printf "$x$x" > /dev/null'),
     "a very long word of several parts": (VERY_LONG, ': "a$x" "b$x" "c$x" "d$x" "e$x"; : "f$x$x" {g,h}"$x"'),
     "very long lines of a builtin": (VERY_LONG, 'compgen -P "$x" -W "a b c" > /dev/null'),
+    "a very long regular expression": (VERY_LONG, '[[ a =~ $x ]]; [[ a =~ "$x" ]]; [[ a =~ $x$x ]]'),
+    "many values that complete a word": (MANY, "compgen -W '${a[@]}' > /dev/null"),
     "a very long HISTIGNORE": (f"{VERY_LONG}; HISTIGNORE=$x", "history -s q"),
     "many values in a condition": (
         VERY_MANY,

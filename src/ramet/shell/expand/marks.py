@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from ramet.core.growth import grown
+from ramet.shell.expand.aside import LARGE, windows
+
 Quote = Callable[[str], str] | None
 """What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""
 
@@ -24,6 +27,8 @@ _REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
 
 def regex_escape(text: str) -> str:
     """Quoted text of a regular expression, each character that would mean something marked by a NUL before it."""
+    if len(text) > LARGE:
+        return grown(_REGEX.sub("\0\\g<0>", part) for part in windows(text))
     return _REGEX.sub("\0\\g<0>", text)
 
 

@@ -606,11 +606,11 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
 
 def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
     async def run(sh: Session) -> bool:
-        value = await left.run(sh) if left.wait else left.run(sh)
-        pattern = await right.run(sh) if right.wait else right.run(sh)
-        if "\0" in pattern and compatibility(sh) < _QUOTED_SINCE:
-            pattern = pattern.replace("\0", "")
-        pattern = regex_text(pattern)
+        value, marked = await ready(sh, left), await ready(sh, right)
+        plain = compatibility(sh) < _QUOTED_SINCE if len(marked) > LARGE or "\0" in marked else False
+        pattern = (
+            await aside(sh, partial(_unmarked, marked, plain)) if len(marked) > LARGE else _unmarked(marked, plain)
+        )
         if sh.xtrace:
             _trace(sh, sign + _shown(value), "=~", _shown(pattern))
         return await _regex_match(sh, value, pattern)
@@ -618,6 +618,13 @@ def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
     return True, run
 
 
+def _unmarked(marked: str, plain: bool) -> str:
+    """The regular expression; where it is `plain`, quoted characters of it mean what others mean."""
+    return marked.replace("\0", "") if plain else regex_text(marked)
+
+
+_LONGEST_REGEX: Final = 1 << 22
+"""Characters from which on no regular expression is one: twice as long with marks, it need not be looked at."""
 _QUOTED_SINCE: Final = 32
 """The level of compatibility from which on quoted characters of a regular expression stand for themselves."""
 

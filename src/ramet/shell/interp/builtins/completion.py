@@ -11,7 +11,7 @@ from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.fields import split_plain
 from ramet.shell.expand.globbing import between_colons
 from ramet.shell.expand.growing import behind, has_any, joined
@@ -27,7 +27,17 @@ from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import BIN
 from ramet.shell.interp.options import OPTIONS, SHOPTS
-from ramet.shell.interp.patience import MANY, each, in_buckets, in_order, refuse, refused_patiently, then, write_lines
+from ramet.shell.interp.patience import (
+    MANY,
+    each,
+    in_buckets,
+    in_order,
+    plain,
+    refuse,
+    refused_patiently,
+    then,
+    write_lines,
+)
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word
@@ -177,12 +187,16 @@ async def _word_list(sh: Session, text: str) -> list[str]:
     if len(text) >= LARGE and not await aside(sh, partial(has_any, text, _SPECIAL)):
         return await aside(sh, lambda: split_plain(text, sh.ifs))
     found: list[str] = []
-    for raw in _split(text, sh.ifs):
-        words = _as_word(raw) if any(char in raw for char in _SPECIAL) else None
+    ifs = sh.ifs
+    raws = await aside(sh, lambda: _split(text, ifs)) if len(text) > LONG_SOURCE else _split(text, ifs)
+    for place, raw in enumerate(raws):
+        if not place % _SOME:
+            await sh.budget.breathe()
+        words = await _as_word(sh, raw) if any(char in raw for char in _SPECIAL) else None
         if words is None:
             found.append(raw)
             continue
-        found += [str(one) for one in await fields_of(words, sh)]
+        found += await plain(sh, await fields_of(words, sh), 0)
         sh.globbing = False
     return found
 
@@ -215,8 +229,12 @@ def _split(text: str, ifs: str) -> list[str]:
     return [*found, text[begin:]] if begin < len(text) else found
 
 
-def _as_word(text: str) -> Words | None:
+async def _as_word(sh: Session, text: str) -> Words | None:
     """A word in which there is something to expand; None when it is none."""
+    return await aside(sh, partial(_compiled, text)) if len(text) > LONG_SOURCE else _compiled(text)
+
+
+def _compiled(text: str) -> Words | None:
     try:
         script = Parser(f": {text}").next()
     except SyntaxFailure:
@@ -224,7 +242,7 @@ def _as_word(text: str) -> Words | None:
     node = script.statements[0].node if script is not None and len(script.statements) == 1 else None
     if not isinstance(node, Simple) or node.redirects or len(node.words) != 2 or not isinstance(node.words[1], Word):
         return None
-    return compile_words([node.words[1]])
+    return compile_words([node.words[1]], patient=True)
 
 
 async def _by_function(sh: Session, name: str, word: str) -> list[str]:
