@@ -34,6 +34,15 @@ async def lookup(proc: Proc, path: Path, follow: bool = False) -> Stat | None:
         raise
 
 
+async def destination(proc: Proc, word: str) -> Stat | None:
+    """What there is where something is to go, None when there is nothing; a file in place of a directory on the way
+    there is an error."""
+    try:
+        return await proc.stat(word)
+    except FileNotFoundError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One source and where it goes, as words for messages and as paths for work."""
@@ -160,8 +169,12 @@ class Copier:
             else:
                 self.fail(f"cannot stat {quote(source)}: Not a directory")
                 return False
-        there = await lookup(proc, dst)
-        if target.endswith("/") and not stat.is_dir and (there is None or not there.is_dir):
+        try:
+            there = await destination(proc, target)
+        except NotADirectoryError as error:
+            self.fail(f"cannot stat {quote(target)}: {reason(error)}")
+            return False
+        if target.endswith("/") and not stat.is_dir and there is None:
             self.fail(f"cannot create regular file {quote(target)}: Not a directory")
             return False
         if stat.is_dir:

@@ -160,7 +160,7 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
             continue
         try:
             path = proc.path(word)
-            stat = await proc.fs.stat(path, follow=bool(o.follow))
+            stat = await proc.stat(word, follow=bool(o.follow))
         except OSError as error:
             proc.complain(f"cannot access {quote(word)}: {reason(error)}")
             state.status = 1

@@ -105,6 +105,8 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
             kept = f"{quote(sibling(target, await back_up(proc, dst, o.backup, o.suffix)))} ~ "
         elif o.how:
             await proc.fs.remove(dst)
+    elif target.endswith("/"):
+        raise fail(errno.ENOENT, target)
     if o.symbolic:
         content = source
         if o.relative:

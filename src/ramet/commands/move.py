@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import errno
 
-from ramet.commands.copy import Pair, back_up, backups, check_clobbering, confirm, lookup, make_copier, pairs, sibling
+from ramet.commands.copy import (
+    Pair,
+    back_up,
+    backups,
+    check_clobbering,
+    confirm,
+    destination,
+    lookup,
+    make_copier,
+    pairs,
+    sibling,
+)
 from ramet.commands.copy_options import CpOptions, MvOptions
 from ramet.commands.declare import Command, quote
 from ramet.core import ops
@@ -59,7 +70,11 @@ async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
         failed = f"move {quote(source)} to {quote(target)}" if leads_on else f"stat {quote(source)}"
         proc.complain(f"cannot {failed}: {'No such file or directory' if followed is None else 'Not a directory'}")
         return False
-    there = await lookup(proc, dst)
+    try:
+        there = await destination(proc, target)
+    except NotADirectoryError as error:
+        proc.complain(f"cannot stat {quote(target)}: {reason(error)}")
+        return False
     if there is not None:
         if await _one_file(proc, src, dst, stat, there, backups(o.backup, o.suffix)):
             proc.complain(f"{quote(source)} and {quote(target)} are the same file")

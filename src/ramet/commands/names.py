@@ -165,7 +165,7 @@ async def readlink(proc: Proc, o: ReadlinkOptions, operands: list[str]) -> int:
             if o.mode:
                 text = await canonical(proc, word, o.mode)
             else:
-                stat = await proc.fs.stat(proc.path(word))
+                stat = await proc.stat(word)
                 if stat.kind is not Kind.LINK:
                     raise fail(errno.EINVAL, word)
                 text = stat.target or ""
@@ -281,9 +281,7 @@ async def _path_problem(proc: Proc, word: str, posix: bool, strict: bool) -> str
         return "'': No such file or directory"
     else:
         try:
-            found = await proc.fs.stat(proc.path(word), follow=word.endswith("/"))
-            if word.endswith("/") and not found.is_dir:
-                raise fail(errno.ENOTDIR, word)
+            await proc.stat(word)
             return ""
         except OSError as error:
             if error.errno != errno.ENOENT:

@@ -109,7 +109,7 @@ async def _walk(
     for word in words:
         try:
             path = proc.path(word)
-            stat = await proc.fs.stat(path)
+            stat = await proc.stat(word)
             if stat.kind is Kind.LINK:
                 path = await proc.fs.resolve(path)
                 stat = await proc.fs.stat(path)

@@ -200,7 +200,7 @@ async def truncate(proc: Proc, o: TruncateOptions, operands: list[str]) -> int:
                 if o.no_create:
                     continue
                 await proc.close(await proc.create(word))
-            elif there.is_dir:
+            elif there.is_dir or word.endswith("/"):
                 raise OSError(errno.EISDIR, "", word)
             current = base if base is not None else ((there.size or 0) if there is not None else 0)
             new = {

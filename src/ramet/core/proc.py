@@ -17,6 +17,7 @@ from ramet.core.fs import FileSystem, Open
 from ramet.core.growth import SLICE, sliced
 from ramet.core.limits import Budget
 from ramet.core.paths import Path
+from ramet.core.stat import Stat
 from ramet.core.streams import Reader, Writer
 
 _ROW: Final = 1024
@@ -83,6 +84,13 @@ class Proc:
         """The path that a command-line word names here."""
         return self.fs.named(word, self.cwd) if "/.." in word else paths.parse(word, self.cwd)
 
+    async def stat(self, word: str, follow: bool = False) -> Stat:
+        """What a word names; a slash at its end follows a link and asks for a directory."""
+        stat = await self.fs.stat(self.path(word), follow or word.endswith("/"))
+        if word.endswith("/") and not stat.is_dir:
+            raise fail(errno.ENOTDIR, word)
+        return stat
+
     async def emit(self, data: bytes) -> None:
         """Write to stdout and wait for room when it is full."""
         self.stdout.write(data)
@@ -141,6 +149,8 @@ class Proc:
             if not isinstance(found, Reader):
                 raise fail(errno.EACCES, word)
             return found
+        if word.endswith("/"):
+            await self.stat(word)
         try:
             reader = await self.fs.open(self.path(word), Open.READ)
         except OSError as error:
@@ -163,6 +173,8 @@ class Proc:
             if not isinstance(found, Writer):
                 raise fail(errno.EACCES, word)
             return found
+        if word.endswith("/"):
+            raise fail(errno.EISDIR, word)
         how = Open.WRITE | Open.CREATE | (Open.APPEND if append else Open.TRUNCATE)
         try:
             return await self.fs.open(self.path(word), how)

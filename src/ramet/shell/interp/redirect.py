@@ -298,8 +298,11 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
     how = _HOW[op]
     try:
         path = sh.shell.fs.named(target, sh.cwd)
-        if word.endswith("/") and how & Open.WRITE:
-            raise fail(errno.EISDIR, word)
+        if word.endswith("/"):
+            if how & Open.WRITE:
+                raise fail(errno.EISDIR, word)
+            if not (await sh.shell.fs.stat(path, follow=True)).is_dir:
+                raise fail(errno.ENOTDIR, word)
         created = False
         if op in (">", "&>", ">&") and sh.noclobber:
             await _refuse_overwrite(sh, path, word)
