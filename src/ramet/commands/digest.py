@@ -72,26 +72,31 @@ async def digest_of(proc: Proc, reader: Reader, kind: str, bits: int = 0) -> str
     return state.hexdigest()
 
 
+def _bits(proc: Proc, text: str) -> int:
+    """The length of a digest."""
+    wrong = f"invalid length: {quote(text)}"
+    if not text.isdigit():
+        raise UsageError(wrong, hint=False)
+    if int(text) % 8:
+        raise UsageError(f"{wrong}\n{proc.argv[0]}: length is not a multiple of 8", hint=False)
+    if int(text) > 512:
+        raise UsageError(f"{wrong}\n{proc.argv[0]}: maximum digest length for 'BLAKE2b' is 512 bits", hint=False)
+    return int(text)
+
+
+def _refuse_checking(o: SumOptions | CksumOptions) -> None:
+    for name in ("ignore_missing", "quiet", "status", "strict", "warn"):
+        if getattr(o, name):
+            raise UsageError(f"the --{name.replace('_', '-')} option is meaningful only when verifying checksums")
+
+
 async def checksum(proc: Proc, o: SumOptions, operands: list[str]) -> int:
     kind = proc.argv[0].rpartition("/")[2].removesuffix("sum")
     bits = 0
     if isinstance(o, B2Options):
-        if not o.length.isdigit():
-            raise UsageError(f"invalid length: {quote(o.length)}", hint=False)
-        bits = int(o.length)
-        if bits % 8:
-            raise UsageError(
-                f"invalid length: {quote(o.length)}\n{proc.argv[0]}: length is not a multiple of 8", hint=False
-            )
-        if bits > 512:
-            raise UsageError(
-                f"invalid length: {quote(o.length)}\n{proc.argv[0]}: maximum digest length for 'BLAKE2b' is 512 bits",
-                hint=False,
-            )
+        bits = _bits(proc, o.length)
     if not o.check:
-        for name in ("ignore_missing", "quiet", "status", "strict", "warn"):
-            if getattr(o, name):
-                raise UsageError(f"the --{name.replace('_', '-')} option is meaningful only when verifying checksums")
+        _refuse_checking(o)
         return await _print_all(proc, o, operands, kind, bits)
     if o.zero:
         raise UsageError("the --zero option is not supported when verifying checksums")
@@ -273,6 +278,8 @@ def posix_crc(data: bytes, crc: int = 0) -> int:
 
 
 async def cksum(proc: Proc, o: CksumOptions, operands: list[str]) -> int:
+    if _bits(proc, o.length) and o.algorithm != "blake2b":
+        raise UsageError("--length is only supported with --algorithm=blake2b", hint=False)
     if o.check:
         if o.algorithm in ("crc", "sysv", "bsd") and "-a" in " ".join(proc.argv):
             raise UsageError("--check is not supported with --algorithm={bsd,sysv,crc}", hint=False)
@@ -280,6 +287,7 @@ async def cksum(proc: Proc, o: CksumOptions, operands: list[str]) -> int:
         for word in operands or ["-"]:
             status |= await _check_file(proc, o, word, "auto" if o.algorithm == "crc" else o.algorithm)
         return status
+    _refuse_checking(o)
     status = 0
     for word in operands or ["-"]:
         try:
@@ -314,7 +322,7 @@ async def _cksum_line(proc: Proc, o: CksumOptions, reader: Reader, word: str, na
         return f"{crc} {size}{name}{end}"
     if o.algorithm in ("sysv", "bsd"):
         return await _old_sum(proc, reader, o.algorithm == "sysv", word if named else "", count) + end
-    bits = int(o.length) if o.length.isdigit() else 0
+    bits = int(o.length)
     value_ = await digest_of(proc, reader, o.algorithm, bits)
     last = next((name for name, _ in reversed(o.order) if name in ("tag", "untagged")), "tag")
     return line_of(word, value_, o.algorithm, bits, last == "tag", False, o.zero)

@@ -182,7 +182,7 @@ class _Part:
         if kind in ("_c", "_p", "_u"):
             return self.text + f"%{self.flags.replace('0', '')}{self.width}s" % _named(kind, piece[0])
         if kind == "c":
-            return self.text + f"%{self.width}s" % chr(piece[0])
+            return self.text + f"%{self.width}s" % piece.decode("ascii", "surrogateescape")
         if kind == "s":
             return self.text + f"{shape}s" % piece.partition(b"\0")[0].decode("utf-8", "surrogateescape")
         if kind in "feEgG":

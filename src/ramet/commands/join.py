@@ -201,7 +201,28 @@ def _separator(text: str | None) -> bytes | None:
 _FIELDS = re.compile(r"(?:0|[12]\.[0-9]+)(?:[ ,\t](?:0|[12]\.[0-9]+))*")
 
 
+def _listed(texts: tuple[str, ...]) -> list[tuple[int, int]] | None:
+    """The places that -o lists, file and field, (0, 0) for the key; None where it does not."""
+    out: list[tuple[int, int]] = []
+    for piece in (piece for text in texts if text != "auto" for piece in re.split(r"[ ,\t]", text)):
+        file, dot, number = piece[:1], piece[1:2], piece[2:]
+        if file not in ("0", "1", "2"):
+            raise UsageError(f"invalid file number in field spec: {quote(piece)}", hint=False)
+        if (piece != "0") if file == "0" else dot != ".":
+            raise UsageError(f"invalid field specifier: {quote(piece)}", hint=False)
+        if file != "0" and (not number.isdecimal() or int(number) == 0):
+            raise UsageError(f"invalid field number: {quote(number)}", hint=False)
+        out.append((0, 0) if file == "0" else (int(file), int(number) - 1))
+    return out or None
+
+
 async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
+    separator, end = _separator(o.separator), b"\0" if o.zero else b"\n"
+    for number in (*o.unpaired, *o.only):
+        if number not in ("1", "2"):
+            raise UsageError(f"invalid field number: {quote(number)}", hint=False)
+    fields = (_field(o.first, o.both), _field(o.second, o.both))
+    _listed(o.output)
     if len(operands) < 2:
         raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
     if len(operands) > 2:
@@ -211,14 +232,8 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
         o, operands = replace(o, output=(*o.output, *operands[:-2])), operands[-2:]
     if operands == ["-", "-"]:
         raise UsageError("both files cannot be standard input: No such file or directory", hint=False)
-    for number in (*o.unpaired, *o.only):
-        if number not in ("1", "2"):
-            raise UsageError(f"invalid field number: {quote(number)}", hint=False)
-    separator, end = _separator(o.separator), b"\0" if o.zero else b"\n"
     sides: list[_Side] = []
-    for n, (word, field) in enumerate(
-        zip(operands, (_field(o.first, o.both), _field(o.second, o.both)), strict=True), 1
-    ):
+    for n, (word, field) in enumerate(zip(operands, fields, strict=True), 1):
         try:
             sides.append(_Side(proc, await proc.open(word), n, field, separator, o.ignore_case, end))
         except OSError as error:
@@ -307,23 +322,8 @@ class _Rows:
         self.glue = b" " if separator is None else separator
         self.empty = encode(o.empty or "")
         self.out: list[bytes] = []
-        self.format: list[tuple[int, int]] | None = None
-        listed = [text for text in o.output if text != "auto"]
-        self.auto = bool(o.output) and not listed
-        if listed:
-            self.format = []
-            for piece in re.split(r"[ ,\t]+", " ".join(listed)):
-                if piece == "0":
-                    self.format.append((0, 0))
-                    continue
-                found = re.fullmatch(r"([12])\.(\d+)", piece)
-                if found is None:
-                    if re.fullmatch(r"[12]\..*", piece):
-                        raise UsageError(f"invalid field number: {quote(piece[2:])}", hint=False)
-                    raise UsageError(f"invalid file number in field spec: {quote(piece)}", hint=False)
-                if int(found[2]) == 0:
-                    raise UsageError(f"invalid field number: {quote(found[2])}", hint=False)
-                self.format.append((int(found[1]), int(found[2]) - 1))
+        self.format = _listed(o.output)
+        self.auto = bool(o.output) and self.format is None
         self.show1, self.show2 = "1" in o.unpaired + o.only, "2" in o.unpaired + o.only
         self.pairs = not o.only
         self.plain = not o.output and not self.empty and left.field == right.field == 0

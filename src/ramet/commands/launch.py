@@ -137,7 +137,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
     variables = {} if clear else dict(proc.env)
     for name in o.unset:
         if not name or "=" in name:
-            raise UsageError(f"cannot unset {quote(name)}: Invalid argument", hint=False)
+            raise UsageError(f"cannot unset {typographic(proc, quote(name))}: Invalid argument", hint=False)
         variables.pop(name, None)
         steps.append(f"unset:    {name}")
     while operands and "=" in operands[0][1:]:

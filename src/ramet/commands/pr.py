@@ -101,13 +101,22 @@ class _Layout:
 
 def _counts(proc: Proc, o: PrOptions) -> tuple[int, int] | None:
     """Length and width; None when one of them is no number, which has been told."""
-    for text, said in ((o.length, "'-l PAGE_LENGTH' invalid number of lines"),
-                       (o.width, "'-w PAGE_WIDTH' invalid number of characters"),
-                       (o.page_width or "1", "'-W PAGE_WIDTH' invalid number of characters")):  # fmt: skip
-        if not re.fullmatch(r"\+?0*[1-9]\d*", text):
-            proc.complain(f"{said}: {typographic(proc, quote(text))}")
+    given = (
+        (o.length, "'-l PAGE_LENGTH' invalid number of lines"),
+        (o.width, "'-w PAGE_WIDTH' invalid number of characters"),
+        (o.width if o.page_width is None else o.page_width, "'-W PAGE_WIDTH' invalid number of characters"),
+    )
+    for text, said in given:
+        if not re.fullmatch(r"\+?\d+", text) or not 0 < int(text) < 1 << 31:
+            proc.complain(f"{said}: {typographic(proc, quote(text))}{_why_not(text)}")
             return None
     return int(o.length), int(o.page_width or o.width)
+
+
+def _why_not(text: str) -> str:
+    if not re.fullmatch(r"[+-]?\d+", text):
+        return ""
+    return ": Value too large for defined data type" if int(text) > 0 else ": Numerical result out of range"
 
 
 def _layout(o: PrOptions, length: int, width: int, files: int, pages: str) -> _Layout:

@@ -14,9 +14,9 @@ TYPOGRAPHIC = frozenset((
     "cut", "date", "dd", "df", "dirname", "du", "expand", "expr", "factor", "find", "fmt", "fold", "head", "id",
     "install", "join", "link", "ln", "logname", "ls", "md5sum", "mkdir", "mktemp", "nice", "nl", "nproc", "numfmt",
     "od", "paste", "pathchk", "pr", "printf", "readlink", "realpath", "rmdir", "seq", "sha1sum", "sha224sum",
-    "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "sum", "sync", "tac",
-    "tail", "tee", "test", "timeout", "touch", "tr", "truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink",
-    "wc", "whoami", "xargs", "yes", "mknod", "dircolors", "ptx",
+    "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "sum", "sync",
+    "tac", "tail", "tee", "test", "timeout", "touch", "tr", "truncate", "tsort", "tty", "uname", "unexpand", "uniq",
+    "unlink", "wc", "whoami", "xargs", "yes", "mknod", "dircolors", "ptx",
 ))  # fmt: skip
 """Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
 PLAIN_MESSAGES = re.compile(
@@ -32,11 +32,19 @@ def typographic(proc: Proc, message: str) -> str:
     locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     if "utf" not in locale.lower() or "'" not in message:
         return message
-    return _QUOTED.sub(lambda found: f"\u2018{found[1] or found[2] or ''}\u2019".replace("\\", "\\\\"), message)
+    return _QUOTED.sub(_curly, message)
 
 
-_QUOTED = re.compile(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'|\"([^\"']*'[^\"]*)\"")
-"""What `quote` has quoted, also what it puts into double quotes for a single one in it."""
+def _curly(found: re.Match[str]) -> str:
+    return found[1] or f"\u2018{found[2] or found[3] or ''}\u2019".replace("\\", "\\\\")
+
+
+_QUOTED = re.compile(
+    r"((?:leading|with|number after|invalid character|delimiter|for a|unexpected) '[^']*'|between '.' and '.')"
+    r"|(?<!\w)'([^']*)'|\"([^\"']*'[^\"]*)\""
+)
+"""What `quote` has quoted, also what it puts into double quotes for a single one in it; before that what the messages
+themselves have in straight quotes."""
 
 
 def quote(text: str) -> str:

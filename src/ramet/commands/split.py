@@ -320,7 +320,8 @@ async def _chunks(
         raise UsageError(f"invalid chunk number: {quote(found[2])}", hint=False)
     if mode == "r":
         return await _round_robin(proc, o, reader, only, count, prefix, separator)
-    if isinstance(reader, FileStream) and (await reader.stat()).kind is Kind.DEVICE:
+    device = isinstance(reader, FileStream) and (await reader.stat()).kind is Kind.DEVICE
+    if device and await reader.read(1):  # One that has an end is no bigger than what it gives.
         proc.complain(f"{shown(word)}: cannot determine file size: Value too large for defined data type")
         return 1
     source, size = await _sized(proc, reader)

@@ -144,7 +144,7 @@ def modulo(left: float, right: float, where: str = " in `%'") -> float:
         raise AwkError(f"fatal: division by zero attempted{where}")
     a, b = exact(left), exact(right)
     if a is None or b is None:
-        return math.fmod(left, right)
+        return math.fmod(left, right) if math.isfinite(left) else -math.nan
     return Whole(abs(a) % abs(b) * (-1 if a < 0 else 1))
 
 

@@ -40,7 +40,7 @@ def divide(left: float, right: float, where: str = "") -> float:
 def modulo(left: float, right: float, where: str = " in `%'") -> float:
     if right == 0.0:
         raise AwkError(f"fatal: division by zero attempted{where}")
-    return math.fmod(left, right)
+    return math.fmod(left, right) if math.isfinite(left) else -math.nan
 
 
 def power(left: float, right: float) -> float:
@@ -50,7 +50,7 @@ def power(left: float, right: float) -> float:
         return math.inf if left > 0 or right % 2 == 0 else -math.inf
     except ZeroDivisionError:
         return math.inf
-    return math.nan if isinstance(result, complex) else result
+    return -math.nan if isinstance(result, complex) else result
 
 
 def put(value: Value, array: Array, key: str) -> Value:
@@ -134,7 +134,7 @@ def set_number(runtime: Runtime, name: str, value: Value) -> Value:
 
 def substr(text: str, start: float, length: float | None) -> str:
     """Characters from `start` (1 is the first, anything before counts as 1), at most `length` of them."""
-    if start != start or (length is not None and length != length):
+    if length is not None and length != length:
         return ""
     first = len(text) if start >= len(text) + 1 else max(int(start), 1) - 1 if start > 0 else 0
     if length is None or length > len(text):
@@ -513,6 +513,14 @@ WARNING = frozenset(("exp", "log", "sqrt", "gensub", "intdiv"))
 """Functions that may have something to say, with the record where they are."""
 
 
+def sine(value: float) -> float:
+    return -math.nan if math.isinf(value) else math.sin(value)
+
+
+def cosine(value: float) -> float:
+    return -math.nan if math.isinf(value) else math.cos(value)
+
+
 def exponential(runtime: Runtime, value: float) -> float:
     try:
         result = math.exp(value)
@@ -558,8 +566,8 @@ _CALLABLE: dict[str, Callable[..., Value]] = {
     "index": lambda runtime, text, part: float(runtime.text(text).find(runtime.text(part)) + 1),
     "sprintf": lambda runtime, form, *args: sprintf(runtime.text(form), args, runtime.convfmt),
     "int": lambda runtime, value: trunc(num(value)),
-    "sin": lambda runtime, value: math.sin(num(value)),
-    "cos": lambda runtime, value: math.cos(num(value)),
+    "sin": lambda runtime, value: sine(num(value)),
+    "cos": lambda runtime, value: cosine(num(value)),
     "exp": lambda runtime, value: exponential(runtime, num(value)),
     "log": lambda runtime, value: logarithm(runtime, num(value)),
     "sqrt": lambda runtime, value: root(runtime, num(value)),
@@ -605,7 +613,7 @@ RUNTIME_NAMES = {
     "root": root,
     "intdiv": intdiv,
     "substitute": regex.substitute,
-    "sin": math.sin,
-    "cos": math.cos,
+    "sin": sine,
+    "cos": cosine,
     "atan2": math.atan2,
 }

@@ -14,7 +14,7 @@ from ramet.core.paths import decode, encode
 async def save_rejects(job: Job, item: FilePatch, target: str, result: Applied, *, ignored: bool) -> None:
     proc, o = job.proc, job.o
     total, bad = len(item.hunks), len(result.rejects)
-    name = o.reject or f"{target}.rej"
+    name = o.reject or f"{o.output or target}.rej"
     job.status = 1
     words = "ignored" if ignored else "FAILED"
     kept = not o.dry_run and name != "-"

@@ -517,17 +517,25 @@ class _Run:
         await self.proc.run(["sh", "-c", machine.command.decode("utf-8", "surrogateescape")], stdout=sink)
         machine.answer = sink.getvalue()
 
+    async def source(self, name: str) -> Reader | None:
+        """A file to read text from; None for one that cannot be opened, which is as good as empty."""
+        try:
+            return await self.proc.open(name, dash=False)
+        except OSError as error:
+            if only_opens(error):  # What fails is reading, and that ends everything.
+                raise ScriptError(f"read error on {name}: {reason(error)}", 4) from None
+            return None
+
     async def append_file(self, raw: bytes) -> None:
         name = raw.decode("utf-8", "surrogateescape")
         self.out.complete()
-        try:
-            reader = await self.proc.open(name, dash=False)
-        except OSError:
+        reader = await self.source(name)
+        if reader is None:
             return
         try:
             data = await reader.read_all()
-        except OSError:
-            return
+        except OSError as error:
+            raise ScriptError(f"read error on {name}: {reason(error)}", 4) from None
         finally:
             await self.proc.close(reader)
         if data:
@@ -535,10 +543,7 @@ class _Run:
 
     async def read_line(self, raw: bytes) -> bytes:
         if raw not in self.sources:
-            try:
-                self.sources[raw] = await self.proc.open(raw.decode("utf-8", "surrogateescape"), dash=False)
-            except OSError:
-                self.sources[raw] = None
+            self.sources[raw] = await self.source(raw.decode("utf-8", "surrogateescape"))
         reader = self.sources[raw]
         return b"" if reader is None else await reader.readline(self.delim)
 

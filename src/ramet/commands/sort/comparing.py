@@ -204,7 +204,7 @@ def _counted(ordered: str) -> str:
 
 
 def _random_key(salt: bytes) -> Callable[[str], bytes]:
-    return lambda text: hashlib.md5(salt + text.encode("latin-1")).digest()
+    return lambda text: hashlib.md5(salt + text.encode("latin-1") + b"\0").digest()
 
 
 _NOT_DICTIONARY = {c: None for c in range(256) if not (chr(c).isalnum() and c < 128) and chr(c) not in BLANKS}

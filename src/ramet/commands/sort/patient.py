@@ -92,6 +92,7 @@ def _random(salt: bytes, text: str) -> bytes:
     for part in spanned(text, 0, len(text)):
         checkpoint()
         made.update(part.encode("latin-1"))
+    made.update(b"\0")
     return made.digest()
 
 
