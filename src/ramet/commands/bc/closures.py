@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
-from ramet.commands.bc.machine import Break, Continue, Evaluate, Machine, Return, Run
+from ramet.commands.bc.machine import Break, Continue, Evaluate, Function, Machine, Return, Run
 from ramet.commands.bc.numbers import (
     ONE,
     ZERO,
     Check,
     Num,
+    Spot,
     Trouble,
     add,
     arctangent,
@@ -63,6 +65,9 @@ def looping(first: Evaluate | None, test: Evaluate | None, step: Evaluate | None
     return run
 
 
+_LAST_INDEX: Final = 16777215
+
+
 @dataclass
 class Place:
     """A variable or an array element."""
@@ -70,42 +75,54 @@ class Place:
     name: str
     index: Evaluate | None
 
-    async def get(self, machine: Machine) -> Num:
+    def getter(self, spot: Spot) -> Evaluate:
+        return partial(self.get, spot=spot)
+
+    async def get(self, machine: Machine, spot: Spot) -> Num:
         if self.index is None:
             return machine.get(self.name)
-        return machine.arrays.setdefault(self.name, {}).get(await self._at(machine), ZERO)
+        return machine.arrays.setdefault(self.name, {}).get(await self._at(machine, spot), ZERO)
 
-    async def set(self, machine: Machine, number: Num) -> None:
+    async def set(self, machine: Machine, number: Num, spot: Spot) -> None:
         if self.index is None:
-            machine.set(self.name, number)
+            machine.set(self.name, number, spot)
         else:
-            machine.arrays.setdefault(self.name, {})[await self._at(machine)] = number
+            machine.arrays.setdefault(self.name, {})[await self._at(machine, spot)] = number
 
-    async def _at(self, machine: Machine) -> int:
+    async def _at(self, machine: Machine, spot: Spot) -> int:
         assert self.index is not None
         at = (await self.index(machine)).at(0)
-        if at < 0:
-            raise Trouble("Array subscript out of bounds")
+        if not 0 <= at <= _LAST_INDEX:
+            raise Trouble(f"Array {self.name} subscript out of bounds.", spot)
         return at
 
 
-def _operate(op: str, a: Num, b: Num, scale: int) -> Num:
+def _operate(op: str, a: Num, b: Num, machine: Machine, spot: Spot) -> Num:
     if op == "+":
         return add(a, b)
     if op == "-":
         return sub(a, b)
+    scale = machine.scale
     if op == "*":
         return mul(a, b, scale)
-    if op == "/":
-        return div(a, b, scale)
-    return mod(a, b, scale) if op == "%" else power(a, b, scale)
+    try:
+        if op == "/":
+            return div(a, b, scale)
+        if op == "%":
+            return mod(a, b, scale)
+        if b.scale:
+            machine.warn(spot, "non-zero scale in exponent")
+        return power(a, b, scale)
+    except Trouble as trouble:
+        trouble.spot = spot
+        raise
 
 
-def binary(left: Evaluate, op: str, right: Evaluate) -> Evaluate:
+def binary(left: Evaluate, op: str, right: Evaluate, spot: Spot) -> Evaluate:
     async def run(machine: Machine) -> Num:
         a = await left(machine)
         b = await right(machine)
-        return _operate(op, a, b, machine.scale)
+        return _operate(op, a, b, machine, spot)
 
     return run
 
@@ -120,8 +137,9 @@ def negative(inner: Evaluate) -> Evaluate:
 
 def logic(left: Evaluate, right: Evaluate, either: bool) -> Evaluate:
     async def run(machine: Machine) -> Num:
-        a, b = (await left(machine)).truth, (await right(machine)).truth
-        return ONE if (a or b if either else a and b) else ZERO
+        if (await left(machine)).truth is either:
+            return ONE if either else ZERO
+        return ONE if (await right(machine)).truth else ZERO
 
     return run
 
@@ -142,32 +160,32 @@ def comparing(left: Evaluate, op: str, right: Evaluate) -> Evaluate:
     return run
 
 
-def assigning(place: Place, op: str, value: Evaluate) -> Evaluate:
+def assigning(place: Place, op: str, value: Evaluate, spot: Spot, end: Spot) -> Evaluate:
     async def run(machine: Machine) -> Num:
         number = await value(machine)
         if op != "=":
-            number = _operate(op[0], await place.get(machine), number, machine.scale)
-        await place.set(machine, number)
+            number = _operate(op[0], await place.get(machine, spot), number, machine, spot)
+        await place.set(machine, number, end)
         return number
 
     return run
 
 
-def stepping(place: Place, by: int, *, before: bool) -> Evaluate:
+def stepping(place: Place, by: int, spot: Spot, *, before: bool) -> Evaluate:
     async def run(machine: Machine) -> Num:
-        old = await place.get(machine)
+        old = await place.get(machine, spot)
         new = add(old, Num(by))
-        await place.set(machine, new)
+        await place.set(machine, new, spot)
         return new if before else old
 
     return run
 
 
-def builtin_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
+def builtin_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluate:
     async def run(machine: Machine) -> Num:
         first = arguments[0] if arguments else None
         if first is None or isinstance(first, str):
-            raise Trouble(f"{name} needs one number")
+            raise Trouble(f"{name} needs one number", spot)
         number = await first(machine)
         if name == "length":
             return Num(
@@ -175,7 +193,11 @@ def builtin_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
             )
         if name == "scale":
             return Num(number.scale)
-        return root(number, machine.scale)
+        try:
+            return root(number, machine.scale)
+        except Trouble as trouble:
+            trouble.spot = spot
+            raise
 
     return run
 
@@ -189,7 +211,21 @@ _MATH: dict[str, Callable[[Num, int, Check], Num]] = {
 }
 
 
-def user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
+def _check_arguments(machine: Machine, function: Function, arguments: list[Evaluate | str], spot: Spot) -> None:
+    """The kinds of the arguments stand behind the name of the function, the last one first, and a mark behind them."""
+    wrong = 0
+    for place, (argument, param) in enumerate(zip(reversed(arguments), reversed(function.params), strict=False), 1):
+        is_array = param.endswith("[]")
+        if isinstance(argument, str) is not is_array:
+            text = f"Parameter type mismatch{'' if is_array else ','} parameter {param.removesuffix('[]')}."
+            machine.tell("error", spot._replace(at=spot.at + place), text)
+            wrong = len(arguments)
+    if wrong or len(arguments) != len(function.params):
+        fitting = wrong or min(len(arguments), len(function.params))
+        raise Trouble("Parameter number mismatch", spot._replace(at=spot.at + fitting + 1))
+
+
+def user_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluate:
     async def run(machine: Machine) -> Num:
         await machine.tick()
         function = machine.functions.get(name)
@@ -204,17 +240,20 @@ def user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
             ):
                 order, x = [await a(machine) for a in arguments if not isinstance(a, str)]
                 return await machine.beside(partial(bessel, order), x)
-            raise Trouble(f"Function {name} not defined.")
-        if len(arguments) != len(function.params):
-            raise Trouble("Parameter number mismatch")
+            raise Trouble(f"Function {name} not defined.", spot)
+        _check_arguments(machine, function, arguments, spot)
         machine.depth += 1
         if machine.depth > DEEPEST:
             machine.depth = 0
-            raise Trouble(f"maximum function nesting level exceeded ({DEEPEST})")
-        values: list[Num | dict[int, Num]] = [
-            dict(machine.arrays.get(argument, {})) if isinstance(argument, str) else await argument(machine)
-            for argument in arguments
-        ]
+            raise Trouble(f"maximum function nesting level exceeded ({DEEPEST})", spot)
+        values: list[Num | dict[int, Num]] = []
+        for argument, param in zip(arguments, function.params, strict=True):
+            if not isinstance(argument, str):
+                values.append(await argument(machine))
+            elif param in function.shared:
+                values.append(machine.arrays.setdefault(argument, {}))
+            else:
+                values.append(dict(machine.arrays.get(argument, {})))
         local = [*function.params, *function.autos]
         saved_names = {n: machine.names.get(n) for n in local if not n.endswith("[]")}
         saved_arrays = {n[:-2]: machine.arrays.get(n[:-2]) for n in local if n.endswith("[]")}

@@ -12,8 +12,9 @@ from ramet.commands.bc.machine import Break, Continue, Machine, Quit, Return
 from ramet.commands.bc.numbers import (
     Trouble,
 )
-from ramet.commands.bc.parser import Parser, SyntaxTrouble, Token, tokens
-from ramet.commands.declare import Command, flag, shown
+from ramet.commands.bc.parser import Parser, SyntaxTrouble
+from ramet.commands.bc.tokens import Token, tokens
+from ramet.commands.declare import Command, flag, parse, shown
 from ramet.commands.inputs import LONG, PART, beside
 from ramet.core import growth, longbytes
 from ramet.core.abandoned import aside
@@ -32,7 +33,10 @@ class BcOptions:
 
 
 async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
-    machine = Machine(proc, mathlib=o.mathlib, scale=20 if o.mathlib else 0)
+    usual, words = parse(COMMANDS[0], proc.env.get("BC_ENV_ARGS", "").split())
+    operands = [*words, *operands]
+    mathlib = o.mathlib or (usual is not None and usual.mathlib)
+    machine = Machine(proc, mathlib=mathlib, scale=20 if mathlib else 0)
     length = proc.env.get("BC_LINE_LENGTH", "")
     if length.isdigit():
         machine.line_length = int(length) if int(length) != 1 else 70
@@ -135,13 +139,13 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
         try:
             with room:
                 run = parser.line()
-        except SyntaxTrouble:
+        except SyntaxTrouble as wrong:
             await machine.flush()
-            line = first + sum(1 for t in items[: parser.at + 1] if t.kind == "newline")
+            line = first + sum(t.text.count("\n") for t in items[: parser.at + 1])
             while parser.peek().kind not in ("newline", "end"):
                 parser.at += 1
-            for trouble in _troubles(items[start : parser.at], machine):
-                machine.proc.stderr.write(encode(f"{name} {line}: {trouble}\n"))
+            for text in [str(wrong)] if wrong.args else _troubles(items[start : parser.at], machine):
+                machine.proc.stderr.write(encode(f"{name} {line}: {text}\n"))
             if parser.peek().kind == "end":
                 return
             parser.at += 1
@@ -153,8 +157,7 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
         except Trouble as trouble:
             await machine.flush()
             machine.depth = 0
-            where = "(main)"
-            machine.proc.stderr.write(encode(f"Runtime error (func={where}, adr={parser.at - start}): {trouble}\n"))
+            machine.tell("error", trouble.spot or parser.spot, trouble.text)
         except (Break, Continue, Return):
             pass
         except RecursionError:

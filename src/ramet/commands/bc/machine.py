@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramet.commands.bc.numbers import ZERO, Check, Num, Trouble, based_text, decimal_text
+from ramet.commands.bc.numbers import ZERO, Check, Num, Spot, based_text, decimal_text
 from ramet.core.abandoned import aside, looking
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -44,6 +44,8 @@ class Function:
     autos: list[str]
     body: Run
     void: bool = False
+    shared: frozenset[str] = frozenset()
+    """Arrays that are those of the caller, not copies."""
 
 
 @dataclass
@@ -104,16 +106,27 @@ class Machine:
             return Num(special[name])
         return self.last if name == "last" else self.names.get(name, ZERO)
 
-    def set(self, name: str, number: Num) -> None:
+    def warn(self, spot: Spot, text: str) -> None:
+        self.tell("warning", spot, text)
+
+    def tell(self, kind: str, spot: Spot, text: str) -> None:
+        self.proc.stderr.write(encode(f"Runtime {kind} (func={spot.function}, adr={spot.at}): {text}\n"))
+
+    def _bounded(self, name: str, whole: int, low: int, high: int, spot: Spot) -> int:
+        if whole < low:
+            self.warn(spot, f"{name} too small, set to {low}" if low else f"negative {name}, set to 0")
+        elif whole > high:
+            self.warn(spot, f"{name} too large, set to {high}")
+        return max(low, min(high, whole))
+
+    def set(self, name: str, number: Num, spot: Spot) -> None:
         whole = number.at(0)
         if name == "scale":
-            if whole < 0:
-                raise Trouble("negative scale")
-            self.scale = min(whole, 100_000)
+            self.scale = min(self._bounded(name, whole, 0, 2**31 - 1, spot), 100_000)
         elif name == "ibase":
-            self.ibase = max(2, min(36, whole))
+            self.ibase = self._bounded(name, whole, 2, 36, spot)
         elif name == "obase":
-            self.obase = max(2, min(2**31, whole))
+            self.obase = self._bounded(name, whole, 2, 2**31 - 1, spot)
         elif name == "last":
             self.last = number
         else:

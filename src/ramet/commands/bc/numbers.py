@@ -23,8 +23,19 @@ Check = Callable[[], object]
 """Raises when the time is up; for what runs beside the event loop."""
 
 
+class Spot(NamedTuple):
+    """Where in a program something is: the function, and how many bytes of code GNU's bc has made of it up to there."""
+
+    function: str
+    at: int
+
+
 class Trouble(Exception):
     """A runtime error: the current line is given up."""
+
+    def __init__(self, text: str, spot: Spot | None = None) -> None:
+        super().__init__(text)
+        self.text, self.spot = text, spot
 
 
 class Num(NamedTuple):
@@ -98,6 +109,8 @@ def power(a: Num, b: Num, scale: int) -> Num:
         kept = min(full, max(scale, a.scale))
         return Num(Num(a.digits**exponent, full).at(kept), kept)
     _fits(a.scale * -exponent * 3)
+    if not a.digits:
+        raise Trouble("divide by zero")
     return div(ONE, power(a, Num(-exponent), max(scale, a.scale * -exponent)), scale)
 
 
@@ -141,7 +154,7 @@ def exponential(x: Num, scale: int, check: Check) -> Num:
 
 def logarithm(x: Num, scale: int, check: Check) -> Num:
     if x.digits <= 0:
-        return Num(1 - 10**scale, 0)
+        return Num((1 - 10**scale) * 10**scale, scale)
     extra = scale + 10
     value, doublings = Num(x.at(extra), extra), 2
     unit = 10**extra
@@ -309,7 +322,7 @@ def based_text(number: Num, base: int) -> str:
         tail = "".join(_DIGITS[d] for d in places)
         return sign + (text or ("0" if not tail else "")) + (f".{tail}" if tail else "")
     width = len(str(base - 1))
-    text = "".join(f" {d:0{width}d}" for d in digits) or f" {0:0{width}d}"
+    text = "".join(f" {d:0{width}d}" for d in digits) or ("" if places else "0")
     return sign + text + ("." + "".join(f"{d:0{width}d} " for d in places).rstrip() if places else "")
 
 

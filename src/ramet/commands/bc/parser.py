@@ -1,9 +1,9 @@
-"""The syntax of bc: text to tokens, tokens to closures; nothing runs while it is parsed."""
+"""The syntax of bc: tokens to closures; nothing runs while it is parsed."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final
 
 from ramet.commands.bc.closures import (
     Place,
@@ -20,21 +20,26 @@ from ramet.commands.bc.closures import (
     user_call,
 )
 from ramet.commands.bc.machine import Break, Continue, Evaluate, Function, Machine, Quit, Return, Run
-from ramet.commands.bc.numbers import ONE, ZERO, Num, parse_number
-from ramet.core.abandoned import checkpoint
+from ramet.commands.bc.numbers import ONE, ZERO, Num, Spot, parse_number
+from ramet.commands.bc.tokens import Token
 from ramet.core.depth import DEEPEST, HOP, apart
 
 
 class SyntaxTrouble(Exception):
-    pass
+    """What cannot be read; with a text where more is wrong than the order of the words."""
 
 
-_TOKEN = re.compile(
-    r"(?P<skip>[ \t\r]+|\\\n|/\*.*?\*/|#[^\n]*)|(?P<newline>\n"
-    r")|(?P<string>\"[^\"]*\")|(?P<number>(?:[0-9A-Z](?:\\\n)?)+(?:\.[0-9A-Z]*)?|\.[0-9A-Z]+|\.)"
-    r"|(?P<name>[a-z][a-z0-9_]*)|(?P<op>\+\+|--|&&|\|\||[-+*/%^=<>!]=|[-+*/%^=<>!(){}\[\],;])|(?P<bad>.)",
-    re.S,
-)
+_MAIN: Final = "(main)"
+_JUMP: Final = 3
+"""Bytes of a jump in GNU's code."""
+_LIMITS: Final = """\
+BC_BASE_MAX     = 2147483647
+BC_DIM_MAX      = 16777215
+BC_SCALE_MAX    = 2147483647
+BC_STRING_MAX   = 2147483647
+MAX Exponent    = 9223372036854775807
+Number of vars  = 32767
+"""
 _KEYWORDS = {
     "if",
     "else",
@@ -61,28 +66,16 @@ _KEYWORDS = {
 }
 
 
-class Token(NamedTuple):
-    kind: str
-    text: str
-
-
-def tokens(text: str) -> list[Token]:
-    out: list[Token] = []
-    for found in _TOKEN.finditer(text):
-        kind = found.lastgroup or ""
-        if not len(out) & 1023:
-            checkpoint()
-        if kind == "skip":
-            continue
-        out.append(Token(kind, found[0].replace("\\\n", "") if kind == "number" else found[0]))
-    out.append(Token("end", ""))
-    return out
-
-
 class Parser:
     def __init__(self, items: list[Token], machine: Machine) -> None:
         self.items, self.at, self.machine = items, 0, machine
-        self.depth = 0
+        self.depth = self.loops = 0
+        self.spot = Spot(_MAIN, 0)
+
+    def code(self, size: int) -> Spot:
+        """The place behind so many more bytes of GNU's code, which is what its errors tell."""
+        self.spot = Spot(self.spot.function, self.spot.at + size)
+        return self.spot
 
     def deeper(self) -> None:
         """One more level; the caller takes it back."""
@@ -114,6 +107,7 @@ class Parser:
     def line(self) -> Run | None:
         """One input line: statements up to a newline; None at the end of input."""
         self.newlines()
+        self.loops, self.spot = 0, Spot(_MAIN, 0)
         if self.peek().kind == "end":
             return None
         if self.peek().text == "define":
@@ -138,10 +132,16 @@ class Parser:
             raise SyntaxTrouble
         self.at += 1
         self.need("(")
+        self.spot = Spot(name.text, 0)
         params: list[str] = []
+        shared = set[str]()
         while not self.take(")"):
-            self.take("*")
+            by_name = self.take("*")
             params.append(self.parameter())
+            if params[-1] in params[:-1]:
+                raise SyntaxTrouble("duplicate parameter names")
+            if by_name:
+                shared.add(params[-1])
             if not self.take(",") and self.peek().text != ")":
                 raise SyntaxTrouble
         self.newlines()
@@ -156,7 +156,7 @@ class Parser:
             while self.peek().kind == "newline" or self.peek().text == ";":
                 self.at += 1
         body = self.block_rest()
-        function = Function(name.text, params, autos, body, void)
+        function = Function(name.text, params, autos, body, void, frozenset(shared))
 
         async def run(machine: Machine) -> None:
             machine.functions[function.name] = function
@@ -198,6 +198,7 @@ class Parser:
         if token.kind == "string":
             self.at += 1
             text = token.text[1:-1]
+            self.code(len(text) + 2)
 
             async def say(machine: Machine) -> None:
                 machine.out.append(text)
@@ -221,6 +222,7 @@ class Parser:
             return made
         start = self.at
         value = self.expression()
+        self.code(1)
         silent = self._is_assignment(start)
         called = self.items[start].text if self.items[start + 1].text == "(" else ""
 
@@ -254,16 +256,13 @@ class Parser:
         test = self.expression()
         self.need(")")
         self.newlines()
+        self.code(_JUMP)
         then = self.statement()
         otherwise: Run | None = None
-        mark = self.at
-        while self.peek().kind == "newline" or (self.peek().text == ";" and self.items[self.at + 1].text == "else"):
-            self.at += 1
         if self.take("else"):
             self.newlines()
+            self.code(_JUMP)
             otherwise = self.statement()
-        else:
-            self.at = mark
 
         async def run(machine: Machine) -> None:
             if (await test(machine)).truth:
@@ -276,29 +275,51 @@ class Parser:
     def s_while(self) -> Run:
         self.need("(")
         test = self.expression()
+        self.code(_JUMP)
         self.need(")")
-        self.newlines()
-        body = self.statement()
+        body = self.body()
         return looping(None, test, None, body)
+
+    def body(self) -> Run:
+        """What a loop repeats."""
+        self.newlines()
+        self.loops += 1
+        made = self.statement()
+        self.loops -= 1
+        self.code(_JUMP)
+        return made
 
     def s_for(self) -> Run:
         self.need("(")
-        first = None if self.peek().text == ";" else self.expression()
-        self.need(";")
-        test = None if self.peek().text == ";" else self.expression()
-        self.need(";")
-        step = None if self.peek().text == ")" else self.expression()
-        self.need(")")
-        self.newlines()
-        return looping(first, test, step, self.statement())
+        first = self.part(";", 0)
+        test = self.part(";", 1)
+        self.code(2 * _JUMP)
+        step = self.part(")", 0)
+        self.code(_JUMP)
+        return looping(first, test, step, self.body())
+
+    def part(self, end: str, missing: int) -> Evaluate | None:
+        """One of the three in the head of `for`; one that is missing may be code all the same, as a test of 1 is."""
+        value = None if self.peek().text == end else self.expression()
+        self.code(missing if value is None else 1 - missing)
+        self.need(end)
+        return value
 
     def s_break(self) -> Run:
-        return raising(Break)
+        return self.jump(Break, "Break outside a for/while")
 
     def s_continue(self) -> Run:
-        return raising(Continue)
+        return self.jump(Continue, "Continue outside a for")
+
+    def jump(self, kind: type[Exception], outside: str) -> Run:
+        if not self.loops:
+            self.at -= 1
+            raise SyntaxTrouble(outside)
+        self.code(_JUMP)
+        return raising(kind)
 
     def s_halt(self) -> Run:
+        self.code(1)
         return raising(Quit)
 
     def s_quit(self) -> Run:
@@ -306,14 +327,20 @@ class Parser:
         raise Quit
 
     def s_limits(self) -> Run:
+        # Told when it is read, as everything about bc itself is.
+        self.machine.out.append(_LIMITS)
         return sequence([])
 
-    s_warranty = s_limits
+    def s_warranty(self) -> Run:
+        return sequence([])
 
     def s_return(self) -> Run:
         value: Evaluate | None = None
         if self.peek().kind not in ("newline", "end") and self.peek().text not in (";", "}"):
             value = self.expression()
+        self.code(2 if value is None else 1)
+        if self.spot.function == _MAIN:
+            raise SyntaxTrouble("Return outside of a function.")
 
         async def run(machine: Machine) -> None:
             raise Return(ZERO if value is None else await value(machine))
@@ -326,9 +353,11 @@ class Parser:
             token = self.peek()
             if token.kind == "string":
                 self.at += 1
-                parts.append(re.sub(r"\\(.)", lambda m: _PRINT.get(m[1], "\\" + m[1]), token.text[1:-1]))
+                parts.append(re.sub(r"\\(.)", lambda m: _PRINT.get(m[1], ""), token.text[1:-1]))
+                self.code(len(token.text))
             else:
                 parts.append(self.expression())
+                self.code(1)
             if not self.take(","):
                 break
 
@@ -351,13 +380,17 @@ class Parser:
     def either(self) -> Evaluate:
         left = self.both()
         while self.take("||"):
+            self.code(_JUMP)
             left = logic(left, self.both(), True)
+            self.code(2 * _JUMP + 2)
         return left
 
     def both(self) -> Evaluate:
         left = self.negation()
         while self.take("&&"):
+            self.code(_JUMP + 2)
             left = logic(left, self.negation(), False)
+            self.code(_JUMP + 3)
         return left
 
     def negation(self) -> Evaluate:
@@ -365,6 +398,7 @@ class Parser:
         while self.take("!"):
             signs += 1
         inner = self.relation()
+        self.code(signs)
         if not signs:
             return inner
 
@@ -379,11 +413,12 @@ class Parser:
             op = self.peek().text
             self.at += 1
             left = comparing(left, op, self.assignment())
+            self.code(1)
         return left
 
     def assignment(self) -> Evaluate:
         """Assignment binds tighter than comparison, looser than arithmetic."""
-        mark = self.at
+        mark, spot = self.at, self.spot
         place = self.place()
         if (
             place is not None
@@ -392,9 +427,12 @@ class Parser:
         ):
             op = self.peek().text
             self.at += 1
+            if op != "=":
+                self.code(2 if place.index is None else 3)
             value = self.assignment()
-            return assigning(place, op, value)
-        self.at = mark
+            operation = self.code(op != "=")
+            return assigning(place, op, value, operation, self.code(2))
+        self.at, self.spot = mark, spot
         return self.sum()
 
     def sum(self) -> Evaluate:
@@ -403,7 +441,7 @@ class Parser:
         while self.peek().kind == "op" and self.peek().text in ("+", "-"):
             op = self.peek().text
             self.at += 1
-            left = binary(left, op, self.product())
+            left = binary(left, op, self.product(), self.code(1))
             length += 1
             if not length % HOP:
                 left = apart(left)
@@ -415,7 +453,7 @@ class Parser:
         while self.peek().kind == "op" and self.peek().text in ("*", "/", "%"):
             op = self.peek().text
             self.at += 1
-            left = binary(left, op, self.unary())
+            left = binary(left, op, self.unary(), self.code(1))
             length += 1
             if not length % HOP:
                 left = apart(left)
@@ -424,34 +462,37 @@ class Parser:
     def power(self) -> Evaluate:
         left = self.primary()
         if self.take("^"):
-            return binary(left, "^", self.unary_power())
+            return binary(left, "^", self.unary_power(), self.code(1))
         return left
 
     def unary_power(self) -> Evaluate:
-        odd = self.signs()
+        signs = self.signs()
         power = self.power()
-        return negative(power) if odd else power
+        self.code(signs)
+        return negative(power) if signs % 2 else power
 
-    def signs(self) -> bool:
-        """Whether an odd number of minus signs follows."""
-        odd = False
+    def signs(self) -> int:
+        """How many minus signs follow."""
+        count = 0
         while self.take("-"):
-            odd = not odd
-        return odd
+            count += 1
+        return count
 
     def unary(self) -> Evaluate:
         if self.take("-"):
             # The sign binds tighter than ^ here: -2^2 is 4.
             inner = self.signed()
+            self.code(1)
             if self.take("^"):
-                return binary(negative(inner), "^", self.unary_power())
+                return binary(negative(inner), "^", self.unary_power(), self.code(1))
             return negative(inner)
         return self.power()
 
     def signed(self) -> Evaluate:
-        odd = self.signs()
+        signs = self.signs()
         primary = self.primary()
-        return negative(primary) if odd else primary
+        self.code(signs)
+        return negative(primary) if signs % 2 else primary
 
     def place(self) -> Place | None:
         token = self.peek()
@@ -476,10 +517,13 @@ class Parser:
             place = self.place()
             if place is None:
                 raise SyntaxTrouble
-            return stepping(place, 1 if token.text == "++" else -1, before=True)
+            spot = self.code(4 if place.index is None else 5)
+            return stepping(place, 1 if token.text == "++" else -1, spot, before=True)
         if token.kind == "number" and token.text != ".":
             self.at += 1
             text = token.text
+            kept = text.lstrip("0") or "0"
+            self.code(1 if kept in ("0", "1") else len(kept) + 2)
 
             async def number(machine: Machine) -> Num:
                 return parse_number(text, machine.ibase)
@@ -487,7 +531,7 @@ class Parser:
             return number
         if token.text == "." and token.kind == "number":
             self.at += 1
-            return Place("last", None).get
+            return Place("last", None).getter(self.code(2))
         if self.take("("):
             self.deeper()
             inner = self.expression()
@@ -508,8 +552,9 @@ class Parser:
         if self.peek().text in ("++", "--") and self.peek().kind == "op":
             op = self.peek().text
             self.at += 1
-            return stepping(place, 1 if op == "++" else -1, before=False)
-        return place.get
+            spot = self.code(4 if place.index is None else 6)
+            return stepping(place, 1 if op == "++" else -1, spot, before=False)
+        return place.getter(self.code(2))
 
     def call(self, name: str) -> Evaluate:
         self.at += 2
@@ -522,13 +567,19 @@ class Parser:
             ):
                 arguments.append(self.peek().text)
                 self.at += 3
+                self.code(3)
             else:
                 arguments.append(self.expression())
             if not self.take(",") and self.peek().text != ")":
                 raise SyntaxTrouble
         if name in ("length", "scale", "sqrt", "read"):
-            return builtin_call(name, arguments)
-        return user_call(name, arguments)
+            if len(arguments) != (name != "read"):
+                self.at -= 1
+                raise SyntaxTrouble
+            return builtin_call(name, arguments, self.code(2))
+        spot = self.code(2)
+        self.code(len(arguments) + 1)
+        return user_call(name, arguments, spot)
 
 
-_PRINT = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "q": '"', "r": "\r", "t": "\t", "\\": "\\", "e": "\\"}
+_PRINT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "q": '"', "r": "\r", "t": "\t", "\\": "\\"}
