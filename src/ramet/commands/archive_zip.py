@@ -129,6 +129,9 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         await proc.emit(encode(f"\tzip warning: {name} not found or empty\n"))
     if o.delete:
         return await _delete(proc, o, name, words, old)
+    if o.test and old and not words and not o.names:
+        await proc.emit(encode(f"test of {name} OK\n"))
+        return 0
     if not words and (o.freshen or o.update) and not o.names:
         words = [stored for stored in old if await lookup(proc, proc.path(stored), follow=True) is not None]
     piped = await proc.stdin.read_all() if "-" in words else None
@@ -465,8 +468,11 @@ async def _delete(
     proc: Proc, o: ZipOptions, name: str, words: list[str], old: dict[str, tuple[zipfile.ZipInfo, bytes]]
 ) -> int:
     gone = [n for n in old if any(fnmatch(n, w) for w in words)]
+    for word in words:
+        if not o.quiet and not any(fnmatch(n, word) for n in old):
+            await proc.emit(encode(f"\tzip warning: name not matched: {word}\n"))
     if not gone:
-        proc.stderr.write(encode(f"\nzip error: Nothing to do! ({name})\n"))
+        await proc.emit(encode(f"\nzip error: Nothing to do! ({name})\n"))
         return 12
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -477,6 +483,8 @@ async def _delete(
         if not o.quiet:
             await proc.emit(encode(f"deleting: {stored}\n"))
     if len(gone) == len(old):
+        if not o.quiet:
+            await proc.emit(b"\tzip warning: zip file empty\n")
         await proc.fs.remove(proc.path(name))
     else:
         await proc.fs.write(proc.path(name), buffer.getvalue())

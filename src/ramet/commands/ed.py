@@ -14,7 +14,7 @@ from typing import TypeVar
 from ramet.commands.declare import Command
 from ramet.commands.ed_buffer import Buffer, EdOptions, Trouble
 from ramet.commands.ed_lines import apart, delimited, number_of, replaced, visible
-from ramet.commands.inputs import LONG, read_ended_lines, split_lines
+from ramet.commands.inputs import LONG, only_opens, read_ended_lines, split_lines
 from ramet.commands.regexes import patiently
 from ramet.core.abandoned import MANY, aside
 from ramet.core.errors import reason
@@ -488,7 +488,7 @@ class Editor(Buffer):
                 lines, ended = await read_ended_lines(self.proc, name)
             except OSError as error:
                 self.note(name, error)
-                raise Trouble("Cannot open input file") from None
+                raise Trouble(f"Cannot {'read' if only_opens(error) else 'open'} input file") from None
         if self.o.strip:
             lines = [line.removesuffix(b"\r") for line in lines]
         self.heavy = self.heavy or max(map(len, lines), default=0) > LONG
@@ -595,8 +595,11 @@ async def ed(proc: Proc, o: EdOptions, operands: list[str]) -> int:
         try:
             editor.put(0, await editor.read(editor.name))
             editor.modified = False
-        except Trouble:
-            editor.status = 0
+        except Trouble as error:
+            editor.last_error = str(error)
+            if "read" in editor.last_error:  # A file that is not there is only a new one.
+                editor.out.append(b"?\n")
+                editor.status = 1
     try:
         return await editor.run()
     except MatchTimeout as error:

@@ -183,7 +183,8 @@ _MAGIC: list[tuple[bytes, str, str]] = [
     (b"BZh", "", "application/x-bzip2"),
     (b"\xfd7zXZ\0", "", "application/x-xz"),
     (b"\x28\xb5\x2f\xfd", "Zstandard compressed data (v0.8+), Dictionary ID: None", "application/zstd"),
-    (b"7z\xbc\xaf\x27\x1c", "7-zip archive data, version 0.4", "application/x-7z-compressed"),
+    (b"\x04\x22\x4d\x18", "LZ4 compressed data (v1.4+)", "application/x-lz4"),
+    (b"7z\xbc\xaf\x27\x1c", "", "application/x-7z-compressed"),
     (b"Rar!\x1a\x07", "RAR archive data", "application/x-rar"),
     (b"\x7fELF", "", "application/x-executable"),
     (b"MZ", "MS-DOS executable", "application/x-dosexec"),
@@ -217,28 +218,37 @@ def describe(data: bytes) -> tuple[str, str]:
     return _text(data)
 
 
-_SHORTEST = {b"BM": 30, b"\x89PNG\r\n\x1a\n": 29}
+_ANY = "application/octet-stream"
+_SHORTEST = {
+    b"BM": 30,
+    b"\x89PNG\r\n\x1a\n": 29,
+    b"\xff\xd8\xff": 4,
+    b"\xca\xfe\xba\xbe": 8,
+    b"Rar!\x1a\x07": 7,
+    b"MZ": 3,
+    b"SQLite format 3\0": 17,
+    b"\0\0\1\0": 5,
+}
 """Formats that are told from data only with the beginning of their header."""
 
 
 def _binary(data: bytes) -> tuple[str, str] | None:
-    if data.startswith(b"\x1f\x8b"):
+    if data.startswith(b"\x1f\x8b") and len(data) > 3:
         return _gzip(data), "application/gzip"
-    if data.startswith(b"PK\x03\x04"):
+    if data.startswith(b"PK\x03\x04") and len(data) > 8:
         return _zip(data)
     if data.startswith(b"PK\x05\x06"):
         return "Zip archive data (empty)", "application/zip"
     if len(data) > 262 and data[257:262] == b"ustar":
         gnu = data[257:265] == b"ustar  \0"
         return f"POSIX tar archive{' (GNU)' if gnu else ''}", "application/x-tar"
-    if data.startswith(b"RIFF") and len(data) > 12:
+    if data.startswith(b"RIFF"):
         kind = {
             b"WAVE": ("WAVE audio", "audio/x-wav"),
             b"AVI ": ("AVI", "video/x-msvideo"),
             b"WEBP": ("Web/P image", "image/webp"),
         }.get(data[8:12])
-        if kind:
-            return f"RIFF (little-endian) data, {kind[0]}", kind[1]
+        return (f"RIFF (little-endian) data, {kind[0]}", kind[1]) if kind else ("RIFF (little-endian) data", _ANY)
     if data[4:8] == b"ftyp":
         return "ISO Media, MP4 Base Media v1 [ISO 14496-12:2003]", "video/mp4"
     for magic, text, mime in _MAGIC:
@@ -315,6 +325,10 @@ def _detail(magic: bytes, data: bytes) -> str:
         return (
             f"PNG image data, {width} x {height}, {depth}-bit{kind if kind[:1] in '/ ' else ' ' + kind}, {interlaced}"
         )
+    if magic == b"7z\xbc\xaf\x27\x1c":
+        return "7-zip archive data," + (f" version {data[6]}.{data[7]}" if len(data) > 7 else "")
+    if magic == b"GIF8" and len(data) < 6:
+        return "GIF image data"
     if magic == b"GIF8":
         version = f"GIF image data, version {data[3:6].decode('latin-1')},"
         return version + (" {} x {}".format(*struct.unpack("<HH", data[6:10])) if len(data) >= 10 else "")
@@ -322,17 +336,28 @@ def _detail(magic: bytes, data: bytes) -> str:
         return f"bzip2 compressed data, block size = {chr(data[3])}00k" if len(data) > 3 else "bzip2 compressed data"
     if len(data) < 5:
         return "ELF"
+    if len(data) < 18:
+        return f"ELF {64 if data[4] == 2 else 32}-bit LSB"
     return "ELF 64-bit LSB executable, x86-64, version 1 (SYSV)" if data[4:5] == b"\2" else "ELF 32-bit LSB executable"
 
 
 _TEXT_BYTES = frozenset({7, 8, 9, 10, 12, 13, 27, *range(32, 127), 0x85, *range(0xA0, 256)})
 _INTERPRETERS = [
     (r"python[\d.]*", "Python script", "text/x-script.python"),
-    (r"(?:ba|da|z|k|c|tc|fi)?sh", None, "text/x-shellscript"),
+    (r"sh", "POSIX shell script", "text/x-shellscript"),
+    (r"bash", "Bourne-Again shell script", "text/x-shellscript"),
+    (r"zsh", "Paul Falstad's zsh script", "text/x-shellscript"),
+    (r"ksh", "Korn shell script", "text/x-shellscript"),
+    (r"csh", "C shell script", "text/x-shellscript"),
+    (r"tcsh", "Tenex C shell script", "text/x-shellscript"),
+    (r"fish", "fish shell script", "text/x-shellscript"),
     (r"perl", "Perl script", "text/x-perl"),
+    (r"tclsh|wish", "Tcl/Tk script", "text/x-tcl"),
+    (r"lua", "Lua script", "text/x-lua"),
     (r"ruby", "Ruby script", "text/x-ruby"),
     (r"node", "Node.js script", "application/javascript"),
-    (r"(?:g|m|n)?awk", None, "text/x-awk"),
+    (r"awk", "awk script", "text/x-awk"),
+    (r"[gmn]awk", "{} script", "text/x-awk"),
     (r"php", "PHP script", "text/x-php"),
 ]
 
@@ -370,6 +395,13 @@ _ALONE = (
     (rb"ssh-dss ", "OpenSSH DSA public key", "text/plain"),
     (rb"#! ?/\S*bin/(?:env )?perl", "Perl script text executable", "text/x-perl"),
     (rb"BEGIN:VCARD", "vCard visiting card", "text/vcard"),
+    (rb"BEGIN:VCALENDAR", "vCalendar calendar file", "text/calendar"),
+    (rb"-----BEGIN PGP MESSAGE-", "PGP message", "application/pgp-encrypted"),
+    (rb"-----BEGIN PGP SIGNATURE-", "PGP signature", "application/pgp-signature"),
+    (rb"-----BEGIN PGP PUBLIC KEY BLOCK-", "PGP public key block", "application/pgp-keys"),
+    (rb"-----BEGIN CERTIFICATE REQ", "PEM certificate request", "text/plain"),
+    (rb"ssh-ed25519 ", "OpenSSH ED25519 public key", "text/plain"),
+    (rb"ecdsa-sha2-nistp", "OpenSSH ECDSA public key", "text/plain"),
     (rb"<svg", "SVG Scalable Vector Graphics image", "image/svg+xml"),
 )
 """Texts whose letters and lines nobody is told of."""
@@ -422,21 +454,14 @@ def _language(data: bytes) -> tuple[str, str]:
             name = decode(found[2]).rpartition("/")[2]
         for pattern, text, mime in _INTERPRETERS:
             if re.fullmatch(pattern, name):
-                if text is None:
-                    text = (
-                        "POSIX shell script"
-                        if name in ("sh", "dash")
-                        else "Bourne-Again shell script"
-                        if name == "bash"
-                        else f"{name} script"
-                    )
-                return text, mime
-        return f"a {decode(head.split(b'%c' % 10)[0][2:]).strip()} script", "text/plain"
+                return text.format(name), mime
+        command = decode(head.split(b"\n")[0][2:]).strip()
+        return f"a {command.removeprefix('/usr/bin/env ')} script", "text/plain"
     stripped = head.lstrip()
     if stripped.startswith(b"<?xml"):
         version = re.search(rb'version="([\d.]+)"', stripped[:100])
         return f"XML {version[1].decode()} document" if version else "XML document", "text/xml"
-    if re.match(rb"<!doctype html|<html|<head|<body", stripped, re.I):
+    if re.match(rb"(?:<!--.*?-->\s*)?(?:<!doctype html|<html|<head|<body)", stripped, re.I | re.S):
         return "HTML document", "text/html"
     if stripped[:1] in (b"{", b"["):
         try:
@@ -471,6 +496,11 @@ def _is_ndjson(data: bytes) -> bool:
 
 _SOURCES = (
     (rb"^--- .*\n\+\+\+ .*\n@@ ", "unified diff output", "text/x-diff"),
+    (rb"\A\*\*\* .*\n--- ", "context diff output", "text/x-diff"),
+    (rb"\Adiff |\AOnly in |\ACommon subdirectories: ", "diff output", "text/x-diff"),
+    (rb"\AIndex:", "RCS/CVS diff output", "text/x-diff"),
+    (rb"\A#EXTM3U", "M3U playlist", "text/plain"),
+    (rb"\AMIME-Version:", "MIME entity", "text/plain"),
     (rb"\A\\documentclass", "LaTeX 2e document", "text/x-tex"),
     (rb"(?i)\A@echo off", "DOS batch file", "text/x-msdos-batch"),
     (rb"\A<\?php", "PHP script", "text/x-php"),

@@ -89,7 +89,11 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
             if int(number) >= 1 << 64:
                 words = "Value too large for defined data type"
                 raise UsageError(f"invalid input range: {quote(number)}: {words}", hint=False)
-        if found is None or int(found[1]) > int(found[2]) + 1:
+        if found is None:
+            ends = o.range.split("-", 1)
+            wrong = next((end for end in ends if not end.isdecimal()), "") if len(ends) > 1 else o.range
+            raise UsageError(f"invalid input range: {quote(wrong)}", hint=False)
+        if int(found[1]) > int(found[2]) + 1:
             raise UsageError(f"invalid input range: {quote(o.range)}", hint=False)
         if o.echo:
             raise UsageError("cannot combine -e and -i options")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from operator import eq
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
@@ -57,8 +57,10 @@ class UniqOptions:
 def _old_uniq(words: list[str]) -> list[str]:
     """`-N` skips fields and `+N` skips characters in old scripts."""
     out: list[str] = []
-    for word in words:
-        if re.fullmatch(r"-\d+", word):
+    for before, word in pairwise(["", *words]):
+        if before in ("-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars"):
+            out.append(word)
+        elif re.fullmatch(r"-\d+", word):
             out += ["-f", word[1:]]
         elif re.fullmatch(r"\+\d+", word):
             out += ["-s", word[1:]]
@@ -219,8 +221,10 @@ class _Groups:
 
     def add_all(self, lines: list[bytes]) -> None:
         if self.o.all_repeated:
-            if len(lines) < 2 or self.only_unique:
+            if len(lines) < 2:
                 return
+            if self.only_unique:  # Which is said of the first of equal lines alone.
+                lines = lines[1:]
             if self.o.all_repeated == "prepend" or (self.o.all_repeated == "separate" and self.any):
                 self.parts.append(b"")
         elif self.o.group in ("prepend", "both") or (self.o.group == "separate" and self.any):
@@ -451,7 +455,7 @@ def _translation(o: TrOptions, items1: list[_Item], items2: list[_Item], set1: b
                 "when translating, the only character classes that may appear in\nstring2 are 'upper' and 'lower'",
                 hint=False,
             )
-    if any(item.cls for item in items2):
+    if any(item.cls for item in items2) and not o.complement:
         at1 = {sum(len(x.data) for x in items1[:i]) for i, item in enumerate(items1) if item.cls in lower_upper}
         for i, item in enumerate(items2):
             if item.cls and sum(len(x.data) for x in items2[:i]) not in at1:
@@ -460,13 +464,19 @@ def _translation(o: TrOptions, items1: list[_Item], items2: list[_Item], set1: b
     if not set2 and not o.truncate:
         raise UsageError("when not truncating set1, string2 must be non-empty", hint=False)
     if len(set2) < len(set1) and not o.truncate:
-        if items2[-1].cls and not (items1[-1].cls or o.complement):
+        if items2[-1].cls and (o.complement or not items1[-1].cls):
             raise UsageError(
                 "when translating with string1 longer than string2,\nthe latter string must not end with a "
                 "character class",
                 hint=False,
             )
         set2 += set2[-1:] * (len(set1) - len(set2))
+    if o.complement and any(item.cls for item in items1) and len(set(set2)) > 1:
+        raise UsageError(
+            "when translating with complemented character classes,\n"
+            "string2 must map all characters in the domain to one",
+            hint=False,
+        )
     return set2
 
 

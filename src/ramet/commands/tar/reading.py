@@ -189,7 +189,8 @@ class _Choice:
                 job.proc.complain(f"{shown_name(job, name.rstrip('/'))}: Omitting")
             return False
         if match is not None:
-            self.seen.add(match.name)
+            if self.turn is None:
+                self.seen.add(match.name)
             job.cwd = match.cwd
         if is_excluded(job, name):
             return False
@@ -199,7 +200,10 @@ class _Choice:
             self.starting = None
         if self.turn is not None:
             self.turns[name] = self.turns.get(name, 0) + 1
-            return self.turns[name] == self.turn
+            if self.turns[name] != self.turn:
+                return False
+            if match is not None:
+                self.seen.add(match.name)
         return True
 
 

@@ -169,7 +169,7 @@ async def read_exclusions(job: Job) -> None:
         try:
             data = await slurp(job.proc, word)
         except OSError as error:
-            raise Failed(f"{shown_name(job, word)}: Cannot open: {reason(error)}") from None
+            raise Failed(f"{shown_name(job, word)}: {reason(error)}") from None
         job.excluded += [(decode(line), how) for line in data.split(b"\n") if line]
     if o.exclude_vcs:
         job.excluded += [(pattern, USUAL) for pattern in _VERSION_CONTROL]
@@ -225,4 +225,5 @@ def complain_missing(job: Job, wanted: list[Named], seen: set[str]) -> None:
                     "Use --wildcards to enable pattern matching, or --no-wildcards to suppress this warning"
                 )
                 warned = True
-            job.complain(f"{shown_name(job, want.name)}: Not found in archive")
+            what = "Not found" if job.o.occurrence is None else "Required occurrence not found"
+            job.complain(f"{shown_name(job, want.name)}: {what} in archive")
