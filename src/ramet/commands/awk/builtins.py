@@ -156,12 +156,15 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
         fs: Value = runtime.special["FS"] if runtime.split_by == "FS" else " "
     else:
         fs = by
-    if isinstance(fs, regex.Rx):
+    one_by_one = (fs.plain if isinstance(fs, regex.Rx) else fs) == ""
+    if one_by_one:
+        pairs = zip(text, repeat(""))
+    elif isinstance(fs, regex.Rx):
         pairs = cut(fs, text)
     else:
         fs = runtime.text(fs)
         if seps is None:
-            pairs = zip(text if fs == "" else runtime.splitter_for(fs)(text), repeat(""))
+            pairs = zip(runtime.splitter_for(fs)(text), repeat(""))
         elif fs == " ":
             stripped = text.lstrip(" \t\n")
             lead = text[: len(text) - len(stripped)]
@@ -171,8 +174,6 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
             tail = stripped[len(stripped.rstrip(" \t\n")) :]
             if tail and pairs:
                 pairs = [*pairs[:-1], (pairs[-1][0], tail)]
-        elif fs == "":
-            pairs = zip(text, repeat(""))
         else:
             rx = runtime.rx(fs if len(fs) > 1 else ("\\" + fs if fs in ".[]|()*+?{}^$\\" else fs))
             pairs = cut(rx, text)
@@ -183,6 +184,8 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
         array[str(index)] = FieldValue(piece)
         if seps is not None and separator:
             seps[str(index)] = separator
+    if one_by_one and seps is not None:
+        seps.update((str(between), "") for between in range(1, index))
     return float(index)
 
 
