@@ -202,7 +202,7 @@ class Session(Speaker):
         """The status with which the shell exits, while its EXIT trap runs."""
         self.returning = False
         """Whether a RETURN trap runs: what it calls does not run it again."""
-        self.random: Dice | None = Dice(1)
+        self.random: Dice | None = None
         self.seconds_base = shell.now()
         self.history = Kept()
         """Shared with a subshell until one of them changes it."""
@@ -571,10 +571,9 @@ class Session(Speaker):
         return called[1] if called is not None and called[0] == self.cwd else str(self.cwd)
 
     def dice(self) -> Dice:
-        """The source of `$RANDOM`; a subshell gets its own when it first asks."""
+        """The source of `$RANDOM`; every shell and subshell gets its own when it first asks."""
         if self.random is None:
-            assert self.parent is not None
-            self.random = Dice(self.parent.dice().next() << 16 | self.own_pid())
+            self.random = Dice.cast()
         return self.random
 
     def own_pid(self) -> int:

@@ -105,7 +105,7 @@ def _rest(sh: Session) -> dict[str, Any]:
         "disabled": sorted(sh.disabled),
         "hashed": {name: list(place) for name, place in sh.hashed.items()},
         "completions": dict(sh.completions),
-        "random": [sh.dice().state, sh.dice().last],
+        "random": [] if sh.random is None else [sh.random.state, sh.random.last],
         "began": sh.seconds_base,
         "history": [entry.text for entry in _entries(sh)],
         "history_times": [entry.at for entry in _entries(sh)],

@@ -27,6 +27,11 @@ class Dice:
     def __init__(self, seed: int) -> None:
         self.seed(seed)
 
+    @classmethod
+    def cast(cls) -> Dice:
+        """Numbers that nobody knows before."""
+        return cls(int.from_bytes(os.urandom(4)))
+
     def seed(self, seed: int) -> None:
         self.state, self.last = seed & 0xFFFFFFFF, 0
 
