@@ -173,6 +173,7 @@ class _Printer:
         self.indent = 0
         self.inside = 0  # functions that we are in: there, lists go on separate lines
         self.pending: list[HereDoc] = []
+        self.lists = 0  # lists of several commands that we are in
         self.document = False  # a here-document was the last thing printed
         self.lead = False  # indentation is due before the next command
         self.ended = False  # the last thing printed was the `&` of a background command
@@ -237,6 +238,7 @@ class _Printer:
 
     def script(self, script: Script) -> None:
         last = len(script.statements) - 1
+        self.lists += last > 0
         for place, statement in enumerate(script.statements):
             self.node(statement.node)
             if statement.background:
@@ -251,6 +253,7 @@ class _Printer:
                     self._next_line()
                 else:
                     self._next_statement(not place and not isinstance(statement.node, AndOr | Pipeline))
+        self.lists -= last > 0
 
     def _next_line(self) -> None:
         self.bodies("")
@@ -382,10 +385,13 @@ class _Printer:
             else:
                 self.put("if ")
             self.inline(condition)
-            self.bodies("")
+            alone = len(condition.statements) == 1 and not isinstance(condition.statements[0].node, AndOr | Pipeline)
+            if not (self.bash and self.lists and alone):  # there bash prints the documents behind the next command
+                self.bodies("")
             self.semicolon()
             self.put(" then")
             self.block(body)
+            self.bodies("")
         if orelse is not None:
             self.semicolon()
             self.newline("else")
