@@ -95,7 +95,8 @@ MODULES: dict[str, str] = {
         "uniq": "uniq tr",
         "wc": "wc",
         "xargs": "xargs",
-        "zipped": "zgrep zegrep zfgrep zcmp zdiff",
+        "zipped": "zgrep zegrep zfgrep zcmp zdiff xzgrep xzegrep xzfgrep xzcmp xzdiff bzgrep bzegrep bzfgrep bzcmp "
+        "bzdiff",
         "xxd": "xxd",
         "yq": "yq",
     }.items()
