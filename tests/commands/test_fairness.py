@@ -47,6 +47,9 @@ SCRIPTS = [
     # Every other command that reads something, and the long line through those that work on lines.
     "zip -q a.zip text bin; unzip -p a.zip; zipinfo a.zip", "gzip -c bin | gunzip; gzip -c text | zcat",
     "gzip -kf text; zgrep -c GET text.gz; zegrep -c GET text.gz; zfgrep -c GET text.gz; zcmp text.gz text",
+    "head -c 300000 text > t; xz -kf t; xzgrep -c GET t.xz; xzegrep -c GET t.xz; xzfgrep -c GET t.xz; xzcmp t.xz t",
+    "head -c 300000 text > t; bzip2 -kf t; bzgrep -c GET t.bz2; bzegrep -c GET t.bz2; bzfgrep -c GET t.bz2",
+    "head -c 300000 text > t; bzip2 -kf t; xz -kf t; bzcmp t.bz2 t; bzdiff t.bz2 t; xzdiff t.xz t",
     "gzip -kf text; zdiff text.gz text2", "head -c 300000 text | bzip2 | bunzip2; head -c 300000 text | bzip2 | bzcat",
     "xz -0 -c text | unxz; xz -0 -c text | xzcat", "lzma -0 -c text | unlzma; lzma -0 -c text | lzcat",
     "compress -c bin | uncompress; compress -c text | zcat",
