@@ -341,20 +341,22 @@ def _walked(text: str, tree: Node) -> Code:
 
 def prepare(text: str) -> Code:
     """The code of an expression that will run often. Never raises; a wrong expression fails when it runs."""
-    found = _codes.get(text)
+    kept = len(text) <= _LONGEST
+    found = _codes.get(text) if kept else None
     if found is None:
         try:
             tree = parse_arith(text)
-            found = generated(text, tree, False, _SCOPE) if len(text) <= _LONGEST else _walked(text, tree)
+            found = generated(text, tree, False, _SCOPE) if kept else _walked(text, tree)
         except ArithFailure as failure:
             wrong = failure
 
             def found(vars: Any) -> int:
                 raise wrong.again()
 
-        if len(_codes) >= _KEPT:
-            _codes.clear()
-        _codes[text] = found
+        if kept:
+            if len(_codes) >= _KEPT:
+                _codes.clear()
+            _codes[text] = found
     return found
 
 

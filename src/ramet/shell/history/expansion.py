@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ramet.core.abandoned import checkpoint
+from ramet.core.growth import grown
 
 _NO_EXPANSION: Final = frozenset(" \t\n\r=")
 """What follows the `!` of a plain exclamation."""
@@ -469,34 +471,47 @@ def _single_end(line: str, i: int, escapes: bool) -> int:
 # ------------------------------------------------------------------------------------------------ words of a line
 
 
-def words_of(line: str, comment: str = "#") -> list[tuple[int, int]]:
+def words_of(line: str, comment: str = "#") -> Iterator[tuple[int, int]]:
     """Where the words of a line begin and end, as word designators count them."""
-    found: list[tuple[int, int]] = []
     i = 0
     while True:
         while i < len(line) and line[i] in " \t\n":
             i += 1
         if i >= len(line) or line[i] == comment:
-            return found
+            return
         end = word_end(line, i)
         if end == i:
             end += 1
             while end < len(line) and line[end] in _BREAKS:
                 end += 1
-        found.append((i, end))
+        yield i, end
         i = end
 
 
 def _chosen(line: str, first: int, last: int) -> str | None:
     """Words by number, joined by blanks; -1 is all but the last one, `_LAST` the last one."""
-    words = words_of(line)
-    count = len(words)
+    begins, ends = array("q"), array("q")
+    for begin, end in words_of(line):
+        checkpoint()
+        begins.append(begin)
+        ends.append(end)
+    count = len(begins)
     if first == _LAST:
         first = count - 1
     last = count - 1 if last == _LAST else count - 2 if last == -1 else last
     if not 0 <= first < count or last >= count or last < -1 or first > last + 1:
         return None
-    return " ".join(line[begin:end] for begin, end in words[first : last + 1])
+    end = last + 1
+
+    def run(start: int) -> str:
+        words = [line[begins[place] : ends[place]] for place in range(start, min(start + _RUN, end))]
+        return " " * (start > first) + " ".join(words)
+
+    return grown(map(run, range(first, end, _RUN)))
+
+
+_RUN: Final = 1024
+"""Words that are joined at once."""
 
 
 def _word_at(line: str, at: int) -> str:
