@@ -95,10 +95,26 @@ def test_a_tally_of_repeated_lines_gives_them_all_back_in_order(name: str) -> No
         counted = Tally(order, b"\n", 1 << 20)
         assert order.total
         for at in range(0, len(repeated), 200):
-            assert counted.add(pack(repeated[at : at + 200]))
+            assert await counted.add(pack(repeated[at : at + 200]), Budget())
         return b"".join([block async for block in counted.sorted(Budget())])
 
     assert asyncio.run(act()) == pack(plainly(order, repeated))
+
+
+def test_a_tally_counts_and_gives_back_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "_PART", 3)
+    monkeypatch.setattr(tally, "_BLOCK", 4)
+    order = make_order(SortOptions(), None, b"")
+    lines = ["b", "", "", "", "aaaaaaaaa", "b", "b", "b", "b", "b", "b", "", "c", "aaaaaaaaa", ""]
+
+    async def act() -> list[bytes]:
+        counted = Tally(order, b"\n", 1 << 20)
+        await counted.add(pack(lines), Budget())
+        return [block async for block in counted.sorted(Budget())]
+
+    blocks = asyncio.run(act())
+    assert b"".join(blocks) == pack(sorted(lines))
+    assert max(map(len, blocks)) < 30
 
 
 @pytest.mark.usefixtures("tiny")
@@ -106,12 +122,12 @@ def test_a_tally_gives_up_where_lines_are_new_and_returns_what_it_has(monkeypatc
     monkeypatch.setattr(tally, "_TRIAL", 500)
     counted = Tally(make_order(SortOptions(), None, b""), b"\n", 1 << 20)
     lines = [str(n) for n in range(600)]
-    assert counted.add(pack(lines[:300] + lines[:1]))
-    assert not counted.add(pack(lines[300:]))
+    assert asyncio.run(counted.add(pack(lines[:300] + lines[:1]), Budget()))
+    assert not asyncio.run(counted.add(pack(lines[300:]), Budget()))
     assert sorted(b"".join(counted.pieces(unique=False)).split()) == sorted(pack([*lines, "0"]).split())
     assert b"".join(counted.pieces(unique=True)) == pack(lines)
 
 
 def test_a_tally_gives_up_when_it_grows_too_large() -> None:
     counted = Tally(make_order(SortOptions(), None, b""), b"\n", 1000)
-    assert not counted.add(pack([str(n) for n in range(100)]))
+    assert not asyncio.run(counted.add(pack([str(n) for n in range(100)]), Budget()))

@@ -151,7 +151,7 @@ async def _sort_all(
     try:
         async for piece in _pieces(proc, names, end):
             long = len(piece) > LONG
-            if tally is not None and (long or not tally.add(piece)):
+            if tally is not None and (long or not await tally.add(piece, budget)):
                 for counted in tally.pieces(o.unique):
                     await runs.add(counted, budget)
                     await budget.breathe()

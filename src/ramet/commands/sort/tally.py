@@ -20,6 +20,10 @@ _TRIAL = 120_000
 _ENTRY = 160
 """Bytes that a counted line takes beside its own."""
 _BATCH = 8192
+_BLOCK = 1 << 18
+"""Characters that are written at once."""
+_PART = 1 << 16
+"""Lines that are counted at once; bytes, where they are that short."""
 
 
 class Tally:
@@ -31,8 +35,19 @@ class Tally:
         self._lines = 0
         self._bytes = 0
 
-    def add(self, data: bytes) -> bool:
+    async def add(self, data: bytes, budget: Budget) -> bool:
         """Count some input that ends at a line end; False when counting has stopped to pay."""
+        if data.count(self._end) <= _PART:
+            return self._add(data)
+        begin, pays = 0, True
+        while begin < len(data):
+            end = data.find(self._end, begin + _PART - 1) + 1 or len(data)
+            pays = self._add(data[begin:end])
+            begin = end
+            await budget.breathe()
+        return pays
+
+    def _add(self, data: bytes) -> bool:
         lines, _ = chunk(data, self._end, self._order)
         known = len(self._counts)
         self._counts.update(lines)
@@ -62,10 +77,24 @@ class Tally:
         for data in self.pieces(unique=True):
             await runs.add(data, budget)
             await budget.breathe()
-        delim, count = self._end.decode(), self._counts.__getitem__
-        step = max(1, _BATCH * len(self._counts) // self._lines)
         async for lines in runs.merged(budget):
-            for at in range(0, len(lines), step):
-                yield "".join([(line + delim) * count(line) for line in lines[at : at + step]]).encode("latin-1")
+            for block in self._repeated(lines):
+                yield block.encode("latin-1")
                 await budget.breathe()
         runs.close()
+
+    def _repeated(self, lines: list[Line]) -> Iterator[str]:
+        """Lines as often as they came, in blocks, however often one of them did."""
+        delim, held, size = self._end.decode(), [""], 0
+        for line in lines:
+            text, times = line + delim, self._counts[line]
+            most = max(1, _BLOCK // len(text))
+            while times > most:
+                yield "".join(held)
+                held, size, times = [text * most], 0, times - most
+            held.append(text * times)
+            size += len(held[-1])
+            if size > _BLOCK:
+                yield "".join(held)
+                held, size = [], 0
+        yield "".join(held)
