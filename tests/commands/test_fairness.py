@@ -44,6 +44,10 @@ SCRIPTS = [
     "sed 's/[0-9]/#/g' text", "sed 'N;P;D' tiny", "awk '{a[$1]++} END{for(k in a) print k}' text", "wc -mL bin",
     "awk '{gsub(/[0-9]/,\"#\")} 1' text", "jq . array", "jq -c '.[]' array", "jq -s 'group_by(.tags)' json",
     "jq -c 'select(.id > 5)' json", "split -l 100 text", "cut -d' ' -f2 text", "tar c text | tar t", "gzip -c bin",
+    "awk '{a[NR]=$2} END{n=asort(a); for(i=1;i<=n;i++) s+=a[i]; print s, asorti(a,b)}' text",
+    "awk '{a[$4]=$2} END{for(k in a) n+=a[k]; print n}' text", "awk '{n+=split($0,q,\"\")} END{print n}' text",
+    "awk 'function f(n,i,s){for(i=0;i<n;i++)s+=i; return s} NR==1{print f(3e5)}' text",
+    "awk 'function f(n){return n<2?n:f(n-1)+f(n-2)} NR==1{print f(21)}' text", "sort -rn tiny tiny tiny",
     # Every other command that reads something, and the long line through those that work on lines.
     "zip -q a.zip text bin; unzip -p a.zip; zipinfo a.zip", "gzip -c bin | gunzip; gzip -c text | zcat",
     "gzip -kf text; zgrep -c GET text.gz; zegrep -c GET text.gz; zfgrep -c GET text.gz; zcmp text.gz text",

@@ -83,6 +83,8 @@ class Facts:
     arrays: set[tuple[str, str]] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
     """Functions that may have to wait."""
+    lasting: set[str] = field(default_factory=set)
+    """Functions that have nothing to wait for and may take long all the same: who can wait calls them patiently."""
     names: set[str] = field(default_factory=set)
     """Global variables (scalars and arrays, without the special ones)."""
     mixed: set[tuple[str, str]] = field(default_factory=set)
@@ -122,6 +124,7 @@ def analyze(program: Program) -> Facts:
                 facts.uses.add("subarrays")
     facts.mixed &= facts.arrays
     _spread_waiting(program, facts)
+    _spread_lasting(program, facts)
     return facts
 
 
@@ -262,13 +265,73 @@ def _spread_waiting(program: Program, facts: Facts) -> None:
     while changed:
         changed = False
         for function in program.functions.values():
-            if function.name not in facts.waiting and can_wait(function.body, facts.waiting):
+            if function.name not in facts.waiting and (
+                can_wait(function.body, facts.waiting) or prints_again(function.body)
+            ):
                 facts.waiting.add(function.name)
                 changed = True
 
 
+def _spread_lasting(program: Program, facts: Facts) -> None:
+    """Functions that loop, sort or call themselves, and those that call them."""
+    calls = {
+        name: {below.name for below in walk(function.body) if isinstance(below, Call)}
+        for name, function in program.functions.items()
+    }
+    for name, function in program.functions.items():
+        reached, todo = set[str](), list(calls[name])
+        while todo:
+            if (called := todo.pop()) not in reached:
+                reached.add(called)
+                todo += calls.get(called, ())
+        below = [program.functions[called].body for called in reached if called in program.functions]
+        if name not in facts.waiting and (name in reached or has_loop((function.body, *below))):
+            facts.lasting.add(name)
+    # Who calls one that calls itself lasts as long.
+    again = True
+    while again:
+        found = {name for name, called in calls.items() if called & facts.lasting} - facts.waiting - facts.lasting
+        facts.lasting |= found
+        again = bool(found)
+
+
 def has_loop(node: Any) -> bool:
-    return any(isinstance(below, (While, DoWhile, For)) for below in walk(node))
+    """Whether something in here is done again and again, by itself or by what sorts."""
+    return any(
+        isinstance(below, (While, DoWhile, For, ForIn))
+        or (isinstance(below, Builtin) and below.name in ("asort", "asorti"))
+        for below in walk(node)
+    )
 
 
-__all__ = ["SPECIAL", "SPECIAL_ARRAYS", "Facts", "Function", "analyze", "can_wait", "has_loop", "walk"]
+def lasts(node: Any, facts: Facts) -> bool:
+    """Whether something in here may take long, though it has nothing to wait for."""
+    return has_loop(node) or any(isinstance(below, Call) and below.name in facts.lasting for below in walk(node))
+
+
+def prints_again(node: Any) -> bool:
+    """Whether something is printed in a loop that is not one over the fields of a record."""
+    return any(
+        isinstance(below, (While, DoWhile, For, ForIn))
+        and not (isinstance(below, For) and _over_fields(below))
+        and any(isinstance(inner, Print) for inner in walk(below))
+        for below in walk(node)
+    )
+
+
+def _over_fields(loop: For) -> bool:
+    return any(isinstance(below, Var) and below.name == "NF" for below in walk((loop.start, loop.test)))
+
+
+__all__ = [
+    "SPECIAL",
+    "SPECIAL_ARRAYS",
+    "Facts",
+    "Function",
+    "analyze",
+    "can_wait",
+    "has_loop",
+    "lasts",
+    "prints_again",
+    "walk",
+]

@@ -11,7 +11,7 @@ from ramet.commands.awk import libraries, regex
 from ramet.commands.awk.formats import sprintf
 from ramet.commands.awk.lengthening import slices
 from ramet.commands.awk.lexer import IN_NAMESPACE
-from ramet.commands.awk.ordering import asort, keys
+from ramet.commands.awk.ordering import asort, asort_patiently, keys, keys_patiently
 from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.splitting import contents, cut
 from ramet.commands.awk.state import NO_FIELD
@@ -119,8 +119,9 @@ async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Valu
     for place, wanted in enumerate(arrays):
         if wanted and not isinstance(given[place], Array):
             given[place] = Array()
-    result = runtime.namespace["f_" + name](*given)
-    return await result if waiting else result
+    patient = runtime.namespace.get("w_" + name)
+    result = (patient or runtime.namespace["f_" + name])(*given)
+    return await result if waiting or patient is not None else result
 
 
 def undefined(name: str) -> Value:
@@ -418,7 +419,8 @@ def _emit_asort(indices: bool) -> Callable[[Emitter, Args], str]:
                 f"cmd. line:{e.line}: warning: asort/asorti: using the same array as source and destination without "
                 "a third argument is silly."
             )
-        return f"asort(R, {source}, {into}, {_optional(e, args, 2)}, {indices})"
+        given = f"(R, {source}, {into}, {_optional(e, args, 2)}, {indices})"
+        return f"(await asort_patiently{given})" if e.awaits else f"asort{given}"
 
     return write
 
@@ -611,6 +613,8 @@ RUNTIME_NAMES = {
     "length": length,
     "keys": keys,
     "asort": asort,
+    "asort_patiently": asort_patiently,
+    "keys_patiently": keys_patiently,
     "exponential": exponential,
     "logarithm": logarithm,
     "root": root,

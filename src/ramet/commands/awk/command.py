@@ -22,6 +22,7 @@ from ramet.commands.awk.libraries import WARNINGS, check
 from ramet.commands.awk.names import BUILTINS
 from ramet.commands.awk.parser import parse
 from ramet.commands.awk.printing import messages
+from ramet.commands.awk.records import Records
 from ramet.commands.awk.regex import compiled as compile_pattern
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.sources import Sources, read_program
@@ -42,6 +43,8 @@ from ramet.patterns import LONG, MatchTimeout
 _ROOM = Room(20_000)
 _MOMENT = 0.01
 """Seconds of work in a thread before its results are looked at."""
+_PACE = 0.002
+"""Seconds for which records are worked on at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,8 @@ class _Run:
         """Whether there is a regular expression so long that every use of it takes a while."""
         self.laden = _LARGE_NUMBER.search(runtime.origin.text) is not None
         """Whether something may be very long: what was made of a long record, or as wide as a number says."""
+        self.pace = 64
+        """Records that are worked on at once; it follows from how long the last ones took."""
         self.space = compiled.load(runtime)
         runtime.argv.update({"0": "awk"} | {str(i): Field(word) for i, word in enumerate(operands, 1)})
         runtime.special["ARGC"] = float(len(operands) + 1)
@@ -202,7 +207,7 @@ class _Run:
     async def enter(self, place: str) -> None:
         if place in self.compiled.waiting:
             await self.space[place]()
-        elif self.laden:
+        elif self.laden or place in self.compiled.lasting:
             await aside(self.proc.budget, self.space[place])
         else:
             self.space[place]()
@@ -326,17 +331,20 @@ class _Run:
                     self.laden = True
                 fast = None if main.long else compiled.fast_rules(runtime, main.plain)
                 if fast is not None:
-                    batch = main.batch[main.at :] if main.at else main.batch
-                    main.at = len(main.batch)
-                    if laden:
+                    if laden or "rules" in compiled.lasting:
+                        batch = main.batch[main.at :] if main.at else main.batch
+                        main.at = len(main.batch)
                         await aside(runtime.proc.budget, partial(fast, batch))
                     else:
-                        fast(batch)
+                        await self.paced(main, fast)
                     break
                 try:
-                    if laden and not waiting:
+                    if (laden or "rules" in compiled.lasting) and not waiting:
                         await aside(runtime.proc.budget, partial(self.several, rules))
                         continue
+                    if not main.at & 7 and runtime.due():
+                        self.laden = True
+                        await runtime.breathe()
                     runtime.next_now()
                     if waiting:
                         if laden:
@@ -350,6 +358,20 @@ class _Run:
                     await runtime.next_file()
             if not await runtime.fill():
                 return
+
+    async def paced(self, main: Records, fast: Callable[[list[str]], None]) -> None:
+        """The rules on a batch, as many records at once as are done in a moment."""
+        batch = main.batch
+        while main.at < len(batch):
+            some = batch[main.at : main.at + self.pace] if main.at or self.pace < len(batch) else batch
+            main.at += len(some)
+            began = time.perf_counter()
+            fast(some)
+            took = time.perf_counter() - began
+            self.pace = max(16, min(int(len(some) * _PACE / max(took, 1e-9)), 2 * self.pace))
+            if self.runtime.due():
+                self.laden = True
+                await self.runtime.breathe()
 
     def several(self, rules: Callable[[], None]) -> None:
         """The rules on as many records of the batch as are done in a moment."""

@@ -56,6 +56,8 @@ class Compiled:
     dialect: Dialect = GNU
     waiting: set[str] = field(default_factory=set)
     """Entry points that must be awaited."""
+    lasting: set[str] = field(default_factory=set)
+    """Entry points that may take long with nothing to wait for."""
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
     slots: Slots | None = None
     """Where the runs of each part are counted, if they are."""
@@ -214,20 +216,21 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
     scalars = [f"v_{name}" for name in sorted(facts.names) if ("", name) not in facts.arrays]
     scalars += [f"r_{index}" for index in range(ranges)]
     shared = f"    global {', '.join(scalars)}" if scalars else "    pass"
-    waiting: set[str] = set()
+    waiting, lasting = set[str](), set[str]()
     last_lines: dict[str, int] = {}
-    for function in program.functions.values():
+    own = [f"v_{n}" for n in sorted(facts.names) if ("", n) not in facts.arrays]
+    ways = [(function, "f", function.name in facts.waiting) for function in program.functions.values()]
+    ways += [(function, "w", True) for function in program.functions.values() if function.name in facts.lasting]
+    for function, letter, awaits in ways:
         emitter = emitter_of(program, facts, constants, function.name)
-        writer = Writer(emitter, "function", function.name in facts.waiting, slots)
+        writer = Writer(emitter, "function", awaits, slots)
         with _located(emitter):
             emitter.enter(function)
             writer.note(function)
             for statement in function.body:
                 writer.statement(statement)
-        own = [f"v_{n}" for n in sorted(facts.names) if ("", n) not in facts.arrays]
-        head = "async def" if function.name in facts.waiting else "def"
         params = ", ".join(f"p_{name}" for name in function.params)
-        lines.append(f"{head} f_{function.name}({params}):")
+        lines.append(f"{'async ' if awaits else ''}def {letter}_{function.name}({params}):")
         lines.append(f"    global {', '.join(own)}" if own else "    pass")
         _append(writer, lines, where)
     groups: dict[str, list[Rule]] = {"begin": [], "rules": [], "end": [], "begin_file": [], "end_file": []}
@@ -243,6 +246,8 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         can_wait = analyze.can_wait(tuple(bodies), facts.waiting) or has_loop(tuple(bodies))
         if can_wait:
             waiting.add(place)
+        if analyze.lasts(tuple(bodies), facts):
+            lasting.add(place)
         writer = Writer(emitter_of(program, facts, constants), place, can_wait, slots)
         with _located(writer.e):
             _rules(writer, rules)
@@ -252,7 +257,16 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         _append(writer, lines, where)
     code = _code(lines, _NAME)
     return Compiled(
-        program, facts, code, constants, dialect, waiting, slots=slots, lines={_NAME: where}, last_lines=last_lines
+        program,
+        facts,
+        code,
+        constants,
+        dialect,
+        waiting,
+        lasting,
+        slots=slots,
+        lines={_NAME: where},
+        last_lines=last_lines,
     )
 
 
@@ -349,7 +363,8 @@ def fast_enough(facts: Facts, program: Program) -> bool:
     """Whether the rules can run over many records in one go, with the record and fields in local variables."""
     if facts.uses & _NEEDS_MORE or any(use.startswith("assigns-") for use in _in_rules(program)):
         return False
-    return not _next_in_loop(program)
+    rules = tuple(rule for rule in program.rules if not rule.kind)
+    return not _next_in_loop(program) and not analyze.prints_again((rules, tuple(program.functions.values())))
 
 
 def _plain_separators(runtime: Runtime) -> bool:

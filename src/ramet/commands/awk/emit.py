@@ -70,6 +70,9 @@ class Emitter:
     patient = True
     """Whether there may be very long records, which are worked on by parts."""
 
+    awaits = False
+    """Whether the code is that of something which can wait."""
+
     def __init__(self, program: Program, facts: Facts, constants: dict[str, Any], scope: str = "") -> None:
         self.program, self.facts, self.constants, self.scope = program, facts, constants, scope
         self.params = program.functions[scope].params if scope else ()
@@ -535,8 +538,9 @@ class Emitter:
             else "None"
             for name in missing
         ]
-        code = f"f_{node.name}({', '.join(args)})"
-        code = f"(await {code})" if node.name in self.facts.waiting else code
+        patient = self.awaits and node.name in self.facts.lasting
+        code = f"{'w' if patient else 'f'}_{node.name}({', '.join(args)})"
+        code = f"(await {code})" if patient or node.name in self.facts.waiting else code
         extra = [self.value(arg) for arg in node.args[len(function.params) :]]
         # What is too much is worked out nevertheless, and dropped.
         return f"({', '.join(extra)}, {code})[-1]" if extra else code

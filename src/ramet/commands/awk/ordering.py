@@ -3,59 +3,57 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Coroutine
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
 from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.tree import AwkError
-from ramet.commands.awk.values import Array, Value, compare, looks_numeric, num
+from ramet.commands.awk.values import Array, Value, as_number, num
 from ramet.commands.awk.values import Field as FieldValue
+from ramet.core.abandoned import aside
+from ramet.core.sorting import in_order
+
+Item = tuple[str, Value]
 
 
-def _rank(value: Value) -> int:
-    return (
-        0
-        if value is None
-        or value.__class__ is float
-        or (isinstance(value, FieldValue) and looks_numeric(value) is not None)
-        else 2
-        if isinstance(value, dict)
-        else 1
-    )
+def _value_key(runtime: Runtime, mode: str) -> Callable[[Item], Any]:
+    """What values are sorted by, arrays behind everything that is none, and what is equal by its index."""
+
+    def by_number(item: Item) -> Any:
+        key, value = item
+        if value.__class__ is Array:
+            return 1, 0.0, "", key
+        return 0, _sortable(num(value)), runtime.text(value), key
+
+    def by_text(item: Item) -> Any:
+        key, value = item
+        return (1, "", key) if value.__class__ is Array else (0, runtime.text(value), key)
+
+    def by_type(item: Item) -> Any:
+        key, value = item
+        if value.__class__ is Array:
+            return 2, 0.0, "", key
+        number = as_number(value)
+        return (1, 0.0, value or "", key) if number is None else (0, _sortable(number), "", key)
+
+    return {"num": by_number, "str": by_text}.get(mode, by_type)
 
 
-def _by_value(runtime: Runtime, mode: str) -> Callable[[tuple[str, Value], tuple[str, Value]], int]:
-    def order(a: tuple[str, Value], b: tuple[str, Value]) -> int:
-        left, right = a[1], b[1]
-        if left.__class__ is Array or right.__class__ is Array:
-            # Arrays come behind everything that is none.
-            result = isinstance(left, Array) - isinstance(right, Array)
-        elif mode == "num":
-            x, y = num(left), num(right)
-            result = -1 if x < y else 1 if x > y else 0
-            if result == 0:
-                result = _compare_text(runtime.text(left), runtime.text(right))
-        elif mode == "str":
-            result = _compare_text(runtime.text(left), runtime.text(right))
-        else:
-            result = _rank(left) - _rank(right) or compare(left, right, runtime.convfmt)
-        return result or _compare_text(a[0], b[0])
-
-    return order
+def _sortable(number: float) -> Any:
+    """A number as a part of a key; what is none comes behind all others."""
+    return number if number == number else _NAN
 
 
-def _compare_text(left: str, right: str) -> int:
-    return -1 if left < right else 1 if left > right else 0
+_NAN = math.inf
 
 
-def _by_index(mode: str) -> Callable[[tuple[str, Value], tuple[str, Value]], int]:
-    def order(a: tuple[str, Value], b: tuple[str, Value]) -> int:
-        if mode == "num":
-            x, y = num(a[0]), num(b[0])
-            if x != y:
-                return -1 if x < y else 1
-        return _compare_text(a[0], b[0])
-
-    return order
+def _index_key(mode: str) -> Callable[[Item], Any]:
+    if mode == "num":
+        return lambda item: (_sortable(num(item[0])), item[0])
+    return itemgetter(0)
 
 
 def ordered(runtime: Runtime, array: Array, how: str) -> list[tuple[str, Value]]:
@@ -67,18 +65,48 @@ def ordered(runtime: Runtime, array: Array, how: str) -> list[tuple[str, Value]]
         parts = how[1:].split("_")
         if len(parts) != 3 or parts[0] not in ("ind", "val"):
             raise AwkError(f"fatal: sort comparison function `{how}' is not defined")
-        compare_items = _by_index(parts[1]) if parts[0] == "ind" else _by_value(runtime, parts[1])
-        items.sort(key=functools.cmp_to_key(compare_items), reverse=parts[2] == "desc")
-        return items
+        key = _index_key(parts[1]) if parts[0] == "ind" else _value_key(runtime, parts[1])
+        return in_order(items, key, parts[2] == "desc")
     function = runtime.namespace.get("f_" + how)
     if function is None:
         raise AwkError(f"fatal: sort comparison function `{how}' is not defined")
+    params = runtime.functions[how][1]
+    taken, own = len(params), params[4:]
 
     def chosen(a: tuple[str, Value], b: tuple[str, Value]) -> int:
-        return int(num(function(a[0], a[1], b[0], b[1])))
+        found = function(*(*a, *b)[:taken], *(Array() if is_array else None for is_array in own))
+        return int(num(_driven(found) if isinstance(found, Coroutine) else found))
 
     items.sort(key=functools.cmp_to_key(chosen))
     return items
+
+
+def _driven(work: Coroutine[Any, Any, Value]) -> Value:
+    """What a function gives that could wait but has nothing to wait for: whoever sorts cannot."""
+    try:
+        while True:
+            work.send(None)
+    except StopIteration as end:
+        found: Value = end.value
+        return found
+
+
+_MANY = 1000
+"""Elements from which on others run while they are put in order."""
+
+
+async def keys_patiently(runtime: Runtime, array: Array) -> list[str]:
+    """The same as `keys`, while others run."""
+    if len(array) < _MANY:
+        return keys(runtime, array)
+    return await aside(runtime.proc.budget, partial(keys, runtime, array))
+
+
+async def asort_patiently(runtime: Runtime, array: Array, into: Array | None, how: Value, indices: bool) -> float:
+    """The same as `asort`, while others run."""
+    if len(array) < _MANY:
+        return asort(runtime, array, into, how, indices)
+    return await aside(runtime.proc.budget, partial(asort, runtime, array, into, how, indices))
 
 
 def keys(runtime: Runtime, array: Array) -> list[str]:
@@ -90,7 +118,7 @@ def keys(runtime: Runtime, array: Array) -> list[str]:
     if not _is_whole(first):
         return _as_hashed(list(array))  # what begins with a name holds numbers as names, too
     names = [key for key in array if not _is_whole(key)]
-    return _as_hashed(names) + sorted((key for key in array if _is_whole(key)), key=int)
+    return _as_hashed(names) + in_order([key for key in array if _is_whole(key)], int)
 
 
 def _is_whole(key: str) -> bool:

@@ -352,6 +352,11 @@ class Runtime(State):
         if len(self.out) > 4096:
             self.flush()
 
+    def due(self) -> bool:
+        """Whether a loop that can wait should."""
+        out = self.out
+        return len(out) > 4096 or self.stdout.full or (out and len(out[0]) > _FLUSH) or self.proc.budget.check()
+
     async def breathe(self) -> None:
         """The same where waiting is possible: lets readers of our output run."""
         if len(self.out) > 4096 or (self.out and len(self.out[0]) > _FLUSH):

@@ -43,6 +43,7 @@ class Writer:
 
     def __init__(self, emitter: Emitter, place: str, waiting: bool, slots: Slots | None = None) -> None:
         self.e, self.place, self.waiting, self.slots = emitter, place, waiting, slots
+        emitter.awaits = waiting
         self.lines: list[str] = []
         self.where: list[int] = []
         """The line of the awk program that each line of the code comes from."""
@@ -267,7 +268,7 @@ class Writer:
         """Once in a while a loop looks at the clock and, where it can, lets others run."""
         self.counted = True
         self.put("_n += 1")
-        self.put("if not _n & 1023: " + ("await R.breathe()" if self.waiting else "R.tidy()"))
+        self.put("if not _n & 31 and R.due(): await R.breathe()" if self.waiting else "if not _n & 1023: R.tidy()")
 
     def head(self, test: Expr | None) -> None:
         """The beginning of a loop. Python 3.11 sees by `while True` that code is worth making fast, not by a test."""
@@ -314,8 +315,10 @@ class Writer:
         key = self.e.temp()
         if self.e.is_traced(node.name):
             self.put(self.e.touched(node.name, "None"))
-        self.put(f"for {key} in keys(R, {self.e.nested(self.e.array(node.array), node.outer)}):")
+        array = self.e.nested(self.e.array(node.array), node.outer)
+        self.put(f"for {key} in {'await keys_patiently' if self.waiting else 'keys'}(R, {array}):")
         self.depth += 1
+        self.tick()
         self.put(self.e.store(Var(node.name), key))
         self.depth -= 1
         self.loops.append(("in", None))

@@ -152,9 +152,9 @@ def number_text(value: float, form: str) -> str:
 
 def compare(left: Value, right: Value, form: str) -> int:
     """-1, 0 or 1: numbers when both sides are or look it, text otherwise."""
-    a = _as_number(left)
+    a = as_number(left)
     if a is not None:
-        b = _as_number(right)
+        b = as_number(right)
         if b is not None:
             return -1 if a < b else 1 if a > b else 0
     x = number_text(left, form) if left.__class__ is float else left or ""
@@ -162,7 +162,8 @@ def compare(left: Value, right: Value, form: str) -> int:
     return -1 if x < y else 1 if x > y else 0
 
 
-def _as_number(value: Value) -> float | None:
+def as_number(value: Value) -> float | None:
+    """The number that a value is or looks like; None where it is text."""
     kind = value.__class__
     if kind is float:
         return float(value)

@@ -7,13 +7,13 @@ others after every row and lets whoever reads the messages catch up.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
 
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
+from ramet.core.sorting import sorting
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.growing import blocks
 from ramet.shell.interp.drive import Result, drive
@@ -146,14 +146,10 @@ async def _write_many(sh: Session, lines: Iterable[str], who: str, status: int) 
 
 
 _RUN: Final = 4096
-_SAMPLED: Final = 64
 
 
 async def in_order(names: Iterable[str], count: int, budget: Budget) -> list[str]:
-    """Texts in their order; many are sorted by parts, none of which holds up others.
-
-    A sample of the texts says where the parts begin.
-    """
+    """Texts in their order; many are sorted by parts, none of which holds up others."""
     if count <= _RUN:
         return sorted(names)
     given: list[str] = []
@@ -161,20 +157,13 @@ async def in_order(names: Iterable[str], count: int, budget: Budget) -> list[str
     while row := list(islice(rest, _RUN)):
         given += row
         await budget.breathe()
-    sample = sorted(given[:: max(_SAMPLED, len(given) // _RUN)])
-    borders = sample[:: max(1, len(sample) * _RUN // (2 * len(given)))]
-    parts: list[list[str]] = [[] for _ in range(len(borders) + 1)]
-    for start in range(0, len(given), MANY):
-        for name in given[start : start + MANY]:
-            parts[bisect_left(borders, name)].append(name)
+    steps = sorting(given)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return list(end.value)
         await budget.breathe()
-    place = 0
-    for part in parts:
-        part.sort()
-        given[place : place + len(part)] = part
-        place += len(part)
-        await budget.breathe()
-    return given
 
 
 def rows(of: Iterable[T]) -> Iterator[list[T]]:
