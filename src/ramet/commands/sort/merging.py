@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from ramet.commands.sort.keys import Line
@@ -37,23 +38,27 @@ def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
 class _Head:
     """What is loaded of one run."""
 
-    __slots__ = ("at", "keys", "last", "lines", "run")
+    __slots__ = ("at", "keys", "last", "lines", "number", "order", "run")
 
-    def __init__(self, run: Iterator[Chunk]) -> None:
-        self.run = run
+    def __init__(self, run: Iterator[Chunk], number: int, order: Order) -> None:
+        self.run, self.number, self.order = run, number, order
         self.lines: list[Line] = []
         self.keys: list[Any] | None = None
         self.at = 0
         self.last = 0
         """The line behind which the next slice ends at the latest."""
 
-    def load(self, order: Order) -> bool:
+    def load(self) -> bool:
         """The next chunk; False at the end of the run."""
         for lines, simple in self.run:
             if lines:
-                self.lines, self.at, self.keys = lines, 0, order.keys(lines, simple)
+                self.lines, self.at, self.keys = lines, 0, self.order.keys(lines, simple)
                 return True
         return False
+
+    def __lt__(self, other: _Head) -> bool:
+        """Whether its next line comes before that of another one."""
+        return _before(self, self.at, other, other.at)
 
 
 def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
@@ -66,19 +71,17 @@ def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
         return
     size = _SLICE if order.key is None else _SLICE // 8 if order.slow else _SLICE // 4
     heads: list[_Head] = []
-    for run in runs:
-        head = _Head(run)
-        if head.load(order):
+    for number, run in enumerate(runs):
+        head = _Head(run, number, order)
+        if head.load():
             heads.append(head)
         yield []
     while len(heads) > 1:
         lines: list[Line] = []
         keys: list[Any] = []
-        share = max(size // len(heads), 16)
-        for head in heads:
-            head.last = min(head.at + share, len(head.lines)) - 1
-        cuts = _plain_cuts(heads, order.reverse) if order.key is None else _keyed_cuts(heads, order)
-        for head, cut in zip(heads, cuts, strict=True):
+        leading = _leading(heads, size)
+        cuts = _plain_cuts(leading, order.reverse) if order.key is None else _keyed_cuts(leading, order)
+        for head, cut in zip(leading, cuts, strict=True):
             if head.at < cut:
                 lines += head.lines[head.at : cut]
                 if head.keys is not None:
@@ -86,17 +89,61 @@ def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
                 head.at = cut
         order.sort(lines, None if order.key is None else keys)
         yield lines
-        left: list[_Head] = []
-        for head in heads:
-            if head.at < len(head.lines):
-                left.append(head)
-            elif head.load(order):
-                left.append(head)
+        for head in leading:
+            if head.at == len(head.lines):
+                if not head.load():
+                    heads.remove(head)
                 yield []
-        heads = left
     for head in heads:
         yield head.lines[head.at :]
         yield from (lines for lines, _ in head.run)
+
+
+def _leading(heads: list[_Head], size: int) -> list[_Head]:
+    """The heads that have something for the next slice, which is of about that size: the others begin behind it.
+
+    Where runs hardly overlap, as those of input that is in order already or the other way round, these are few.
+    """
+    heads.sort()
+    count = 1
+    while True:
+        leading = sorted(heads[:count], key=_number)
+        share = max(size // count, 16)
+        for head in leading:
+            head.last = min(head.at + share, len(head.lines)) - 1
+        if count == len(heads):
+            return leading
+        end = _first_end(leading)
+        if _before(end, end.last, heads[count], heads[count].at):
+            return leading
+        count = min(2 * count, len(heads))
+
+
+_number = attrgetter("number")
+
+
+def _first_end(heads: list[_Head]) -> _Head:
+    """The head whose part of the slice ends first."""
+    first = heads[0]
+    for head in heads[1:]:
+        if _before(head, head.last, first, first.last):
+            first = head
+    return first
+
+
+def _before(one: _Head, place: int, other: _Head, there: int) -> bool:
+    """Whether a line of a head comes before one of another one."""
+    order = one.order
+    if order.key is None:
+        this, that = one.lines[place], other.lines[there]
+        return this > that if order.reverse else this < that
+    a, b = _keys(one)[place], _keys(other)[there]
+    if a != b:
+        return bool(b < a if order.reverse else a < b)
+    if not order.last_resort:
+        return False
+    this, that = one.lines[place], other.lines[there]
+    return this > that if order.last_reverse else this < that
 
 
 def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
@@ -111,34 +158,20 @@ def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
 
 def _keyed_cuts(heads: list[_Head], order: Order) -> list[int]:
     """The same where keys decide, then the lines, and else the order of the runs."""
-    first = 0
-    for index in range(1, len(heads)):
-        if _ends_before(heads[index], heads[first], order):
-            first = index
-    end = heads[first]
+    end = _first_end(heads)
     pivot, line = _keys(end)[end.last], end.lines[end.last]
     cuts: list[int] = []
-    for index, head in enumerate(heads):
+    for head in heads:
         low, high = _equal(_keys(head), pivot, head.at, len(head.lines), order.reverse)
         if order.last_resort:
             low = _equal(head.lines, line, low, high, order.last_reverse)[1]
-        cuts.append(high if not order.last_resort and index <= first else low)
+        cuts.append(high if not order.last_resort and head.number <= end.number else low)
     return cuts
 
 
 def _keys(head: _Head) -> list[Any]:
     assert head.keys is not None
     return head.keys
-
-
-def _ends_before(one: _Head, other: _Head, order: Order) -> bool:
-    a, b = _keys(one)[one.last], _keys(other)[other.last]
-    if a != b:
-        return bool(b < a if order.reverse else a < b)
-    if not order.last_resort:
-        return False
-    this, that = one.lines[one.last], other.lines[other.last]
-    return this > that if order.last_reverse else this < that
 
 
 def _equal(values: list[Any], value: Any, low: int, high: int, reverse: bool) -> tuple[int, int]:
