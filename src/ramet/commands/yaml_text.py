@@ -135,12 +135,17 @@ def read(library: Any, text: str) -> list[Document]:
     return found
 
 
+_COMMENT = re.compile(r"\s(#.*)$").search
+_MORE = re.compile(r"\s*[,\]}]").match
+
+
 class _Builder:
     def __init__(self, reader: Any, text: str, lines: list[str], before: Document | None) -> None:
         self.reader, self.text, self.lines = reader, text, lines
         self.known: dict[int, tuple[Json, Looks]] = {}
         self.building: set[int] = set()
         self.first = before is None
+        self.looked_at = self.last_sign = -1
 
     def document(self, node: Any) -> Document:
         value, looks = self.node(node)
@@ -202,10 +207,10 @@ class _Builder:
 
     def comments(self, looks: Looks, first: Any, last: Any) -> None:
         """The comment lines above a node, and the comment behind it, or behind its key when the rest is below."""
-        line = first.start_mark.line
+        checkpoint()
         above: list[str] = []
-        for text in reversed(self.lines[:line]):
-            bare = text.strip()
+        for line in range(first.start_mark.line - 1, -1, -1):
+            bare = self.lines[line].strip()
             if bare.startswith("#"):
                 above.append(bare)
             elif bare:
@@ -215,12 +220,23 @@ class _Builder:
         end = first.end_mark if block and first is not last else last.end_mark
         if block and first is last:
             return
-        if last.id == "scalar" and last.style in ("|", ">"):
-            rest = self.lines[last.start_mark.line][last.start_mark.column :]
-        else:
-            rest = self.lines[end.line][end.column :] if end.line < len(self.lines) else ""
-        found = re.search(r"(?:^|\s)(#.*)$", rest)
-        looks.beside = found[1].rstrip() if found and not re.match(r"\s*[,\]}]", rest) else ""
+        mark = last.start_mark if last.id == "scalar" and last.style in ("|", ">") else end
+        looks.beside = self.behind(mark.line, mark.column)
+
+    def behind(self, line: int, column: int) -> str:
+        """The comment behind a place of a line; none where more of the same collection follows."""
+        if line >= len(self.lines):
+            return ""
+        text = self.lines[line]
+        # A line may be long and hold very many nodes: it is looked through once.
+        if line != self.looked_at:
+            self.looked_at, self.last_sign = line, text.rfind("#")
+        if self.last_sign < column or _MORE(text, column):
+            return ""
+        if text[column] == "#":
+            return text[column:].rstrip()
+        found = _COMMENT(text, column)
+        return found[1].rstrip() if found else ""
 
 
 def values_of(reader: Any, node: Any) -> Json:

@@ -45,6 +45,13 @@ class _Here(threading.local):
 here = _Here()
 
 
+def drop(items: list[Any]) -> None:
+    """Let go of very many items, some at a time."""
+    while items:
+        checkpoint()
+        del items[-1024:]
+
+
 def checkpoint() -> None:
     """End work that was abandoned. Costs next to nothing elsewhere."""
     stop = here.stop

@@ -118,11 +118,16 @@ def _operate(op: str, a: Num, b: Num, machine: Machine, spot: Spot) -> Num:
         raise
 
 
-def binary(left: Evaluate, op: str, right: Evaluate, spot: Spot) -> Evaluate:
+def row_of(first: Evaluate, rest: list[tuple[str, Evaluate, Spot]]) -> Evaluate:
+    """Operations one after the other, each with what the one before it gave."""
+
     async def run(machine: Machine) -> Num:
-        a = await left(machine)
-        b = await right(machine)
-        return _operate(op, a, b, machine, spot)
+        value = await first(machine)
+        for place, (op, operand, spot) in enumerate(rest, 1):
+            value = _operate(op, value, await operand(machine), machine, spot)
+            if not place & 63:
+                await machine.proc.budget.breathe()
+        return value
 
     return run
 

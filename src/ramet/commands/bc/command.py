@@ -18,7 +18,6 @@ from ramet.commands.declare import Command, flag, parse, shown
 from ramet.commands.inputs import LONG, PART, beside
 from ramet.core import growth, longbytes
 from ramet.core.abandoned import aside
-from ramet.core.depth import room
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -124,8 +123,7 @@ def _troubles(line: list[Token], machine: Machine) -> list[str]:
     try:
         if not found:
             raise SyntaxTrouble
-        with room:
-            Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line()
+        Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line_deep()
     except SyntaxTrouble:
         found.append("syntax error")
     return found
@@ -137,8 +135,7 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
     while True:
         start = parser.at
         try:
-            with room:
-                run = parser.line()
+            run = await beside(machine.proc, len(text), parser.line_deep)
         except SyntaxTrouble as wrong:
             await machine.flush()
             line = first + sum(t.text.count("\n") for t in items[: parser.at + 1])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from ramet.commands.bc.closures import (
     Place,
     assigning,
-    binary,
     builtin_call,
     comparing,
     logic,
     looping,
     negative,
     raising,
+    row_of,
     sequence,
     stepping,
     user_call,
@@ -22,7 +23,8 @@ from ramet.commands.bc.closures import (
 from ramet.commands.bc.machine import Break, Continue, Evaluate, Function, Machine, Quit, Return, Run
 from ramet.commands.bc.numbers import ONE, ZERO, Num, Spot, parse_number
 from ramet.commands.bc.tokens import Token
-from ramet.core.depth import DEEPEST, HOP, apart
+from ramet.core.abandoned import checkpoint
+from ramet.core.depth import DEEPEST, HOP, apart, room
 
 
 class SyntaxTrouble(Exception):
@@ -103,6 +105,11 @@ class Parser:
             self.at += 1
 
     # ------------------------------------------------------------------------------------------- statements
+
+    def line_deep(self) -> Run | None:
+        """The same as `line`, however deep it nests."""
+        with room:
+            return self.line()
 
     def line(self) -> Run | None:
         """One input line: statements up to a newline; None at the end of input."""
@@ -436,33 +443,26 @@ class Parser:
         return self.sum()
 
     def sum(self) -> Evaluate:
-        left = self.product()
-        length = 0
-        while self.peek().kind == "op" and self.peek().text in ("+", "-"):
-            op = self.peek().text
-            self.at += 1
-            left = binary(left, op, self.product(), self.code(1))
-            length += 1
-            if not length % HOP:
-                left = apart(left)
-        return left
+        return self.row(self.product, ("+", "-"))
 
     def product(self) -> Evaluate:
-        left = self.unary()
-        length = 0
-        while self.peek().kind == "op" and self.peek().text in ("*", "/", "%"):
+        return self.row(self.unary, ("*", "/", "%"))
+
+    def row(self, operand: Callable[[], Evaluate], operators: tuple[str, ...]) -> Evaluate:
+        """Operands with operators of one rank between them, however many: they do not nest."""
+        first = operand()
+        rest: list[tuple[str, Evaluate, Spot]] = []
+        while self.peek().kind == "op" and self.peek().text in operators:
             op = self.peek().text
             self.at += 1
-            left = binary(left, op, self.unary(), self.code(1))
-            length += 1
-            if not length % HOP:
-                left = apart(left)
-        return left
+            rest.append((op, operand(), self.code(1)))
+            checkpoint()
+        return row_of(first, rest) if rest else first
 
     def power(self) -> Evaluate:
         left = self.primary()
         if self.take("^"):
-            return binary(left, "^", self.unary_power(), self.code(1))
+            return row_of(left, [("^", self.unary_power(), self.code(1))])
         return left
 
     def unary_power(self) -> Evaluate:
@@ -484,7 +484,7 @@ class Parser:
             inner = self.signed()
             self.code(1)
             if self.take("^"):
-                return binary(negative(inner), "^", self.unary_power(), self.code(1))
+                return row_of(negative(inner), [("^", self.unary_power(), self.code(1))])
             return negative(inner)
         return self.power()
 

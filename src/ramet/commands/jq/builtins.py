@@ -30,6 +30,8 @@ from ramet.commands.jq.values import (
     sort_key,
     truthy,
 )
+from ramet.core.abandoned import drop
+from ramet.core.sorting import in_order
 
 
 def _plain_native(function: Callable[..., Json]) -> Native:
@@ -329,11 +331,13 @@ def _by(name: str) -> Native:
                 yield _extreme_pair(pairs, name == "max")
                 return
             if _comparable(pairs):
-                pairs.sort(key=lambda pair: pair[0][0])
+                pairs = in_order(pairs, lambda pair: pair[0][0])
             else:
-                pairs.sort(key=lambda pair: sort_key(pair[0]))
+                pairs = in_order(pairs, lambda pair: sort_key(pair[0]))
             if name == "sort":
-                yield [element for _, element in pairs]
+                found = [element for _, element in pairs]
+                drop(pairs)
+                yield found
                 return
             groups: list[tuple[Json, list[Json]]] = []
             for key, element in pairs:
@@ -341,7 +345,10 @@ def _by(name: str) -> Native:
                     groups[-1][1].append(element)
                 else:
                     groups.append((key, [element]))
-            yield [group if name == "group" else group[0] for _, group in groups]
+            found = [group if name == "group" else group[0] for _, group in groups]
+            drop(pairs)
+            drop(groups)
+            yield found
 
         return compiler.computed(run, path)
 

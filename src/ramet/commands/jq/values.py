@@ -14,6 +14,7 @@ from typing import Any
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
+from ramet.core.sorting import in_order
 
 Json = Any
 """None, bool, int, float, str, list or dict; a value is never changed once it is shared."""
@@ -150,8 +151,8 @@ def equal(left: Json, right: Json) -> bool:
 def sorted_values(values: Iterable[Json]) -> list[Json]:
     items = list(values)
     if all(type(item) is str for item in items) or all(type(item) is int for item in items):
-        return sorted(items)
-    return sorted(items, key=sort_key)
+        return in_order(items)
+    return in_order(items, sort_key)
 
 
 # ----------------------------------------------------------------------------------------------------- arithmetic
