@@ -14,6 +14,7 @@ import sys
 import tarfile
 import time
 import tracemalloc
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,8 @@ def test_a_tree_comes_back_exactly() -> None:
     loaded = again.mounts()[0].resource
     assert isinstance(loaded, RAMResource)
     assert loaded.digest(ROOT) == ram.digest(ROOT)
-    assert [(n, s.mtime_ns, s.mode, s.nlink) for n, s in sorted(loaded.scan_now(parse("/a")))] == [
-        (n, s.mtime_ns, s.mode, s.nlink) for n, s in sorted(ram.scan_now(parse("/a")))
+    assert [(n, s.mtime_ns, s.mode, s.nlink) for n, s in sorted(chain.from_iterable(loaded.scan_now(parse("/a"))))] == [
+        (n, s.mtime_ns, s.mode, s.nlink) for n, s in sorted(chain.from_iterable(ram.scan_now(parse("/a"))))
     ]
     assert run(again, "echo more >> /hard; tail -c 5 /a/bin").text == "more\n"
 

@@ -13,13 +13,14 @@ import errno
 import os
 import stat as modes
 import weakref
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import islice
 from typing import Final, Literal
 
 from ramet.backends.beneath import open_beneath, open_parent
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, How
+from ramet.core.resource import ROW, Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
 
 BLOCK: Final = 1024 * 1024
@@ -79,8 +80,9 @@ class DiskResource:
         return self.stat_now(path)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
-        for entry in self.scan_now(path):
-            yield entry
+        for row in self.scan_now(path):
+            for entry in row:
+                yield entry
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         fd = self._open_file(path, os.O_RDONLY)
@@ -183,7 +185,7 @@ class DiskResource:
                 return _describe(found, os.readlink(name, dir_fd=fd))
             return _describe(found)
 
-    def scan_now(self, path: Path) -> list[tuple[str, Stat]]:
+    def scan_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
         fd = self._on(path, os.O_RDONLY | os.O_DIRECTORY)
         found: list[tuple[str, Stat]] = []
         try:
@@ -198,16 +200,20 @@ class DiskResource:
                     except FileNotFoundError:
                         continue  # removed by someone else since the listing
                     found.append((name, _describe(info, target)))
+                    if len(found) == ROW:
+                        yield found
+                        found = []
         finally:
             os.close(fd)
-        return found
+        yield found
 
-    def kinds_now(self, path: Path) -> list[tuple[str, Stat]]:
+    def kinds_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
         """The listing alone, without a stat per file."""
         fd = self._on(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with os.scandir(fd) as entries:
-                return [(e.name, _kind_only(e)) for e in entries if not e.name.startswith(TEMP_PREFIX)]
+                while row := list(islice(entries, ROW)):
+                    yield [(e.name, _kind_only(e)) for e in row if not e.name.startswith(TEMP_PREFIX)]
         finally:
             os.close(fd)
 

@@ -20,7 +20,7 @@ from ramet.backends.blocks import Blocks
 from ramet.backends.ram_nodes import Dir, Fifo, File, Link, Node, Token, UsedDir, UsedFile, digest
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, How
+from ramet.core.resource import ROW, Cap, Data, How
 from ramet.core.stat import Attrs, Stat
 
 CAPS: Final = (
@@ -59,8 +59,9 @@ class RAMResource:
         return self._node(path).describe()
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
-        for entry in self.scan_now(path):
-            yield entry
+        for row in self.scan_now(path):
+            for entry in row:
+                yield entry
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         for block in self._file(path).content.read(start, stop):
@@ -240,12 +241,17 @@ class RAMResource:
     def stat_now(self, path: Path) -> Stat:
         return self._node(path).describe()
 
-    def scan_now(self, path: Path) -> list[tuple[str, Stat]]:
-        shared = self._shared
-        return [
-            (name, (shared[entry] if isinstance(entry, int) else entry).describe())
-            for name, entry in self._dir(path).entries.items()
-        ]
+    def scan_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
+        shared, entries = self._shared, self._dir(path).entries
+        if len(entries) <= ROW:
+            yield [
+                (name, (shared[entry] if isinstance(entry, int) else entry).describe())
+                for name, entry in entries.items()
+            ]
+            return
+        known = [(name, shared[entry] if isinstance(entry, int) else entry) for name, entry in entries.items()]
+        for start in range(0, len(known), ROW):
+            yield [(name, node.describe()) for name, node in known[start : start + ROW]]
 
     kinds_now = scan_now  # the stats are at hand anyway
 

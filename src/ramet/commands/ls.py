@@ -5,7 +5,8 @@ from __future__ import annotations
 import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Final
 
 from ramet.commands import modes
 from ramet.commands.clock import NANO, shown_at, zone_of
@@ -17,6 +18,7 @@ from ramet.commands.ls_options import LsOptions
 from ramet.commands.sizes import BlockSize
 from ramet.commands.sort.comparing import version_key
 from ramet.core import ops
+from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Proc
@@ -448,7 +450,9 @@ def _label(listing: _Listing, entry: Entry, *, arrow: bool = False) -> str:
 async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> None:
     proc = listing.proc
     if where is not None and (listing.format == "long" or listing.o.blocks):
-        total = f"total {listing.blocks.show(sum(modes.allocated(e.stat) for e in entries))}{listing.end}"
+        blocks = partial(sum, (modes.allocated(e.stat) for e in entries))
+        number = await aside(proc.budget, blocks) if len(entries) > _MANY else blocks()
+        total = f"total {listing.blocks.show(number)}{listing.end}"
         await proc.emit(encode(total if listing.dired is None else listing.dired.plain(total)))
     if not entries:
         return
@@ -456,6 +460,16 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
     if _links(listing):
         for entry in entries:
             entry.address = await _address(listing, entry.path if where is None else where / entry.name)
+    text = partial(_shown, listing, entries)
+    await proc.emit(await aside(proc.budget, text) if len(entries) > _MANY else text())
+
+
+_MANY: Final = 1000
+"""Entries whose text is made while others run."""
+
+
+def _shown(listing: _Listing, entries: list[Entry]) -> bytes:
+    """The entries of one directory, or those named, as they are written."""
     first_color = "\x1b[0m" if listing.colors and listing.format != "long" else ""
     if listing.format == "long":
         rows = _long_rows(listing, entries)
@@ -479,7 +493,7 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
         text = _arrange(listing, labels, widths)
         if first_color and "\x1b[" in text:
             text = text.replace("\x1b[", "\x1b[0m\x1b[", 1)
-    await proc.emit(encode(text))
+    return encode(text)
 
 
 def _is_bare(listing: _Listing) -> bool:

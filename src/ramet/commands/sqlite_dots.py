@@ -8,10 +8,12 @@ import re
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Any
 
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import beside, slurp
 from ramet.commands.sqlite import CannotOpen, Quit, Shell, run_script
 from ramet.commands.sqlite_show import MODES, identifier, quoted
+from ramet.core.abandoned import watched
 from ramet.core.paths import decode
 
 _Dot = Callable[[Shell, list[str]], Awaitable[None]]
@@ -311,6 +313,10 @@ def _named(name: str) -> str:
 # --------------------------------------------------------------------------------------------------------- import
 
 
+_SOME = 256
+"""Rows that are inserted at once."""
+
+
 async def _import(shell: Shell, args: list[str]) -> None:
     as_csv = shell.look.mode == "csv"
     names: list[str] = []
@@ -332,7 +338,12 @@ async def _import(shell: Shell, args: list[str]) -> None:
         return
     if shell.look.mode == "csv" and shell.look.newline == "\r\n":
         shell.look.newline = "\n"
-    rows = list(csv.reader(io.StringIO(text), delimiter="," if as_csv else shell.look.separator[:1] or "|"))[skip:]
+    separator = "," if as_csv else shell.look.separator[:1] or "|"
+
+    def read() -> list[list[Any]]:
+        return list(watched(csv.reader(io.StringIO(text), delimiter=separator)))[skip:]
+
+    rows = await beside(shell.proc, len(text), read)
     table = _named(names[1])
     exists = shell.connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (names[1],)).fetchone()
     number = skip + 1
@@ -347,8 +358,11 @@ async def _import(shell: Shell, args: list[str]) -> None:
                 what = "extras ignored" if len(row) > width else "filling the rest with NULL"
                 said = f"{names[0]}:{place}: expected {width} columns but found {len(row)} - {what}\n"
                 shell.proc.stderr.write(said.encode("utf-8", "surrogateescape"))
-        padded = [(row + [None] * width)[:width] for row in rows]
-        shell.connection.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * width)})", padded)
+        insert = f"INSERT INTO {table} VALUES ({','.join('?' * width)})"
+        for start in range(0, len(rows), _SOME):
+            some = rows[start : start + _SOME]
+            shell.connection.executemany(insert, [(row + [None] * width)[:width] for row in some])
+            await shell.proc.budget.breathe()
 
 
 _DOTS: dict[str, _Dot] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
@@ -43,6 +43,14 @@ class _Here(threading.local):
 
 
 here = _Here()
+
+
+def watched(items: Iterable[T]) -> Iterator[T]:
+    """The same items; they end where the work on them was abandoned."""
+    for place, item in enumerate(items):
+        if not place & 255:
+            checkpoint()
+        yield item
 
 
 def drop(items: list[Any]) -> None:

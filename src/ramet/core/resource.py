@@ -179,13 +179,20 @@ class Whole:
         return [None] * len(names)
 
 
+ROW: Final = 1024
+"""Entries of a directory between which others may run."""
+
+
 @runtime_checkable
 class Quick(Protocol):
     """Synchronous answers for what needs no waiting; the same contract as the verbs of the same names."""
 
     def stat_now(self, path: Path) -> Stat: ...
-    def scan_now(self, path: Path) -> list[tuple[str, Stat]]: ...
-    def kinds_now(self, path: Path) -> list[tuple[str, Stat]]: ...
+    def scan_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
+        """The entries, some at a time: between them others may run."""
+        ...
+
+    def kinds_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]: ...
     def read_now(self, path: Path, need: int = 0) -> bytes:
         """The whole content; EACCES when the file's mode lacks the bits `need`."""
         ...

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from ramet.backends.ram import RAMResource
@@ -118,7 +119,7 @@ class Overlay:
         mine = self._above(path)
         if mine is not None and mine.kind is not Kind.DIR:
             raise fail(errno.ELOOP if mine.kind is Kind.LINK else errno.ENOTDIR, path)
-        upper = dict(self._upper.scan_now(path)) if mine is not None else {}
+        upper = dict(chain.from_iterable(self._upper.scan_now(path))) if mine is not None else {}
         if not self._hidden(path):
             try:
                 async for name, stat in self.inner.scan(path):

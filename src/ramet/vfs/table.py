@@ -6,8 +6,9 @@ without links pays nothing for them, and a remote mount is never asked twice.
 
 from __future__ import annotations
 
+import asyncio
 import errno
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ramet.core import ops, paths
@@ -230,7 +231,7 @@ class VFS(MountTable, Whole, Lending):
             quick = self._quick[resource]
             if quick is not None:
                 try:
-                    return quick.kinds_now(inner) if kinds else quick.scan_now(inner)
+                    return await _gathered(quick.kinds_now(inner) if kinds else quick.scan_now(inner))
                 except OSError as error:
                     if error.errno != errno.ELOOP:
                         raise _named(error, path) from None
@@ -672,6 +673,15 @@ class VFS(MountTable, Whole, Lending):
         if path in self._points and error.errno == errno.ENOENT:
             return fail(errno.EISDIR, path)
         return _named(error, path)
+
+
+async def _gathered(rows: Iterator[list[tuple[str, Stat]]]) -> list[tuple[str, Stat]]:
+    """All entries of a directory; others run while there are more."""
+    found = next(rows, [])
+    for row in rows:
+        await asyncio.sleep(0)
+        found += row
+    return found
 
 
 async def _mkfifo(resource: Resource, inner: Path) -> None:

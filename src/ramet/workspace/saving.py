@@ -7,6 +7,7 @@ otherwise, must be given again when the state is loaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from ramet.backends.blocks import Blocks
@@ -151,7 +152,7 @@ def _save_disk(disk: DiskResource, missing: Missing) -> Plain:
     pending = [ROOT]
     while pending:
         here = pending.pop()
-        for name, stat in sorted(disk.scan_now(here)):
+        for name, stat in sorted(chain.from_iterable(disk.scan_now(here))):
             path = here / name
             mode, mtime_ns = stat.mode or 0, stat.mtime_ns or 0
             if stat.kind is Kind.DIR:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import tzinfo
+from functools import partial
 
 from ramet.commands.clock import NANO, zone, zone_of
 from ramet.commands.copy import lookup
 from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import shown
+from ramet.commands.inputs import beside
 from ramet.commands.patch.applying import Applied, Way, apply_hunks, fuzz_needed, run_ed
 from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines, stripped_name
 from ramet.commands.patch.job import Job
@@ -87,7 +89,7 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
             await save_rejects(job, item, target, Applied([], [], item.hunks), ignored=True)
             return
         await job.say(f"{verb} file{out_name}")
-    lines = keep_lines(data)
+    lines = await beside(proc, len(data), partial(keep_lines, data))
     if item.kind == "ed":
         result = Applied(run_ed(lines, item.ed_script), [], [])
     else:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, field
+
+from ramet.core.abandoned import watched
 
 
 @dataclass
@@ -64,9 +67,7 @@ class FilePatch:
 
 
 def keep_lines(data: bytes) -> list[bytes]:
-    pieces = data.split(b"\n")
-    tail = pieces.pop()
-    return [p + b"\n" for p in pieces] + ([tail] if tail else [])
+    return list(watched(io.BytesIO(data)))
 
 
 def stripped_name(name: str | None, strip: str | None) -> str | None:

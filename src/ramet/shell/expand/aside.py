@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from ramet.core import abandoned
-from ramet.core.abandoned import checkpoint, here
+from ramet.core.abandoned import checkpoint, here, watched
 
 __all__ = ["LARGE", "LONG_SOURCE", "WINDOW", "apart", "aside", "checkpoint", "gathered", "watched", "windows"]
 
@@ -16,14 +16,6 @@ LONG_SOURCE: Final = 4096
 """Characters of a command from which on it is parsed and compiled aside."""
 LARGE: Final = 1 << 18
 """Characters from which on work on a text is done aside."""
-
-
-def watched(items: Iterable[T]) -> Iterator[T]:
-    """The same items; they end where the work on them was abandoned."""
-    for place, item in enumerate(items):
-        if not place & 255:
-            checkpoint()
-        yield item
 
 
 def gathered(items: Iterable[T]) -> list[T]:
