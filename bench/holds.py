@@ -77,6 +77,7 @@ def files() -> dict[str, bytes]:
         "fields": b"abc def, " * (2 * MIB) + b"\n",
         "bare": b"x" * (100 * MIB),
         "lines": b"one line of a file of many\n" * 1_000_000,
+        "rows": b"".join(b"%s %d %d\n" % (word.encode(), i * 7919 % 1000, i) for i, word in enumerate(_words(300_000))),
         "json": b'["' + b"x" * (50 * MIB) + b'"]\n',
         "nulls": bytes(50 * MIB),
     }

@@ -49,6 +49,9 @@ class Variables:
         value = self.values.get(name)
         return list(value.values()) if isinstance(value, dict) else [] if value is None else [value]
 
+    def has_value(self, name: str) -> bool:
+        return name in self.values
+
     def set_item(self, name: str, key: int | str, value: str) -> None:
         self.values.setdefault(name, {})[key] = value
 

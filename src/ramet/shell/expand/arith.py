@@ -154,10 +154,8 @@ def element(vars: Any, name: str, key: int | str) -> int:
         if key in EVERY:
             return 0
         host = getattr(vars, "host", None)
-        if host is not None and getattr(host, "nounset", False) and not vars.elements(name):
-            array = vars.array(vars.follow(name)[0])
-            if array is None or array.blank:  # `a=()` is a value, `declare -a a` none
-                raise Unbound(name)
+        if host is not None and getattr(host, "nounset", False) and not vars.has_value(name):
+            raise Unbound(name)
         return 0
     found = plain(value)
     return found if found is not None else nested(vars, value)

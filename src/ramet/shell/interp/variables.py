@@ -177,6 +177,13 @@ class Variables:
             return array
         return value if isinstance(value, Indexed | Assoc) else None
 
+    def has_value(self, name: str) -> bool:
+        """Whether a name has any value: `a=()` is one, `declare -a a` is none."""
+        if self.elements(name):
+            return True
+        array = self.array(self.follow(name)[0])
+        return array is not None and not array.blank
+
     def elements(self, name: str) -> list[str]:
         """What `${name[@]}` stands for; perhaps the array's own list, which is not to be changed."""
         name, subscript = self.follow(name)
