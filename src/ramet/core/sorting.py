@@ -49,5 +49,9 @@ def sorting(
     for part in reversed(parts) if reverse else parts:
         part.sort(key=keys.__getitem__, reverse=reverse)
         found += [items[place] for place in part]
+        part.clear()
+        yield
+    while keys:  # what there are very many of goes some at a time
+        del keys[-RUN:]
         yield
     return found

@@ -13,7 +13,7 @@ from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Array, Value, as_number, num
 from ramet.commands.awk.values import Field as FieldValue
-from ramet.core.abandoned import aside
+from ramet.core.abandoned import aside, drop, watched
 from ramet.core.sorting import in_order
 
 Item = tuple[str, Value]
@@ -162,8 +162,12 @@ def asort(runtime: Runtime, array: Array, into: Array | None, how: Value, indice
     default = "@ind_str_asc" if indices else "@val_type_asc"
     items = ordered(runtime, array, runtime.text(how) or default)
     target = array if into is None else into
+    count = len(items)
     values = [FieldValue(key) if indices else value for key, value in items]
-    target.clear()
-    for index, value in enumerate(values, 1):
+    drop(items)
+    for _ in watched(range(len(target))):
+        target.popitem()
+    for index, value in enumerate(watched(values), 1):
         target[str(index)] = value
-    return float(len(values))
+    drop(values)
+    return float(count)

@@ -14,6 +14,7 @@ from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
+from ramet.core.resource import ROW
 from ramet.core.stat import Kind, Stat
 
 
@@ -187,7 +188,10 @@ async def _entries(walk: _Walk, found: Found) -> list[Found]:
         walk.complain(word, error)
         return []
     entries.sort()
-    out = [Found(prefix + name, Path(base + name), stat, depth) for name, stat in entries]
+    out: list[Found] = []
+    for start in range(0, len(entries), ROW):
+        out += [Found(prefix + name, Path(base + name), stat, depth) for name, stat in entries[start : start + ROW]]
+        await walk.proc.budget.breathe()
     if settings.follow == "L":
         out = [child async for child in _follow_all(walk, found, out)]
     if settings.one_system:

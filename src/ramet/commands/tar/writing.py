@@ -295,7 +295,7 @@ async def _add(job: Job, filling: _Filling, name: str, path: Path, stat: Stat, r
     entries: list[tuple[str, Stat]] = []
     kept: set[str] | None = None
     if stat.is_dir and recursive:
-        entries = [entry async for entry in proc.fs.scan(path)]
+        entries = await ops.entries(proc.fs, path)
         kept, whole = await _tagged(job, name, path, {child for child, _ in entries})
         if not whole:
             return
