@@ -228,7 +228,9 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
     prefix = word if word.endswith("/") else word + "/"
     here = fs.mount_of(path)
     blocks = not (o.inodes or o.apparent or o.bytes)
-    for name, below in entries:
+    for place, (name, below) in enumerate(entries):
+        if not place & 255:
+            await state.proc.budget.breathe()
         if state.excluded and state.skip(prefix + name, name):
             continue
         if o.follow == "all" and below.kind is Kind.LINK:
