@@ -194,7 +194,7 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
             proc.stderr.write(encode(f"Error: bad file '{word}': {' '.join(str(error).split())}\n"))
             return 1
         work = partial(_answers, library, asked, run, documents)
-        data, results, complaint = await beside(proc, len(text), work, _LONG)
+        data, results, complaint = await session.beside(work)
         failed = complaint is not None
         proc.stderr.write(encode(complaint or ""))
         if in_place and word != "-" and not failed:

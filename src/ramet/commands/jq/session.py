@@ -7,7 +7,7 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from ramet.commands.inputs import HELD, LONG, beside, is_unbuffered
 from ramet.commands.jq import values
@@ -42,6 +42,8 @@ _MANY = 64
 _EVENTS = 2000
 """Events of a stream that are inputs of one batch."""
 
+
+T = TypeVar("T")
 
 QUICK = frozenset((
     "not", "empty", "length", "utf8bytelength", "keys", "values", "keys_unsorted", "map", "map_values", "select", "has",
@@ -562,21 +564,27 @@ class Session:
         else:
             self.report(as_error(error).value)
 
+    async def beside(self, work: Callable[[], T]) -> T:
+        """What some work of a program gives that is done in a thread."""
+        host = self.host
+        host.said = []
+        try:
+            found = await aside(self.proc.budget, work)
+        except BaseException:  # nobody waits for it any more
+            host.stopped = True  # the thread notices at its next turn
+            raise
+        finally:
+            said, host.said = host.said, None
+        for text in said:
+            host.complain(text)
+        return found
+
     async def apart(self, work: Apart) -> None:
         """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
         host = self.host
         ended = False
         while not ended:
-            host.said = []
-            try:
-                outcomes, ended = await aside(self.proc.budget, work.take)
-            except BaseException:  # nobody waits for it any more
-                host.stopped = True  # the thread notices at its next turn
-                raise
-            finally:
-                said, host.said = host.said, None
-            for text in said:
-                host.complain(text)
+            outcomes, ended = await self.beside(work.take)
             for error, result in outcomes:
                 if error is None:
                     await self.emit_parts(result)
