@@ -14,6 +14,12 @@ ENDLESS = [
     "awk 'BEGIN { while (1) x++ }'",
     "awk 'BEGIN { for (;;) print }' > /dev/null",
     "awk 'function f() { while (1) x++ } BEGIN { f() }'",
+    "echo 1 | awk '{ for (;;) x++ }'",
+    "echo 1 | awk '{ for (i = 1; i <= NF; i++) i = 0 }'",
+    "echo 1 | awk '{ for (;;) print }' > /dev/null",
+    "echo 1 | awk 'function f(n) { return n ? f(n - 1) + f(n - 1) : 1 } { f(50) }'",
+    "yq -n '[range(1e18)] | length'",
+    "echo 'while (1) { x = 1 }' | bc",
     "jq -n 'last(repeat(1))'",
     "jq -n 'def f: f; f'",
     "jq -n '[range(1e18)] | length'",
@@ -29,6 +35,21 @@ def test_ends_at_the_deadline(script: str) -> None:
         return result.exit_code
 
     assert asyncio.run(asyncio.wait_for(act(), 120)) == 124
+
+
+@pytest.mark.parametrize("script", ENDLESS)
+def test_leaves_the_loop_to_others_and_can_be_cancelled(script: str) -> None:
+    async def act() -> None:
+        workspace = Workspace({"/data": RAMResource()})
+        running = asyncio.create_task(workspace.execute(script))
+        done, _ = await asyncio.wait([running], timeout=0.05)
+        if not done:
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+        assert (await workspace.execute("echo after")).text == "after\n"
+
+    asyncio.run(asyncio.wait_for(act(), 120))
 
 
 PRODUCERS = ["awk 'BEGIN { while (1) print \"y\" }'", "jq -n 'repeat(1)'", "yes | sed p", "yes | grep y", "yes | awk 1"]

@@ -227,6 +227,8 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         with _located(emitter):
             emitter.enter(function)
             writer.note(function)
+            if function.name in facts.lasting:
+                writer.called()
             for statement in function.body:
                 writer.statement(statement)
         params = ", ".join(f"p_{name}" for name in function.params)

@@ -113,6 +113,8 @@ class State:
         """The line in which the rules end, if there are any."""
         self.begun = False
         """Whether the program runs already."""
+        self.calls = 0
+        """Of functions that may take long, so that they look at the clock now and then."""
         self.looked: set[str] = set()
         self.odd_escapes: set[str] = set()
         """Patterns that were looked through, and the escapes in them that were complained of."""

@@ -270,6 +270,12 @@ class Writer:
         self.put("_n += 1")
         self.put("if not _n & 31 and R.due(): await R.breathe()" if self.waiting else "if not _n & 1023: R.tidy()")
 
+    def called(self) -> None:
+        """The same for functions that call themselves."""
+        self.put("R.calls += 1")
+        wait, look = "if not R.calls & 31 and R.due(): await R.breathe()", "if not R.calls & 1023: R.tidy()"
+        self.put(wait if self.waiting else look)
+
     def head(self, test: Expr | None) -> None:
         """The beginning of a loop. Python 3.11 sees by `while True` that code is worth making fast, not by a test."""
         self.put("while True:")
