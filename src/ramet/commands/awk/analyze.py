@@ -278,21 +278,20 @@ def _spread_lasting(program: Program, facts: Facts) -> None:
         name: {below.name for below in walk(function.body) if isinstance(below, Call)}
         for name, function in program.functions.items()
     }
-    for name, function in program.functions.items():
-        reached, todo = set[str](), list(calls[name])
+    again = {name for name, function in program.functions.items() if has_loop(function.body)}
+    for name in calls:
+        reached, todo = {name}, list(calls[name])
         while todo:
-            if (called := todo.pop()) not in reached:
+            if (called := todo.pop()) == name:
+                again.add(name)
+            elif called not in reached:
                 reached.add(called)
                 todo += calls.get(called, ())
-        below = [program.functions[called].body for called in reached if called in program.functions]
-        if name not in facts.waiting and (name in reached or has_loop((function.body, *below))):
-            facts.lasting.add(name)
-    # Who calls one that calls itself lasts as long.
-    again = True
-    while again:
-        found = {name for name, called in calls.items() if called & facts.lasting} - facts.waiting - facts.lasting
+    found = again
+    while found:
         facts.lasting |= found
-        again = bool(found)
+        found = {name for name, called in calls.items() if called & facts.lasting} - facts.lasting
+    facts.lasting -= facts.waiting
 
 
 def has_loop(node: Any) -> bool:

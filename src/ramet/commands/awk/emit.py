@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ramet.commands.awk import analyze
 from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS, Facts
 from ramet.commands.awk.lengthening import is_quiet, operands
 from ramet.commands.awk.libraries import functions_of
@@ -614,7 +613,3 @@ def _working(target: Expr) -> tuple[Expr, ...]:
 def _float(value: float) -> str:
     """A number as Python source; what is no finite number has no literal."""
     return repr(value) if value - value == 0.0 else f"float('{value}')"
-
-
-def waits(node: Any, facts: Facts) -> bool:
-    return analyze.can_wait(node, facts.waiting)

@@ -44,10 +44,7 @@ def _value_key(runtime: Runtime, mode: str) -> Callable[[Item], Any]:
 
 def _sortable(number: float) -> Any:
     """A number as a part of a key; what is none comes behind all others."""
-    return number if number == number else _NAN
-
-
-_NAN = math.inf
+    return number if number == number else math.inf
 
 
 def _index_key(mode: str) -> Callable[[Item], Any]:
@@ -95,16 +92,21 @@ _MANY = 1000
 """Elements from which on others run while they are put in order."""
 
 
+def _may_wait(runtime: Runtime, how: str) -> bool:
+    """Whether what compares is a function that wants the event loop around it, which no thread has."""
+    return how in runtime.functions and runtime.functions[how][0]
+
+
 async def keys_patiently(runtime: Runtime, array: Array) -> list[str]:
     """The same as `keys`, while others run."""
-    if len(array) < _MANY:
+    if len(array) < _MANY or _may_wait(runtime, str(runtime.procinfo.get("sorted_in") or "")):
         return keys(runtime, array)
     return await aside(runtime.proc.budget, partial(keys, runtime, array))
 
 
 async def asort_patiently(runtime: Runtime, array: Array, into: Array | None, how: Value, indices: bool) -> float:
     """The same as `asort`, while others run."""
-    if len(array) < _MANY:
+    if len(array) < _MANY or _may_wait(runtime, runtime.text(how)):
         return asort(runtime, array, into, how, indices)
     return await aside(runtime.proc.budget, partial(asort, runtime, array, into, how, indices))
 
