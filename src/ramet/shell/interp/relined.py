@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any, Final
 
+from ramet.shell.interp.by_identity import ByIdentity
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
@@ -12,9 +12,7 @@ from ramet.shell.syntax.nodes import If, Script, Simple, Statement
 from ramet.shell.syntax.printer import substitution_text
 from ramet.shell.syntax.unread import Unread
 
-_relined: dict[int, tuple[Script, Script]] = {}
-_KEPT: Final = 1024
-_FEW: Final = 16
+_relined: ByIdentity[Script] = ByIdentity(1024)
 _LONGEST: Final = 4096
 """Characters of a substitution that is read again: what is longer keeps the lines that it has in the script."""
 
@@ -26,20 +24,16 @@ def relined(sh: Session, body: Script, size: int) -> Script:
     """
     if size > _LONGEST or (len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)):
         return body
-    known = _relined.get(id(body))
-    if known is not None and known[0] is body:
-        return known[1]
+    known = _relined.get(body)
+    if known is not None:
+        return known
     try:
         again = parse(substitution_text(body), sh.syntax_options())
     except SyntaxFailure:
         again = body
     if again != body and again != _unfolded(body):
         again = body
-    if len(_relined) >= _KEPT:
-        for key in list(islice(_relined, _FEW)):
-            del _relined[key]
-    _relined[id(body)] = (body, again)
-    return again
+    return _relined.put(body, again)
 
 
 def _unfolded(tree: Any) -> Any:

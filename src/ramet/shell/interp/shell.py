@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 from ramet.core import paths
@@ -33,6 +32,7 @@ from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMan
 from ramet.shell.expand.growing import grown
 from ramet.shell.freeing import held_by, let_go, look
 from ramet.shell.interp import invocation, recording, subshell
+from ramet.shell.interp.by_identity import ByIdentity
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description, Table, release_all
@@ -72,27 +72,17 @@ if 0 < sys.get_int_max_str_digits() < 50_000:
 
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _TURNS: Final = 2
-_KEPT: Final = 4096
-_FEW: Final = 16
 _TOGETHER: Final = 4096
 """Statements of a line that are compiled before the first of them runs."""
 _SUBSTITUTED: Final = "command substitution: "
 _COUNTED: Final = ("debug trap: ", "error trap: ")
 """Texts whose lines are counted from that of the command that they are about."""
-_compiled: dict[int, tuple[Script, Run]] = {}
+_compiled: ByIdentity[Run] = ByIdentity(4096)
 
 
 def compiled(script: Script) -> Run:
-    """The closure of a parsed script; parse results are kept by text, so closures are kept by identity."""
-    found = _compiled.get(id(script))
-    if found is not None and found[0] is script:
-        return found[1]
-    run = compile_script(script)
-    if len(_compiled) >= _KEPT:
-        for key in list(islice(_compiled, _FEW)):  # the oldest ones, and not many at a time
-            del _compiled[key]
-    _compiled[id(script)] = (script, run)
-    return run
+    """The closure of a parsed script."""
+    return _compiled.get(script) or _compiled.put(script, compile_script(script))
 
 
 def _without_nulls(text: str) -> str:

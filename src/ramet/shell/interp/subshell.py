@@ -20,7 +20,7 @@ from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
 from ramet.shell.expand.growing import decoded_blocks, grown_patiently
 from ramet.shell.expand.pattern_tokens import PatternTooCostly
-from ramet.shell.interp import signals
+from ramet.shell.interp import in_place, signals
 from ramet.shell.interp.descriptors import Description, release_all, release_some
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.frames import Killed
@@ -220,7 +220,10 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         body = None
     else:
         lone = _is_lone(body)
-        if not lone:
+        if lone and node.size < LONG_SOURCE:
+            if (prepared := in_place.prepared(sh, body)) is not None:
+                return await _text_in_place(sh, *prepared)
+        elif not lone:
             body = relined(sh, body, node.size)
         shown = _shown_file(body)
         cat = lone and shown is not None
@@ -250,6 +253,23 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
         sh.flow_status = sh.status
         raise Leave(EXIT)
+    return await _captured_text(sh, capture)
+
+
+async def _text_in_place(sh: Session, plan: in_place.Plan, argv: list[str]) -> str:
+    """The same of what needs no shell of its own."""
+    if sh.budget.check():
+        await sh.budget.breathe()
+    capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
+    try:
+        status = await in_place.run(sh, plan, argv, capture)
+    except ERRORS as error:
+        status = await report_patiently(sh, error)
+    sh.status = sh.substitution_status = status
+    return await _captured_text(sh, capture)
+
+
+async def _captured_text(sh: Session, capture: Capture) -> str:
     if len(capture) > LARGE:
         return await _large_text(sh, capture.parts)
     data = capture.getvalue().rstrip(b"\n")
