@@ -9,6 +9,7 @@ import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 
@@ -57,6 +58,7 @@ def unavailable(path: str | None, detail: str, version: str | None = None, *, ab
     return error
 
 
+@cache
 def strerror(number: int) -> str:
     """glibc's text for an errno."""
     return os.strerror(number)

@@ -79,7 +79,7 @@ def release_some(table: Table) -> Awaitable[None] | None:
     """Close descriptors up to the first one that takes its time: what has to be awaited for that."""
     while table:
         # It leaves the table first: whoever is interrupted has the others in there, and only them.
-        closing = table.pop(next(iter(table))).release()
+        closing = table.popitem()[1].release()
         if closing is not None:
             return closing
     return None

@@ -80,6 +80,8 @@ async def write_functions(sh: Session, names: Iterable[str], who: str) -> int:
 
 async def ready_exported(sh: Session) -> None:
     """Make what exported functions are in the environment where that takes a while, before somebody asks for it."""
+    if not sh.functions:
+        return
     for key in [key for key in sh.store.attrs if key[0] == MARK]:
         function = sh.functions.get(key[1:])
         if function is not None and function.node.size > LONG_SOURCE and not _is_kept(function.node):

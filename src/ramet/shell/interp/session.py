@@ -615,7 +615,7 @@ class Session(Speaker):
 
     def environment(self) -> dict[str, str]:
         env = self.store.exported()
-        if any(name[0] == "\1" for name in self.store.attrs):
+        if self.functions and any(name[0] == "\1" for name in self.store.attrs):
             from ramet.shell.interp.function_table import add_exported
 
             add_exported(self, env)
