@@ -107,7 +107,8 @@ class Parser(CompoundReader):
     def _go_back(self, state: tuple[str, int, int, int, int]) -> None:
         """All is as it was when `next` began, also where aliases have changed the text."""
         self.text, self.pos, self._line_pos, self._line, self.start_line = state
-        self._line_end = self._alias_next = -1
+        self._line_end = -1
+        self._alias_next = self._alias_over = False
         self._pending.clear()
         self._expanding.clear()
         self._closers.clear()

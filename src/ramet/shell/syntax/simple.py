@@ -27,6 +27,7 @@ RESERVED = frozenset(
 )  # fmt: skip
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
 _DEFINES = re.compile(r"[ \t]*\(").match
+_QUOTED = re.compile(r"""['"\\]""").search
 _DESCRIPTOR = frozenset("0123456789{")
 _WRAPPER = "command"
 """By POSIX's rules a declaration is one behind this, too, except that bash reads no arrays there."""
@@ -65,7 +66,8 @@ class SimpleReader(AssignmentReader):
         super().__init__(text, options, start_line)
         self.aliases = aliases
         self._expanding: dict[str, int] = {}  # aliases being read, each with the length of the text after it
-        self._alias_next = -1  # length of the text after an alias that ended in a blank
+        self._alias_next = False  # whether the next word is looked up as well, as an alias that ended in a blank asks
+        self._alias_over = False  # whether a word that ended the text of an alias was replaced by another's
         self._unaliased: str | None = None  # the text as it was before aliases of this command line were replaced
 
     def _function_body(self, name: str, keyword: bool, line: int) -> Command:
@@ -121,7 +123,7 @@ class SimpleReader(AssignmentReader):
             if kind == WORD:
                 raw = self.raw
                 if aliased:
-                    if self._alias_next >= 0 and self._alias_follows(raw, bool(words)):
+                    if (self._expanding or self._alias_next) and self._alias_follows(raw, bool(words)):
                         parts -= 1
                         continue
                     if (assigns or redirects) and not words and self._alias_here(raw):
@@ -169,7 +171,12 @@ class SimpleReader(AssignmentReader):
                     continue
                 wrapped = False
                 bracketed = None if words else self._bracketed()
+                if aliased:
+                    self._leave_aliases(self.start)
+                begin = self.start
                 words.append(self.read_word() if bracketed is None else bracketed)
+                if self._alias_next and not _QUOTED(self.text, begin, self.pos):
+                    self._alias_next = False
                 usual = not aliased and not declaring and not compound_ok
                 if len(words) == 1 and not assigns and not redirects:
                     self.peek()
@@ -177,9 +184,10 @@ class SimpleReader(AssignmentReader):
                         return self._function_after(part_of(self.text, start, self.pos), line)
             elif kind == OPERATOR and self.raw in REDIRECTIONS:
                 second = self.start if parts == 1 and words else second
+                self._leave_aliases(self.start)
                 redirects.append(self._redirect(None, None))
                 redirected = bool(words)
-                self._alias_next = -1
+                self._alias_next = False
                 continue
             else:
                 break
@@ -235,12 +243,26 @@ class SimpleReader(AssignmentReader):
         return (raw not in RESERVED or (raw != "}" and not self.options.posix)) and self._alias_here(raw)
 
     def _alias_follows(self, raw: str, command_known: bool) -> bool:
-        """After an alias that ends in a blank the next word without quotes is looked up as well, and only that one:
-        if it begins a command, that has been done."""
-        if len(self.text) - self.start > self._alias_next or any(char in raw for char in "'\"\\"):
+        """After an alias that ends in a blank the next word without quotes is looked up as well, then the first word of
+        what it stands for, and so on; if it begins a command, that has been done."""
+        self._leave_aliases(self.start)
+        if not self._alias_next or _QUOTED(raw):
             return False
-        self._alias_next = -1
-        return command_known and self._alias_here(raw)
+        if self._expanding and next(reversed(self._expanding.values())) == len(self.text) - self.stop:
+            if self._alias_over:  # to know where the word ends bash leaves the aliases whose text it ends
+                self._leave_aliases(self.stop)
+            else:
+                self._alias_over = True
+        self._alias_next = self._alias_next and command_known and self._alias_here(raw)
+        return self._alias_next
+
+    def _leave_aliases(self, pos: int) -> None:
+        """Forgets the aliases whose text ends before ``pos``: the last one tells whether the next word is looked up."""
+        expanding, left = self._expanding, len(self.text) - pos
+        while expanding and next(reversed(expanding.values())) >= left:
+            name, _ = expanding.popitem()
+            self._alias_next = self.aliases[name].endswith((" ", "\t"))
+            self._alias_over = False
 
     def source_line(self, pos: int) -> str:
         """What bash shows is what it reads from: the text of an alias, or else the line as it was written."""
@@ -267,10 +289,8 @@ class SimpleReader(AssignmentReader):
     def _alias(self, name: str) -> bool:
         """Puts the alias's text in place of its name; False when it is being expanded already."""
         text, start, stop = self.text, self.start, self.stop
-        left = len(text) - start
         expanding = self._expanding
-        while expanding and next(reversed(expanding.values())) >= left:
-            expanding.popitem()
+        self._leave_aliases(start)
         if name in expanding:
             return False
         value = self.aliases[name]
@@ -289,8 +309,6 @@ class SimpleReader(AssignmentReader):
         self._closers.clear()
         self._bad.clear()
         self._line_end = -1
-        if value.endswith((" ", "\t")):
-            self._alias_next = tail
         self.pos = start
         self.peek()
         return True
