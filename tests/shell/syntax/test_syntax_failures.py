@@ -48,7 +48,6 @@ ERRORS: list[tuple[str, list[str]]] = [
     ("case x in |) esac", near("|", "case x in |) esac")),
     ("case ; in", near(";", "case ; in")),
     ("case x in a) b ) esac", near(")", "case x in a) b ) esac")),
-    ("for ((a; b) c); do", near("(", "for ((a; b) c); do")),
     ("cat <", near("newline", "cat <")),
     ("cat < >", near(">", "cat < >")),
     ("for", near("newline", "for")),

@@ -187,9 +187,9 @@ class CompoundReader(SimpleReader):
         if end < 0:
             raise self.missing(")", opened)
         if not self.text.startswith(")", end + 1):
-            self.pos = self.stop
-            self.peek()
-            self.unexpected()
+            # bash takes it for the end of the text, and says nothing.
+            last = self.text[end + 1 : end + 3] in ("", "\n")
+            raise SyntaxFailure("", line, status=2 if last else None, lenient=last)
         pieces = self._semicolons(begin, end)
         if len(pieces) != 3:
             whole = self.text[opened : end + 2]
