@@ -668,5 +668,5 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
         if len(pattern) > LONG_SOURCE:  # perhaps one that is too big for us alone
             sh.complain(f"[[: {error}")
         raise
-    sh.store.set_list("BASH_REMATCH", found or ())
+    sh.store.renew("BASH_REMATCH", found or ())
     return found is not None

@@ -444,12 +444,22 @@ class Variables:
         array.set(index, self.transform(name, value))
 
     def set_list(self, name: str, items: Iterable[str]) -> None:
-        """Make an indexed array of these words (`read -a`, `mapfile`, `BASH_REMATCH`)."""
+        """Make an indexed array of these words (`read -a`, `mapfile`)."""
         name, _ = self.follow(name)
         self.assignable(name)
         if self.attrs.get(name, 0) & TRANSFORM:
             items = [self.transform(name, item) for item in items]
         self.values[name] = Indexed(items, self.token)
+
+    def renew(self, name: str, items: Iterable[str]) -> None:
+        """A global array of these words, new whatever it was before and whoever hides it (`BASH_REMATCH`)."""
+        array = Indexed(items, self.token)
+        for depth, scope in enumerate(self.scopes):
+            if name in scope:
+                self.scope_at(depth)[name] = (array, 0)
+                return
+        self.attrs.pop(name, None)
+        self.values[name] = array
 
     def unset(self, name: str) -> bool:
         """Remove a variable as `unset` does; False when there was none."""
