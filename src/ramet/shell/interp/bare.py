@@ -89,6 +89,7 @@ async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign])
     sh.substitution_status = None
     await perform(sh, assigns)
     sh.pipes = None
+    sh.last_arg = ""
     sh.status = sh.substitution_status or 0
     return sh.status
 
@@ -144,6 +145,7 @@ def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) 
         else:
             sh.status = await made(sh) or sh.substitution_status or 0
         sh.pipes = None
+        sh.last_arg = ""
         return sh.status
 
     return lambda sh: drive(run(sh))

@@ -92,7 +92,8 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             else:
                 scope[name] = (values.get(name, MISSING), 0)
                 values[name] = text
-        sh.last_arg = found[-1][0]
+        name, text = found[-1]
+        sh.last_arg = name if text is None else f"{name}={text}"
         sh.pipes = None
         sh.status = 0
         return 0
