@@ -112,10 +112,18 @@ async def _file(sh: Session, name: str) -> str | None:
             base = name[name.rfind("/") + 1 :]
             return name if name[: name.rfind("/")] in BIN and in_table(sh, base) else None
         return name if stat.is_file and (stat.mode is None or stat.mode & 0o111) else None
-    known = sh.hashed.get(name)
+    if name in sh.hashed:
+        return _hit(sh, name)
     # A file that cannot be run is shown as well, if there is no other.
-    hit = known[0] if known is not None else await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
+    hit = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
     return None if hit is None else _shown(hit)
+
+
+def _hit(sh: Session, name: str) -> str:
+    """The program that is known by a name; who only asks for it counts as well."""
+    path, hits = sh.hashed[name]
+    sh.hashed[name] = (path, hits + 1)
+    return _shown(path)
 
 
 def type_(sh: Session, argv: list[str]) -> Result:
@@ -172,7 +180,7 @@ async def _describe(sh: Session, name: str, flags: str) -> list[_Line]:
             lines = _Quiet()
     if lines and not every:
         return lines[:1]
-    if every and "/" not in name:
+    if every and "/" not in name and not ("P" in flags and name in sh.hashed):
         files = await _everywhere(sh, name)
     else:
         hashed = name in sh.hashed and not every
@@ -367,7 +375,7 @@ async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
         if not among(word, sh.hashed):
             status = await refused_patiently(sh, ("hash: ", word, ": not found"))
             continue
-        path = _shown(sh.hashed[word][0])
+        path = _hit(sh, word)
         head = f"{word}\t" if len(words) > 1 else ""
         written = sh.out(encode(f"builtin hash -p {path} {word}\n" if reusable else f"{head}{path}\n"), "hash")
         if not isinstance(written, int):
