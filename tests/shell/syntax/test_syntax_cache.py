@@ -9,7 +9,8 @@ from ramet.shell.syntax import assignments as assignments_module
 from ramet.shell.syntax import words as words_module
 
 
-def test_the_same_text_is_parsed_once() -> None:
+def test_what_comes_a_second_time_is_kept() -> None:
+    assert parse_lines("echo kept; x\ny") == parse_lines("echo kept; x\ny")
     assert parse_lines("echo kept; x\ny") is parse_lines("echo kept; x\ny")
     known = cache.recall("echo kept; x\ny", Options())
     assert known is not None
@@ -17,14 +18,28 @@ def test_the_same_text_is_parsed_once() -> None:
     assert known.whole
     assert known.ends[-1] == len("echo kept; x\ny\n")
     assert cache.recall("echo kept; x\ny", Options(extglob=True)) is None
+    assert parse("echo kept") == parse("echo kept")
     assert parse("echo kept") is parse("echo kept")
+
+
+def test_what_comes_once_is_not_kept() -> None:
+    parse("echo once and never again")
+    assert cache.recall("echo once and never again", Options()) is None
+
+
+def test_texts_are_kept_with_the_line_that_they_begin_at() -> None:
+    known = cache.Known((), (), (), True)
+    for _ in range(2):
+        cache.remember("echo line seven", Options(), known, 7)
+    assert cache.recall("echo line seven", Options(), 7) is known
+    assert cache.recall("echo line seven", Options()) is None
 
 
 def test_what_fails_or_warns_is_not_kept() -> None:
     for _ in range(2):
         with pytest.raises(SyntaxFailure):
             parse("echo )")
-    parse("cat <<E\nx")
+        parse("cat <<E\nx")
     assert cache.recall("cat <<E\nx", Options()) is None
 
 
@@ -34,13 +49,18 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_KEPT", 4)
     monkeypatch.setattr(cache, "_CHARACTERS", 800)
     monkeypatch.setattr(cache, "LONGEST", 100)
+    monkeypatch.setattr(cache, "_once", {})
+    monkeypatch.setattr(cache, "_REMEMBERED", 5)
     for k in range(20):
         parse(f"echo {k}")
-    assert len(cache._scripts) <= 4
-    parse("x" * 200)
+        parse(f"echo {k}")
+    assert len(cache._scripts) == 4
+    assert len(cache._once) == 5
+    for _ in range(2):
+        parse("x" * 200)
     assert cache.recall("x" * 200, Options()) is None
     cache.remember("echo 19", Options(), cache.Known((), (), (), True))
-    assert cache._size == sum(len(text) for text, _ in cache._scripts)
+    assert cache._size == sum(len(text) for text, _, _ in cache._scripts)
 
 
 def test_words_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

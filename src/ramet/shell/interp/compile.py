@@ -442,28 +442,37 @@ async def _inside(child: Session, plans: list[Plan], body: Run) -> int:
     return result if isinstance(result, int) else await result
 
 
-def _function(node: nodes.Function) -> Run:
-    body: Run | None = None  # made by the first call: most functions of a library are never called
+class _FirstCall:
+    """The body of a function until it is made by the first call: most functions of a library are never called."""
 
-    def first_call(sh: Session) -> Result:
-        nonlocal body
-        if body is None:
-            if node.size > LONG_SOURCE:
-                return drive(large_call(sh))
-            body = compile_function_body(node)
-        return called(sh, body)
+    __slots__ = ("_node", "made")
 
-    async def large_call(sh: Session) -> int:
-        nonlocal body
-        body = await aside(sh, partial(compile_function_body, node))
-        result = called(sh, body)
+    def __init__(self, node: nodes.Function) -> None:
+        self._node = node
+        self.made: Run | None = None
+
+    def __call__(self, sh: Session) -> Result:
+        if self.made is None:
+            if self._node.size > LONG_SOURCE:
+                return drive(self._made_aside(sh))
+            self.made = compile_function_body(self._node)
+        return self._run(sh, self.made)
+
+    async def _made_aside(self, sh: Session) -> int:
+        self.made = await aside(sh, partial(compile_function_body, self._node))
+        result = self._run(sh, self.made)
         return result if isinstance(result, int) else await result
 
-    def called(sh: Session, body: Run) -> Result:
-        known = sh.functions.get(node.name)
-        if known is not None and known.body is first_call:
-            sh.functions[node.name] = known._replace(body=body)
+    def _run(self, sh: Session, body: Run) -> Result:
+        name = self._node.name
+        known = sh.functions.get(name)
+        if known is not None and known.body is self:
+            sh.functions[name] = known._replace(body=body)
         return body(sh)
+
+
+def _function(node: nodes.Function) -> Run:
+    body = _FirstCall(node)
 
     def refused(sh: Session, *message: str) -> Result:
         sh.line = node.line
@@ -487,7 +496,7 @@ def _function(node: nodes.Function) -> Run:
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
             return refused(sh, node.name, ": readonly function")
         source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
-        sh.functions[node.name] = FunctionDef(node, body or first_call, source, sh.line_now(0))
+        sh.functions[node.name] = FunctionDef(node, body.made or body, source, sh.line_now(0))
         sh.status = 0
         return 0
 

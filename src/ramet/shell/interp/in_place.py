@@ -19,7 +19,6 @@ from ramet.shell.expand.braces import has_braces
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.pattern_tokens import PatternTooCostly
 from ramet.shell.interp.builtins import BUILTINS
-from ramet.shell.interp.by_identity import ByIdentity
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import (
@@ -34,6 +33,7 @@ from ramet.shell.syntax.nodes import (
     Simple,
     SingleQuoted,
     Word,
+    made_of,
 )
 
 _BUILTINS: Final = frozenset(("echo", "printf", "pwd"))
@@ -62,12 +62,14 @@ class Plan(NamedTuple):
 
 
 _NONE: Final = Plan("", lambda sh: [], (), ())
-_plans: ByIdentity[Plan] = ByIdentity(1024)
 
 
 def prepared(sh: Session, body: Script) -> tuple[Plan, list[str]] | None:
     """How to run a substitution in this very shell, and its words; None where that would be seen."""
-    plan = _plans.get(body) or _plans.put(body, _plan(body) or _NONE)
+    made = made_of(body)
+    plan: Plan | None = made.get(_plan)
+    if plan is None:
+        plan = made[_plan] = _plan(body) or _NONE
     if plan is _NONE or sh.watch or sh.traps or plan.name in sh.functions or plan.name in sh.disabled:
         return None
     values = sh.vars

@@ -28,9 +28,6 @@ _LINES: Final = 500
 """Lines of a text that are kept."""
 NOTHING, LINES, ALL = range(3)
 """What of a text is shown under `set -v`: ALL of it includes what stands after the last line that runs."""
-_LONGEST_LATER: Final = 4096
-_later: dict[tuple[str, Options, int], Known] = {}
-"""Parsed texts of `eval`, whose lines are counted from where it stands."""
 
 
 class Reading:
@@ -75,10 +72,7 @@ class Reading:
         self._start = options = sh.syntax_options()
         self._known: Known | None = None
         if source is None:
-            if line == 1:
-                self._known = cache.recall(text, options)
-            elif len(text) < _LONGEST_LATER:
-                self._known = _later.get((text, options, line))
+            self._known = cache.recall(text, options, line)
 
     def known(self) -> Script | None:
         """The next line, if it was read before under what holds now."""
@@ -221,12 +215,7 @@ class Reading:
         if not self._plain or self._parser is None:
             return
         known = Known(tuple(self._lines), tuple(self._ends), tuple(self._options), whole)
-        if self._line == 1:
-            cache.remember(self._text, self._start, known)
-        elif len(self._text) < _LONGEST_LATER:
-            if len(_later) >= 512:
-                _later.clear()
-            _later[self._text, self._start, self._line] = known
+        cache.remember(self._text, self._start, known, self._line)
 
     # ---------------------------------------------------------------------------------- a script on standard input
 

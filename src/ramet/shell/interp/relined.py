@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ramet.shell.interp.by_identity import ByIdentity
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import If, Script, Simple, Statement
+from ramet.shell.syntax.nodes import If, Script, Simple, Statement, made_of
 from ramet.shell.syntax.printer import substitution_text
 from ramet.shell.syntax.unread import Unread
 
-_relined: ByIdentity[Script] = ByIdentity(1024)
 _LONGEST: Final = 4096
 """Characters of a substitution that is read again: what is longer keeps the lines that it has in the script."""
 
@@ -24,16 +22,18 @@ def relined(sh: Session, body: Script, size: int) -> Script:
     """
     if size > _LONGEST or (len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)):
         return body
-    known = _relined.get(body)
+    made = made_of(body)
+    known: Script | bool | None = made.get(relined)
     if known is not None:
-        return known
+        return known if isinstance(known, Script) else body
     try:
         again = parse(substitution_text(body), sh.syntax_options())
     except SyntaxFailure:
         again = body
     if again != body and again != _unfolded(body):
         again = body
-    return _relined.put(body, again)
+    made[relined] = again if again is not body else False  # which would hold itself
+    return again
 
 
 def _unfolded(tree: Any) -> Any:

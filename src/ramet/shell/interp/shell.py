@@ -32,7 +32,6 @@ from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMan
 from ramet.shell.expand.growing import grown
 from ramet.shell.freeing import held_by, let_go, look
 from ramet.shell.interp import invocation, recording, subshell
-from ramet.shell.interp.by_identity import ByIdentity
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description, Table, release_all
@@ -60,6 +59,7 @@ from ramet.shell.syntax.nodes import (
     ProcessSub,
     Script,
     Simple,
+    made_of,
 )
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -77,12 +77,15 @@ _TOGETHER: Final = 4096
 _SUBSTITUTED: Final = "command substitution: "
 _COUNTED: Final = ("debug trap: ", "error trap: ")
 """Texts whose lines are counted from that of the command that they are about."""
-_compiled: ByIdentity[Run] = ByIdentity(4096)
 
 
 def compiled(script: Script) -> Run:
-    """The closure of a parsed script."""
-    return _compiled.get(script) or _compiled.put(script, compile_script(script))
+    """The closure of a script, which is there as long as the script is."""
+    made = made_of(script)
+    run: Run | None = made.get(compile_script)
+    if run is None:
+        run = made[compile_script] = compile_script(script)
+    return run
 
 
 def _without_nulls(text: str) -> str:

@@ -1,25 +1,29 @@
 """Parsed scripts kept by their text, so that a repeated command costs one lookup.
 
-Rule: only what depends on nothing but the text and the options is kept: no script that was read with aliases, none that
-failed, none that warned.
+Rule: only what depends on nothing but the text, the number of its first line and the options is kept: no script read
+with aliases, none that failed, none that warned. And only what comes a second time: most commands never do, and a tree
+with all that was made of it is hundreds of objects, which Python would look through whenever it collects garbage.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.scanner import Options
 
-_KEPT = 512
-_CHARACTERS = 4_000_000
-LONGEST = 500_000
+_KEPT: Final = 512
+_CHARACTERS: Final = 100_000
+"""Characters of all texts that are kept, unless one is longer than that by itself."""
+LONGEST: Final = 500_000
 """Characters of a text that is kept: what is longer hardly comes again, and its tree takes very much memory."""
-_LARGE = 20_000
+_LARGE: Final = 20_000
 """Characters of a text whose tree is not let go of at once."""
-_DEFAULT = Options()
+_REMEMBERED: Final = 4096
+"""Texts of which it is known that they came once."""
+_DEFAULT: Final = Options()
 
 
 class Known(NamedTuple):
@@ -33,7 +37,10 @@ class Known(NamedTuple):
     whole: bool
 
 
-_scripts: dict[tuple[str, Options], Known] = {}
+_Key = tuple[str, Options, int]
+_scripts: dict[_Key, Known] = {}
+_once: dict[int, None] = {}
+"""Texts that came once, by their hashes."""
 _size = 0
 
 
@@ -47,8 +54,7 @@ def parse(text: str, options: Options = _DEFAULT) -> Script:
 
 def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
     """The complete command lines of the text, for a caller that has no aliases; kept for the next time."""
-    key = (text, options)
-    found = _scripts.get(key)
+    found = recall(text, options)
     if found is not None and found.whole and all(own == options for own in found.options):
         return found.lines
     parser = Parser(text, None, options)
@@ -62,23 +68,39 @@ def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
     return result
 
 
-def recall(text: str, options: Options) -> Known | None:
-    """The lines of a text that was read before with these options and without aliases."""
-    return _scripts.get((text, options)) if len(text) <= LONGEST else None
+def recall(text: str, options: Options, line: int = 1) -> Known | None:
+    """The lines of a text, the first of which has this number, that was read before with these options and without
+    aliases."""
+    return _scripts.get((text, options, line)) if len(text) <= LONGEST else None
 
 
-def remember(text: str, options: Options, known: Known) -> None:
+def remember(text: str, options: Options, known: Known, line: int = 1) -> None:
     """Keeps what a caller read line by line, provided that neither options nor aliases changed on the way."""
     global _size
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or not _came_before(hash((text, line))):
         return
-    while _scripts and (len(_scripts) >= _KEPT or _size + len(text) > _CHARACTERS):
+    key = (text, options, line)
+    if key not in _scripts:
+        _make_room(len(text))
+        _size += len(text)
+    _scripts[key] = known
+
+
+def _came_before(mark: int) -> bool:
+    if mark in _once:
+        return True
+    if len(_once) >= _REMEMBERED:
+        del _once[next(iter(_once))]
+    _once[mark] = None
+    return False
+
+
+def _make_room(size: int) -> None:
+    global _size
+    while _scripts and (len(_scripts) >= _KEPT or _size + size > _CHARACTERS):
         # Oldest first; a dictionary keeps the order of insertion.
         key = next(iter(_scripts))
+        known = _scripts.pop(key)
         _size -= len(key[0])
         if len(key[0]) > _LARGE:
-            let_go(_scripts[key])
-        del _scripts[key]
-    if (text, options) not in _scripts:
-        _size += len(text)
-    _scripts[text, options] = known
+            let_go(known)

@@ -8,6 +8,7 @@ are tuples, never nested pairs, so that no length of script makes a deep tree.
 
 from __future__ import annotations
 
+from typing import Any
 from typing import Literal as OneOf
 
 from ramet.shell.syntax.node import node, position
@@ -491,6 +492,17 @@ class Script:
     """A list of statements: a complete line, a whole script, or the body of a compound command."""
 
     statements: tuple[Statement, ...]
+    _made: dict[object, Any] = position(default=None)
+
+
+def made_of(script: Script) -> dict[object, Any]:
+    """What others have made of a script, by whom: it goes when the script goes."""
+    try:
+        return script._made
+    except AttributeError:
+        put: Any = script
+        put._made = {}
+        return put._made  # type: ignore[no-any-return]
 
 
 Command = (
