@@ -84,5 +84,5 @@ def test_a_command_that_ran_once_leaves_nothing_to_look_through(script: str) -> 
     assert left < 20 * _LEFT
 
 
-_LEFT = 15
-"""Objects that a command leaves: its record, and words and assignments that are kept within bounds of their own."""
+_LEFT = 40
+"""Objects that a command leaves: its record, and words and expressions, which are kept within bounds of their own."""
