@@ -55,7 +55,7 @@ class Block:
     yours: tuple[int, int]
 
 
-_MANY = 2000
+_MANY = 600
 """Lines of which comparing takes more than a moment."""
 
 

@@ -5,8 +5,10 @@ Lines are numbers here: equal lines have equal numbers. The result says which li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
+
+from ramet.commands.diff_search import Breathe, Search
 
 
 class Change(NamedTuple):
@@ -16,9 +18,6 @@ class Change(NamedTuple):
     b: int
     c: int
     d: int
-
-
-Breathe = Callable[[], None]
 
 
 def changes(
@@ -50,7 +49,7 @@ def _mark(xs: list[int], ys: list[int], minimal: bool, check: Breathe | None) ->
             changed_y[i] = not kept
         index_x = [i for i, kept in enumerate(keep_x) if kept]
         index_y = [i for i, kept in enumerate(keep_y) if kept]
-        search = _Search([xs[i] for i in index_x], [ys[i] for i in index_y], check)
+        search = Search([xs[i] for i in index_x], [ys[i] for i in index_y], check)
         search.run(minimal)
         for i in search.deleted:
             changed_x[index_x[i]] = 1
@@ -88,14 +87,14 @@ def _script(changed_x: bytearray, changed_y: bytearray, start: int) -> list[Chan
 
 def _confusing(xs: list[int], ys: list[int], minimal: bool) -> tuple[list[bool], list[bool]]:
     """Lines worth comparing: those without a counterpart, or with far too many, only slow the search down."""
+    if minimal:  # GNU keeps all of them: without some, another of the shortest ways could come first
+        return [True] * len(xs), [True] * len(ys)
     count_x: dict[int, int] = {}
     count_y: dict[int, int] = {}
     for x in xs:
         count_x[x] = count_x.get(x, 0) + 1
     for y in ys:
         count_y[y] = count_y.get(y, 0) + 1
-    if minimal:
-        return [x in count_y for x in xs], [y in count_x for y in ys]
     return _keep(xs, count_y), _keep(ys, count_x)
 
 
@@ -179,128 +178,6 @@ def _trim_edge(marks: bytearray, order: list[int]) -> None:
             consecutive += 1
         if consecutive == 3:
             break
-
-
-# ------------------------------------------------------------------------------------------------- linear space
-
-
-class _Search:
-    """Myers' middle snake, divide and conquer; beyond a cost it takes the best diagonal instead of the shortest."""
-
-    def __init__(self, xs: list[int], ys: list[int], check: Breathe | None) -> None:
-        self.xs, self.ys, self.check = xs, ys, check
-        self.deleted: list[int] = []
-        self.inserted: list[int] = []
-        diagonals = len(xs) + len(ys) + 3
-        self.offset = len(ys) + 1
-        self.forward = [0] * (diagonals + 2)
-        self.backward = [0] * (diagonals + 2)
-        cost = 1
-        while diagonals:
-            diagonals >>= 2
-            cost <<= 1
-        self.expensive = max(4096, cost)
-
-    def run(self, minimal: bool) -> None:
-        pending = [(0, len(self.xs), 0, len(self.ys), minimal)]
-        xs, ys = self.xs, self.ys
-        while pending:
-            xoff, xlim, yoff, ylim, exact = pending.pop()
-            while xoff < xlim and yoff < ylim and xs[xoff] == ys[yoff]:
-                xoff += 1
-                yoff += 1
-            while xoff < xlim and yoff < ylim and xs[xlim - 1] == ys[ylim - 1]:
-                xlim -= 1
-                ylim -= 1
-            if xoff == xlim:
-                self.inserted.extend(range(yoff, ylim))
-            elif yoff == ylim:
-                self.deleted.extend(range(xoff, xlim))
-            else:
-                x, y, low, high = self._middle(xoff, xlim, yoff, ylim, exact)
-                pending.append((x, xlim, y, ylim, high))
-                pending.append((xoff, x, yoff, y, low))
-
-    def _middle(self, xoff: int, xlim: int, yoff: int, ylim: int, exact: bool) -> tuple[int, int, bool, bool]:
-        xs, ys, fd, bd, off = self.xs, self.ys, self.forward, self.backward, self.offset
-        dmin, dmax = xoff - ylim, xlim - yoff
-        fmid, bmid = xoff - yoff, xlim - ylim
-        fmin = fmax = fmid
-        bmin = bmax = bmid
-        odd = (fmid - bmid) & 1
-        fd[fmid + off], bd[bmid + off] = xoff, xlim
-        cost = 0
-        top = 1 << 60
-        while True:
-            cost += 1
-            if fmin > dmin:
-                fmin -= 1
-                fd[fmin - 1 + off] = -1
-            else:
-                fmin += 1
-            if fmax < dmax:
-                fmax += 1
-                fd[fmax + 1 + off] = -1
-            else:
-                fmax -= 1
-            for d in range(fmax, fmin - 1, -2):
-                low, high = fd[d - 1 + off], fd[d + 1 + off]
-                x = high if low < high else low + 1
-                y = x - d
-                while x < xlim and y < ylim and xs[x] == ys[y]:
-                    x += 1
-                    y += 1
-                fd[d + off] = x
-                if odd and bmin <= d <= bmax and bd[d + off] <= x:
-                    return x, y, True, True
-            if bmin > dmin:
-                bmin -= 1
-                bd[bmin - 1 + off] = top
-            else:
-                bmin += 1
-            if bmax < dmax:
-                bmax += 1
-                bd[bmax + 1 + off] = top
-            else:
-                bmax -= 1
-            for d in range(bmax, bmin - 1, -2):
-                low, high = bd[d - 1 + off], bd[d + 1 + off]
-                x = low if low < high else high - 1
-                y = x - d
-                while xoff < x and yoff < y and xs[x - 1] == ys[y - 1]:
-                    x -= 1
-                    y -= 1
-                bd[d + off] = x
-                if not odd and fmin <= d <= fmax and x <= fd[d + off]:
-                    return x, y, True, True
-            if self.check is not None and cost & 63 == 0:
-                self.check()
-            if not exact and cost >= self.expensive:
-                return self._best(xoff, xlim, yoff, ylim, (fmin, fmax), (bmin, bmax))
-
-    def _best(
-        self, xoff: int, xlim: int, yoff: int, ylim: int, forward: tuple[int, int], backward: tuple[int, int]
-    ) -> tuple[int, int, bool, bool]:
-        fd, bd, off = self.forward, self.backward, self.offset
-        best_sum, best_x = -1, xoff
-        for d in range(forward[1], forward[0] - 1, -2):
-            x = min(fd[d + off], xlim)
-            y = x - d
-            if ylim < y:
-                x, y = ylim + d, ylim
-            if best_sum < x + y:
-                best_sum, best_x = x + y, x
-        back_sum, back_x = 1 << 60, xlim
-        for d in range(backward[1], backward[0] - 1, -2):
-            x = max(xoff, bd[d + off])
-            y = x - d
-            if y < yoff:
-                x, y = yoff + d, yoff
-            if x + y < back_sum:
-                back_sum, back_x = x + y, x
-        if (xlim + ylim) - back_sum < best_sum - (xoff + yoff):
-            return best_x, best_sum - best_x, True, False
-        return back_x, back_sum - back_x, False, True
 
 
 # -------------------------------------------------------------------------------------------------- boundaries

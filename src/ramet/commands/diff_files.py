@@ -198,6 +198,8 @@ async def _unlike(job: Comparison, a: str, b: str, left: Stat, right: Stat, *, i
 
 _LARGE = 256 * 1024
 """Bytes from which on a comparison takes longer than the event loop should wait."""
+_MANY = 400
+"""Lines of two files that may take as long where hardly one is like another: it grows with their square."""
 _HEAD = 32768
 """Bytes of a file in which a NUL tells that it is no text."""
 
@@ -309,7 +311,8 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     # What is large is computed beside the event loop, which keeps its turns meanwhile.
     beside = one.size + two.size > _LARGE
     compare = partial(_compare, job, first, second)
-    found = await aside(proc.budget, compare) if beside else compare()
+    many = len(lines_a) + len(lines_b) > _MANY
+    found = await aside(proc.budget, compare) if beside or many else compare()
     if not found:
         if job.format in ("ed", "forward-ed") and not o.brief:
             _tell_unended(job, first, second)
