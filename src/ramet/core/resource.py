@@ -305,8 +305,20 @@ Power = TypeVar("Power")
 def extension(resource: Resource, power: type[Power]) -> Power | None:
     """The optional power of this resource, looked up through the layers that do not change bytes."""
     found: object = resource
-    while not isinstance(found, power):
+    while not _has(found, power):
         if not (isinstance(found, Layer) and found.transparent):
             return None
         found = found.inner
-    return found
+    return found  # type: ignore[return-value]
+
+
+_powers: dict[tuple[type, type], bool] = {}
+
+
+def _has(thing: object, power: type) -> bool:
+    """As `isinstance`, which looks at every method of a protocol each time; a class has a power or has it not."""
+    key = type(thing), power
+    known = _powers.get(key)
+    if known is None:
+        known = _powers[key] = isinstance(thing, power)
+    return known
