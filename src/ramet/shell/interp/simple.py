@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
 from ramet.shell.expand import words
@@ -211,7 +212,10 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
 async def _declared(sh: Session, before: list[str], word: AssignWord) -> str:
     """`local a=(1 2) b=("${a[@]}")`: an array is declared before the words that follow it are expanded."""
     builtin = before[0] if before else ""
-    options = [one for one in before[1:] if one[:1] in "-+" and not isinstance(one, AssignWord)]
+    given = [one for one in before[1:] if not isinstance(one, AssignWord)]
+    options = list(takewhile(lambda one: one[:1] in ("-", "+"), given))
+    if any(map(_KEYED, given[len(options) :])):  # behind a name it is no option, and yet arrays heed it
+        options.append("-A")
     usual = set("".join(options)) <= _USUAL and not (builtin == "local" and not sh.frames)
     if builtin not in (*_DECLARING, "local") or builtin in sh.functions or not usual:
         return word

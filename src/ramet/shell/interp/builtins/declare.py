@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -323,6 +324,7 @@ def _apply_one(sh: Session, request: Request, word: str, local: bool) -> bool:
         shown = (name, "[", key or "", "]") if element else (word,)
         sh.complain(f"{request.command}: `", *shown, "': not a valid identifier")
         sh.refused = element  # of an array
+        request.late |= word.startswith("-") and "A" in word
         request.unassigned |= element or request.command not in MARKERS
         return False
     if key is not None and not is_subscript(key):
@@ -359,6 +361,8 @@ def _apply_one(sh: Session, request: Request, word: str, local: bool) -> bool:
             store.adopt(name, request.command not in MARKERS)
     old_flags = store.attrs.get(name, 0)
     compound = assignment is not None and assignment.items is not None
+    if compound and request.late:
+        request = replace(request, array="A")
     if old_flags & READONLY and compound:
         raise Compound(f"{name}: readonly variable")
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):

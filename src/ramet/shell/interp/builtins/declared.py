@@ -33,6 +33,8 @@ class Request:
     show: bool = False
     unassigned: bool = False
     """Whether something could not be assigned, which a process tells by a status of its own."""
+    late: bool = False
+    """Whether `-A` was found behind a name: no option there, and yet what is assigned in parentheses heeds it."""
     words: list[str] = field(default_factory=list)
 
 
