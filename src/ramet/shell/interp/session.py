@@ -15,6 +15,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, apart
+from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS, distinct
 from ramet.shell.expand.numerals import LONGEST_NAME
@@ -433,7 +434,7 @@ class Session(Speaker):
 
     def syntax_options(self) -> Options:
         shopts = self.shopts
-        return Options("extglob" in shopts, self.posix, "expand_aliases" in shopts)
+        return Options("extglob" in shopts, self.posix, "expand_aliases" in shopts, bytewise(self))
 
     # ---------------------------------------------------------------------------------------- for the expansion
 

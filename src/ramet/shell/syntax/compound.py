@@ -188,8 +188,8 @@ class CompoundReader(SimpleReader):
             raise self.missing(")", opened)
         if not self.text.startswith(")", end + 1):
             # bash takes it for the end of the text, and says nothing.
-            last = self.text[end + 1 : end + 3] in ("", "\n")
-            raise SyntaxFailure("", line, status=2 if last else None, lenient=last)
+            over = self.text[end + 1 : end + 3] in ("", "\n")
+            raise SyntaxFailure("", line, status=2 if over else None, lenient=over)
         pieces = self._semicolons(begin, end)
         if len(pieces) != 3:
             whole = self.text[opened : end + 2]

@@ -55,8 +55,9 @@ def rejoin(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
-def ansi_decode(source: str) -> str:
-    """The value of ``$'source'``; it ends at the first NUL, as C strings do in bash."""
+def ansi_decode(source: str, bytewise: bool = False) -> str:
+    """The value of ``$'source'``; it ends at the first NUL, as C strings do in bash. Where every byte is a character
+    of its own, those beyond ASCII stay numbers."""
     if "\\" not in source:
         return source
 
@@ -66,10 +67,11 @@ def ansi_decode(source: str) -> str:
             return byte_char(int(braced, 16) & 0xFF) if braced else m.group()
         if hexa is not None:
             return byte_char(int(hexa, 16))
-        if u4 is not None:
-            return code_point(int(u4, 16))
-        if u8 is not None:
-            return code_point(int(u8, 16))
+        if u4 is not None or u8 is not None:
+            value = int(u4 or u8, 16)
+            if bytewise and value > 0x7F:
+                return f"\\u{value:04X}" if value <= 0xFFFF else f"\\U{value:08X}"
+            return code_point(value)
         if octal is not None:
             return byte_char(int(octal, 8) & 0xFF)
         if control is not None:

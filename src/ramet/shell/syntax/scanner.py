@@ -21,14 +21,15 @@ EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)
 """Kinds of tokens, the middle ones in the order of `TOKEN`'s groups. WORD is a word whose extent is known from its
 text alone (``raw``), COMPLEX one that must be read."""
 
-_BRACED = r"\$\{[^{}'\"`$\\\n()<>]{0,200}+\}"
+_BRACED = r"\$\{(?!![#?])[^{}'\"`$\\\n()<>]{0,200}+\}"
 SIMPLE = (
     r"(?:[^ \t\n\"'`$\\|&;()<>]{1,4096}+"
     r"|'[^'\n]{0,4096}+'"
     r"|\"(?:[^\"\\$`\n]{1,4096}+|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r"){0,200}+\""
     r"|\$[A-Za-z_0-9@*#?!$-]|" + _BRACED + r"|\\[^\n]){1,200}+"
 )
-"""A word whose extent is known from its text alone, if it is not very long: no other thread runs during a match."""
+"""A word whose extent is known from its text alone, and its meaning (`${!?}` has two), if it is not very long: no other
+thread runs during a match."""
 _OPERATORS = (
     "&>>", "&>", "&&", "&", "||", "|&", "|", ";;&", ";;", ";&", ";",
     "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "(", ")",
@@ -71,6 +72,8 @@ class Options(NamedTuple):
     extglob: bool = False
     posix: bool = False
     expand_aliases: bool = False
+    bytewise: bool = False
+    """The C locale, which has no characters for ``$'\\u00e9'``."""
 
 
 class Scanner:

@@ -483,7 +483,7 @@ class WordReader(Scanner):
             end = slash + 2
         self.pos = quote + 1
         source = part_of(self.text, pos + 1, quote)
-        return AnsiQuoted(ansi_decode(source), source)
+        return AnsiQuoted(ansi_decode(source, self.options.bytewise), source)
 
     def _arith_sub(self, pos: int, opened: int) -> ArithSub | None:
         """Reads ``$((...))``; None when it is a command substitution that begins with a subshell."""
@@ -567,7 +567,8 @@ class WordReader(Scanner):
         c, after = text[self.pos : self.pos + 1], text[self.pos + 1 : self.pos + 2]
         named = bool(after) and (after.isalnum() or after == "_")
         special = bool(after) and after in "@*#?-$!" and text.startswith("}", self.pos + 2)
-        if c == "!" and (named or (after and after in "@*#?")):
+        # By POSIX's rules `${!#}` and `${!?}` are about `$!`.
+        if c == "!" and (named or (after and after in ("@*" if self.options.posix else "@*#?"))):
             form = "indirect"
             self.pos += 1
         elif c == "#" and (named or special):
