@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ramet.shell.expand import texts
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.errors import Readonly
 from ramet.shell.expand.growing import Parts, put_together
 from ramet.shell.expand.numerals import is_name
 from ramet.shell.expand.values import NameRef
+from ramet.shell.interp.assign import assign_word
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.scopes import MISSING
 from ramet.shell.interp.session import Session
@@ -93,7 +95,10 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
                 scope[name] = (values.get(name, MISSING), 0)
                 values[name] = text
         name, text = found[-1]
-        sh.last_arg = name if text is None else f"{name}={text}"
+        if text is None:
+            sh.last_arg = name
+        else:
+            sh.last_arg = f"{name}={text}" if len(text) <= LARGE else assign_word(name, None, False, text, None)
         sh.pipes = None
         sh.status = 0
         return 0
