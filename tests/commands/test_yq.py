@@ -7,6 +7,9 @@ import asyncio
 import pytest
 from tests.shell_runner import run_script
 
+from ramet.commands import yaml_json, yaml_text
+from ramet.commands.yaml_looks import Looks
+
 pytest.importorskip("yaml")
 
 FILE = b"name: demo\nports:\n  - 80\n  - 443\nnested:\n  key: value\n"
@@ -28,6 +31,8 @@ CASES = [
     ("printf 'n,v\\na,1\\n' | yq -p csv -o json -c .", b'[{"n":"a","v":1}]\n', 0),
     ("printf 'n,v\\na,1\\n' | yq -p=csv -o=tsv .", b"n\tv\na\t1\n", 0),
     ("printf 'a.b = 3\\n' | yq -p props .a", b"b: 3\n", 0),
+    ("printf '%0.s[' {1..9000} > f; printf '%0.s]' {1..9000} >> f; yq . f", b"", 1),
+    ("printf '%0.s- ' {1..9000} | yq .", b"", 1),
 ]
 
 STYLED = b"""# top
@@ -81,3 +86,48 @@ def test_what_is_not_changed_looks_as_it_did(program: str, changes: dict[str, st
 def test_output_and_status(script: str, out: bytes, status: int) -> None:
     found, err, code = asyncio.run(run_script(script, {"f.yaml": FILE}))
     assert (found, code) == (out, status), err
+
+
+JSON_TEXTS = [
+    "{}",
+    " [ ] ",
+    '{"a":[1,-2.50,1e3,-0,true,false,null,"x y"],"b":{"c":{}},"a b":"#no comment","d":"\\u00e9\\n\\/"}',
+    '[\n  {"k": "v, w",\n   "k": 2},\n  [[], [[]]]\n]\n\n',
+    '{"long": "' + "x" * 2000 + '", "n": 12345678901234567890}',
+]
+NO_JSON_TEXTS = [
+    "{a: 1}",
+    '["a" "b"]',
+    "[1,]",
+    "[1] # c",
+    "[1]\n---\n[2]",
+    '["a\nb"]',
+    '["\x85"]',
+    "[1}",
+    "[01]",
+    "x",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", JSON_TEXTS)
+def test_json_is_read_as_the_yaml_that_it_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    import yaml  # type: ignore[import-untyped]
+
+    quick = yaml_json.read(text)
+    monkeypatch.setattr(yaml_json, "read", lambda _: None)
+    [slow] = yaml_text.read(yaml, text)
+    assert quick is not None
+    assert (quick.value, list(quick.below)) == (slow.value, list(slow.below))
+    assert _plain(quick.looks) == _plain(slow.looks)
+    assert len(quick.known) == len(slow.known)
+
+
+def _plain(looks: Looks) -> object:
+    children = {name: _plain(child) for name, child in looks.children.items()}
+    return looks.style, looks.source, looks.beside, [*looks.above], {**looks.keys}, children
+
+
+@pytest.mark.parametrize("text", NO_JSON_TEXTS)
+def test_what_is_more_than_json_is_left_to_the_reader_of_yaml(text: str) -> None:
+    assert yaml_json.read(text) is None

@@ -9,47 +9,17 @@ from __future__ import annotations
 import functools
 import re
 import textwrap
-from dataclasses import dataclass, field
 from typing import Any
 
+from ramet.commands import yaml_json
 from ramet.commands.declare import UsageError
 from ramet.commands.inputs import LONG
 from ramet.commands.jq import values
 from ramet.commands.jq.values import Json
+from ramet.commands.yaml_looks import Document, Looks
 from ramet.core import longbytes
 from ramet.core.abandoned import checkpoint
 from ramet.core.growth import grown
-
-_NOTHING = object()
-"""The value of what was not read from anywhere."""
-
-
-@dataclass
-class Looks:
-    """How a node was written."""
-
-    style: str = ""
-    """The quote, `|` or `>` of a scalar; `flow` of a collection."""
-    source: str = ""
-    """A scalar just as it stood there."""
-    value: Any = _NOTHING
-    above: list[str] = field(default_factory=list)
-    """Comment lines before it."""
-    beside: str = ""
-    """The comment behind it."""
-    children: dict[str | int, Looks] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)
-    """How keys were spelled."""
-
-
-@dataclass
-class Document:
-    value: Json
-    looks: Looks
-    known: dict[int, tuple[Json, Looks]]
-    """Collections of the value by identity; each is held, so that no other gets its number."""
-    below: list[str] = field(default_factory=list)
-    """Comments behind everything."""
 
 
 @functools.cache
@@ -122,6 +92,8 @@ def _opened(library: Any, text: str) -> Any:
 
 def read(library: Any, text: str) -> list[Document]:
     """The documents of a text."""
+    if (document := yaml_json.read(text)) is not None:
+        return [document]
     reader = _opened(library, text)
     lines = longbytes.split(text, "\n")
     found: list[Document] = []
@@ -178,7 +150,9 @@ class _Builder:
                 source = ""
             return plain, Looks(node.style or "", source, plain)
         self.building.add(id(node))
-        looks = Looks("flow" if node.flow_style else "")
+        children: dict[str | int, Looks] = {}
+        keys: dict[str, str] = {}
+        looks = Looks("flow" if node.flow_style else "", children=children, keys=keys)
         value: Json
         if kind == "sequence":
             value = []
@@ -186,7 +160,7 @@ class _Builder:
                 child, own = self.node(item)
                 self.comments(own, item, item)
                 value.append(child)
-                looks.children[place] = own
+                children[place] = own
         else:
             value = {}
             merged = any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value)
@@ -198,9 +172,9 @@ class _Builder:
                 if not merged:
                     self.comments(own, key, item)
                     if key.id == "scalar" and key.start_mark.line == key.end_mark.line:
-                        looks.keys[name] = self.text[key.start_mark.index : key.end_mark.index]
+                        keys[name] = self.text[key.start_mark.index : key.end_mark.index]
                 value[name] = child
-                looks.children[name] = own
+                children[name] = own
         self.building.discard(id(node))
         self.known[id(value)] = (value, looks)
         return value, looks

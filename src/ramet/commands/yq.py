@@ -18,7 +18,8 @@ from ramet.commands.jq.options import Options
 from ramet.commands.jq.scopes import Run
 from ramet.commands.jq.session import Session
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
-from ramet.commands.yaml_text import Document, Writer
+from ramet.commands.yaml_looks import Document
+from ramet.commands.yaml_text import Writer
 from ramet.core.abandoned import checkpoint
 from ramet.core.errors import reason
 from ramet.core.growth import decoded
@@ -36,6 +37,7 @@ def _library() -> Any:
 
 _LONG = 32 * 1024
 """Bytes of YAML that are not read in a moment."""
+_DEEP = "yaml: exceeded max depth"
 _FORMATS = {"j": "json", "y": "yaml", "yml": "yaml", "c": "csv", "t": "tsv", "p": "props", "a": "auto"}
 _READS = ("yaml", "json", "csv", "tsv", "props", "auto")
 _WRITES = ("yaml", "json", "csv", "tsv", "props", "auto")
@@ -193,8 +195,15 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
         except library.YAMLError as error:
             proc.stderr.write(encode(f"Error: bad file '{word}': {' '.join(str(error).split())}\n"))
             return 1
+        except RecursionError:
+            proc.stderr.write(encode(f"Error: bad file '{word}': {_DEEP}\n"))
+            return 1
         work = partial(_answers, library, asked, run, documents)
-        data, results, complaint = await session.beside(work)
+        try:
+            data, results, complaint = await session.beside(work)
+        except RecursionError:
+            proc.stderr.write(encode(f"Error: {_DEEP}\n"))
+            return 1
         failed = complaint is not None
         proc.stderr.write(encode(complaint or ""))
         if in_place and word != "-" and not failed:
