@@ -19,6 +19,12 @@ CASES = [
     ("[_nwise(2)]", [1, 2, 3], [[[1, 2], [3]]]),
     ("pick(.a.b)", {"a": {"b": 1, "c": 2}}, [{"a": {"b": 1}}]),
     ("toarray", 1, [[1]]),
+    ('"a" as $key | {$key: 123, b: 2, $key}', None, [{"a": 123, "b": 2, "key": "a"}]),
+    (
+        '"a" as $if | {$if: 1|2}, try ({} as $x | {$x: 1}) catch .',
+        None,
+        [{"a": 2}, "Cannot use object ({}) as object key"],
+    ),
     ("abs", -5, [5]),
     ("map(try abs catch .)", [-1.5, "a", None, []], [[1.5, "a", "null (null) cannot be negated", []]]),
     ("trim, ltrim, rtrim", " x ", ["x", "x ", " x"]),
@@ -183,11 +189,23 @@ EXACT = [
 ]
 
 
+def test_ascii_output_of_strings_is_quoted_even_if_it_is_raw() -> None:
+    out, err, status = asyncio.run(run_script('jq -nra \'"é",["é"]\' -c; jq -nja \'"é"\''))
+    assert (out, err, status) == (b'"\\u00e9"\n["\\u00e9"]\n"\\u00e9"', b"", 0)
+
+
+def test_raw_output0_has_no_other_way_to_end_a_string() -> None:
+    script = 'printf \'1 2 3\' | jq --raw-output0 \'if . == 2 then "a\\u0000", "b" else "c" end\''
+    out, err, status = asyncio.run(run_script(script))
+    assert (out, status) == (b"c\0c\0", 0)
+    assert err == b"jq: error (at <stdin>:0): Cannot dump a string containing NUL with --raw-output0 option\n"
+
+
 def test_a_program_may_begin_with_a_dash() -> None:
     script = "echo 5 | jq -c '-.'; jq -nc '-(1), -.5'; jq -n -x"
     out, err, status = asyncio.run(run_script(script))
     assert (out, status) == (b"-5\n-1\n-0.5\n", 2)
-    assert err.startswith(b"jq: Unknown arguments")
+    assert err.startswith(b"jq: Unknown option ")
 
 
 @pytest.mark.parametrize(("program", "text", "lines"), EXACT)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any
 
@@ -25,11 +26,16 @@ class Palette:
     key: str = "34;1"
 
     @classmethod
-    def parse(cls, setting: str) -> Palette:
-        """JQ_COLORS: the colours in order, separated by colons."""
-        names = ("null", "false", "true", "number", "string", "array", "object", "key")
-        given = dict(zip(names, setting.split(":"), strict=False)) if setting else {}
-        return cls(**{name: sgr for name, sgr in given.items() if sgr})
+    def parse(cls, setting: str) -> Palette | None:
+        """JQ_COLORS: the colours in order, separated by colons; nothing if one of them cannot be a colour."""
+        names = tuple(field.name for field in fields(cls))
+        given = setting.removesuffix(":").split(":")[: len(names)] if setting else []
+        if not all(map(_COLOUR.fullmatch, given)):
+            return None
+        return cls(**dict(zip(names, given, strict=False)))
+
+
+_COLOUR = re.compile("[0-9;]{0,12}")
 
 
 def coloured(value: Json, palette: Palette, indent: str | None, sort: bool, ascii_only: bool) -> str:

@@ -20,6 +20,7 @@ class Options:
     ascii: bool = False
     compact: bool = False
     colour: bool = False
+    monochrome: bool = False
     sort: bool = False
     exit_status: bool = False
     raw_input: bool = False
@@ -44,12 +45,19 @@ _SWITCHES = {
     "s": "slurp", "slurp": "slurp", "n": "null_input", "null-input": "null_input", "r": "raw_output",
     "raw-output": "raw_output", "j": "join", "join-output": "join", "a": "ascii", "ascii-output": "ascii",
     "c": "compact", "compact-output": "compact", "C": "colour", "color-output": "colour",
-    "S": "sort", "sort-keys": "sort",
+    "M": "monochrome", "monochrome-output": "monochrome", "S": "sort", "sort-keys": "sort",
     "e": "exit_status", "exit-status": "exit_status", "R": "raw_input", "raw-input": "raw_input", "stream": "stream",
     "seq": "seq", "raw-output0": "nul", "stream-errors": "stream_errors", "h": "help", "help": "help",
     "V": "version", "version": "version", "unbuffered": "unbuffered", "build-configuration": "configuration",
 }  # fmt: skip
-_IGNORED = frozenset(("monochrome-output", "M", "b", "binary"))
+_IGNORED = frozenset(("b", "binary"))
+_PAIRS = {
+    "arg": "varname value",
+    "argjson": "varname text",
+    "slurpfile": "varname filename",
+    "rawfile": "varname filename",
+}
+"""Options that take two words, with what these are."""
 
 
 def options(words: list[str]) -> Options:
@@ -62,8 +70,10 @@ def options(words: list[str]) -> Options:
     def take(name: str, count: int) -> list[str]:
         nonlocal at
         if at + count > len(words):
-            raise UsageError(
-                f"error: --{name} takes {'one parameter' if count == 1 else 'two parameters'}", 2, hint=False
+            raise _wrong(
+                f"--{name} takes two parameters (e.g. --{name} {_PAIRS[name]})"
+                if name in _PAIRS
+                else f"--{name} takes one parameter"
             )
         at += count
         return words[at - count : at]
@@ -91,22 +101,13 @@ def options(words: list[str]) -> Options:
             elif name in _IGNORED:
                 continue
             elif name == "tab":
-                o.indent = "\t"
+                o.indent, o.compact = "\t", False
             elif name == "indent":
                 (amount,) = take(name, 1)
-                if not amount.lstrip("-").isdecimal():
-                    raise UsageError("error: --indent takes a number", 2, hint=False)
-                if not 0 <= int(amount) <= 7:
-                    raise UsageError(
-                        "error: Cannot indent more than 7 characters"
-                        if int(amount) > 7
-                        else "error: Cannot indent less than zero",
-                        2,
-                        hint=False,
-                    )
-                o.indent = " " * int(amount)
-                if amount == "0":
-                    o.compact = True
+                width = int(number[0]) if (number := _INTEGER(amount)) else 0
+                if not -1 <= width <= 7:
+                    raise _wrong("--indent takes a number between -1 and 7")
+                o.indent, o.compact = "\t" if width < 0 else " " * width, width == 0
             elif name == "arg":
                 key, text = take(name, 2)
                 o.named.setdefault(key, text)
@@ -125,7 +126,7 @@ def options(words: list[str]) -> Options:
             elif name == "library-path":
                 o.libraries += take(name, 1)
             else:
-                raise _unknown()
+                raise _wrong(f"Unknown option {word}")
         else:
             letters = word[1:]
             for position, letter in enumerate(letters):
@@ -139,8 +140,10 @@ def options(words: list[str]) -> Options:
                     o.libraries += [letters[position + 1 :]] if letters[position + 1 :] else take("library-path", 1)
                     break
                 else:
-                    raise _unknown()
+                    raise _wrong(f"Unknown option {word}")
     o.stream = o.stream or o.stream_errors
+    o.raw_output = o.raw_output or o.join or o.nul
+    o.colour = o.colour and not o.monochrome
     return o
 
 
@@ -148,9 +151,15 @@ _OPTION = re.compile("-[-A-Za-z]").match
 """What looks like an option; other words with a dash are programs, as `-.a` is."""
 
 
-def _unknown() -> UsageError:
-    lines = "Unknown arguments", "Use jq --help for help with command-line options."
-    return UsageError("\n".join(lines), 2, hint=False)
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+").match
+
+
+def _wrong(message: str) -> UsageError:
+    hints = (
+        "Use jq --help for help with command-line options,",
+        "or see the jq manpage, or online docs  at https://jqlang.github.io/jq",
+    )
+    return UsageError("\n".join((message, *hints)), 2, hint=False)
 
 
 def _json_argument(option: str, text: str) -> Json:
@@ -159,5 +168,5 @@ def _json_argument(option: str, text: str) -> Json:
     try:
         (value,) = reader.take(True)
     except (ParseError, ValueError):
-        raise UsageError(f"error: Invalid JSON text passed to --{option}", 2, hint=False) from None
+        raise _wrong(f"invalid JSON text passed to --{option}") from None
     return value

@@ -483,11 +483,10 @@ class _Parser:
             if token.text == "$__loc__":
                 line = self.text.count("\n", 0, token.pos) + 1
                 return (("literal", "__loc__"), ("literal", {"file": "<top-level>", "line": line}))
-            return (("literal", token.text[1:]), ("variable", token.text))
+            return self.bound_entry(token.text[1:])
         if token.kind == "$":
             self.advance()
-            name = self.name_token()
-            return (("literal", name), ("variable", "$" + name))
+            return self.bound_entry(self.name_token())
         if token.kind == "(":
             self.advance()
             key = self.pipe()
@@ -511,6 +510,13 @@ class _Parser:
         if self.accept(":"):
             return (key, self.entry_value())
         return (key, ("index", ("identity",), key))
+
+    def bound_entry(self, name: str) -> Node:
+        """`$name` is an entry of that name, `$name: value` one whose key is what the variable holds."""
+        variable = ("variable", "$" + name)
+        if self.accept(":"):
+            return (variable, self.entry_value())
+        return (("literal", name), variable)
 
     def entry_value(self) -> Node:
         left = self.entry_operand()

@@ -80,6 +80,8 @@ class JsonReader:
         self.text = ""
         self.at = 0
         self.line = 0
+        self.column = 0
+        """How many bytes of its line stand before the text."""
         self.wait = 0
         self.halves = False
         """Whether there may be characters that are spelled as two halves."""
@@ -87,8 +89,7 @@ class JsonReader:
 
     def feed(self, data: bytes, last: bool = False) -> None:
         more = self._decoder.decode(data, last)
-        self.text = self.text[self.at :] + more if self.at < len(self.text) else more
-        self.at = 0
+        self._become(self.text[self.at :] + more if self.at < len(self.text) else more)
         self.halves = "\\ud" in self.text or "\\uD" in self.text
 
     def take(self, last: bool) -> Iterator[Json]:
@@ -124,7 +125,7 @@ class JsonReader:
                 word = _ODD_NUMBERS.match(self.text, start)
                 if word is not None and _respelled(word) != word[0] and (last or word.end() < len(self.text)):
                     self._count(start)
-                    self.text, self.at = _respelled(word) + self.text[word.end() :], 0
+                    self._become(_respelled(word) + self.text[word.end() :])
                     continue
                 raise ParseError(self._complaint(start))
             self._count(end)
@@ -137,7 +138,7 @@ class JsonReader:
         if fixed == self.text[start:]:
             return False
         self._count(start)
-        self.text, self.at = fixed, 0
+        self._become(fixed)
         return True
 
     def _repair(self, start: int, end: int) -> bool:
@@ -149,12 +150,21 @@ class JsonReader:
         if fixed == text:
             return False
         self._count(start)
-        self.text, self.at = fixed + self.text[end:], 0
+        self._become(fixed + self.text[end:])
         return True
 
     def _complaint(self, start: int) -> str:
-        columns = len(self.text[self.text.rfind("\n", 0, start) + 1 : start].encode("utf-8", "surrogateescape"))
-        return complaint(self.text[start:], self.line, columns)
+        return complaint(self.text[start:], self.line, self._columns(start))
+
+    def _columns(self, end: int) -> int:
+        """How many bytes of its line stand before a place in the text."""
+        begin = self.text.rfind("\n", 0, end) + 1
+        return (0 if begin else self.column) + len(self.text[begin:end].encode("utf-8", "surrogateescape"))
+
+    def _become(self, text: str) -> None:
+        """Another text takes the place of what has not been taken."""
+        self.column = self._columns(self.at)
+        self.text, self.at = text, 0
 
     def _count(self, end: int) -> None:
         self.line += self.text.count("\n", self.at, end)

@@ -157,9 +157,15 @@ class Session:
         self.any_output = False
         self.out: list[str] = []
         self.unbuffered = o.unbuffered or is_unbuffered(proc)
-        self.palette = Palette.parse(proc.env.get("JQ_COLORS", "")) if o.colour else None
+        self.palette = self.colours(proc.env.get("JQ_COLORS", ""))
         self.failed_file = False
         self.modules = Modules(proc, o.libraries)
+
+    def colours(self, setting: str) -> Palette | None:
+        palette = Palette.parse(setting)
+        if palette is None:
+            self.proc.stderr.write(b"Failed to set $JQ_COLORS\n")
+        return (palette or Palette()) if self.o.colour else None
 
     # ------------------------------------------------------------------ program
 
@@ -540,7 +546,8 @@ class Session:
             await self.one(run, value)
 
     async def one(self, run: Run, value: Json) -> None:
-        """One input through the program."""
+        """One input through the program; the status is that of the last one."""
+        self.status = 0
         if self.host.endless or self.host.large:
             await self.apart(Apart(run, iter((value,)), self.host.places))
             return
@@ -583,18 +590,25 @@ class Session:
         """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
         host = self.host
         ended = False
+        failed: Json = None
         while not ended:
             outcomes, ended = await self.beside(work.take)
             for error, result in outcomes:
                 if error is None:
-                    await self.emit_parts(result)
-                elif isinstance(error, REPORTED):
+                    try:
+                        await self.emit_parts(result)
+                    except JqError as unfit:
+                        error, result = unfit, host.places.index
+                if isinstance(error, REPORTED):
+                    failed = result
                     current, host.places.index = host.places.index, result
                     self.failed(error)
                     host.places.index = current
-                else:
+                elif error is not None:
                     raise error
             await self.breathe()
+        if failed != host.places.index:
+            self.status = 0
 
     def report(self, value: Json) -> None:
         self.status = 5
@@ -625,17 +639,17 @@ class Session:
         if not self.host.large or not isinstance(value, (list, dict, str)):
             self.emit(value)
             return
-        self.last, self.any_output = value, True
-        if o.seq:
-            self.out.append("\x1e")
         indent = None if o.compact else o.indent
         parts: Iterable[str]
-        if isinstance(value, str) and (o.raw_output or o.join or o.nul):
-            parts = longbytes.pieces(value)
+        if isinstance(value, str) and o.raw_output:
+            parts = [self.raw(value)] if o.ascii or o.nul else longbytes.pieces(value)
         elif self.palette is not None:
             parts = coloured_pieces(value, self.palette, indent, o.sort, o.ascii)
         else:
             parts = pieces(value, indent, sort=o.sort, ascii_only=o.ascii)
+        self.last, self.any_output = value, True
+        if o.seq and not (isinstance(value, str) and o.raw_output):
+            self.out.append("\x1e")
         for piece in parts:
             self.out.append(piece)
             await self.breathe()
@@ -643,18 +657,26 @@ class Session:
 
     def emit(self, value: Json) -> None:
         o, out = self.o, self.out
-        self.last, self.any_output = value, True
-        if o.seq:
+        if o.seq and not (o.raw_output and isinstance(value, str)):
             out.append("\x1e")
-        if (o.raw_output or o.join or o.nul) and isinstance(value, str):
-            out.append(value)
+        if o.raw_output and isinstance(value, str):
+            out.append(self.raw(value) if o.ascii or o.nul else value)
         elif self.palette is not None:
             out.append(coloured(value, self.palette, None if o.compact else o.indent, o.sort, o.ascii))
         elif o.compact:
             out.append(values.dumps(value, sort=o.sort, ascii_only=o.ascii))
         else:
             out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
+        self.last, self.any_output = value, True
         out.append("" if o.join else "\0" if o.nul else "\n")
+
+    def raw(self, text: str) -> str:
+        """A string without its quotes, where that is possible: not where only ASCII may be written."""
+        if self.o.ascii:
+            return values.dumps(text, ascii_only=True)
+        if self.o.nul and longbytes.has(text, "\0"):
+            raise JqError("Cannot dump a string containing NUL with --raw-output0 option")
+        return text
 
 
 def _texts(data: bytes) -> list[Json]:
