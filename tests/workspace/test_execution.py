@@ -75,7 +75,7 @@ def test_cancellation_is_prompt_and_raises(command: str) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         late = since()
-        assert (await ws.execute("echo fine")).text == "fine\n"
+        assert (await ws.execute("echo $? fine")).text == "130 fine\n"
         await ws.close()
         await asyncio.sleep(0)  # generators that were left in the middle are closed by the loop on its next turn
         assert len(asyncio.all_tasks()) == 1
@@ -104,7 +104,7 @@ def test_the_cancel_token_stops_and_raises_even_with_a_timeout() -> None:
         token.set()
         with pytest.raises(Cancelled):
             await task
-        assert (await ws.execute("echo $?")).exit_code == 0
+        assert (await ws.execute("echo $?")).text == "130\n"
         records = list(ws.history)
         assert records[0].cancelled and records[0].exit_code == 130
 

@@ -31,7 +31,8 @@ from ramet.workspace.session import Session
 if TYPE_CHECKING:
     from ramet.workspace.workspace import Workspace
 
-TIMED_OUT = 124
+TIMED_OUT, INTERRUPTED = 124, 130
+"""What `$?` is after a call that took too long, and after one that was cancelled."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             await channels.captured_err.settle()
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
-            outcome.exit_code = 130
+            session.state.status = outcome.exit_code = INTERRUPTED
             if session.ending and session.running is not None and not session.running.uncancel():
                 raise RametError(
                     "closed", "the session was closed while this ran", "close it when nothing runs"
@@ -191,7 +192,8 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
         session.state.status = TIMED_OUT
         _tell(channels, f"ramet: {budget.exceeded('wall_time')}\n")
     except LimitExceeded as error:
-        outcome.exit_code, outcome.truncated = 1, True
+        session.state.status = outcome.exit_code = 1
+        outcome.truncated = True
         _tell(channels, f"ramet: {error}\n")
     finally:
         work_ends()

@@ -264,7 +264,7 @@ class Terminal:
             stopped.set()
             self._loop.loop.call_soon_threadsafe(stop)
             self._status = 130
-            print("^C", file=sys.stderr)
+            print(file=sys.stderr)  # the terminal has shown what was typed
         except concurrent.futures.CancelledError:
             pass
 
