@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ramet.commands.awk.builtins import set_number
 from ramet.commands.awk.compile import Compiled, compiled_program
@@ -190,19 +189,17 @@ class _Run:
         runtime.special["ARGC"] = float(len(operands) + 1)
         runtime.assign = self.assign
         runtime.watches_files = "begin_file" in self.space
-        for place in ("begin_file", "end_file"):
-            if place in self.space:
-                setattr(runtime, place, self.bound(place))
+        if "begin_file" in self.space:
+            runtime.begin_file = self.begin_file  # type: ignore[method-assign]
+        if "end_file" in self.space:
+            runtime.end_file = partial(self.entered, "end_file", "ENDFILE")  # type: ignore[method-assign]
 
-    def bound(self, place: str) -> Any:
-        async def call() -> bool:
-            try:
-                await self.enter(place)
-            except NextFile:
-                return False
-            return True
-
-        return call
+    async def begin_file(self) -> bool:
+        try:
+            await self.entered("begin_file", "BEGINFILE")
+        except NextFile:
+            return False
+        return True
 
     async def enter(self, place: str) -> None:
         if place in self.compiled.waiting:
@@ -312,6 +309,8 @@ class _Run:
         try:
             await self.enter(place)
         except (NextRecord, NextFile) as wrong:
+            if isinstance(wrong, NextFile) and rule == "BEGINFILE":
+                raise
             word = "next" if isinstance(wrong, NextRecord) else "nextfile"
             raise AwkError(f"fatal: `{word}' cannot be called from a `{rule}' rule") from None
 

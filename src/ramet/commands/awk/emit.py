@@ -103,6 +103,8 @@ class Emitter:
             return f"(p_{name} := aggregate(p_{name}, {name!r}))" if self.is_mixed(name) else f"p_{name}"
         if name in SPECIAL_ARRAYS:
             return f"R.{name.lower()}"
+        if name in SPECIAL:
+            return f"R.misused({name!r}, None)"
         return self.touched(name, f"a_{name}")
 
     def is_traced(self, name: str) -> bool:
@@ -527,7 +529,7 @@ class Emitter:
                     continue
                 if not isinstance(arg, Var):
                     raise AwkError(f"fatal: attempt to use scalar parameter `{param}' as an array")
-                args.append(self.array(arg.name))
+                args.append(f"aggregate(1.0, {param!r})" if self.is_special(arg.name) else self.array(arg.name))
             else:
                 args.append(self.passed_on(arg))
         missing = function.params[len(node.args) :]

@@ -332,6 +332,8 @@ class Expressions:
             into = self.optional_lvalue()
             if self.accept("<"):
                 return Getline("file", into, self.file_operand())
+            if self.where in ("BEGINFILE", "ENDFILE"):
+                self.report(f"non-redirected `getline' invalid inside `{self.where}' rule")
             return Getline("main", into, None)
         if kind == "builtin":
             return self.builtin()

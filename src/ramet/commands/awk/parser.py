@@ -397,7 +397,7 @@ class _Parser(Expressions):
     def leaving(self, word: str) -> None:
         """Whether `next`, `break` and so on have something here to go on with."""
         if word in ("next", "nextfile"):
-            if self.where in ("BEGIN", "END") or (word == "next" and self.where in ("BEGINFILE", "ENDFILE")):
+            if self.where in ("BEGIN", "END", "ENDFILE") or (word == "next" and self.where == "BEGINFILE"):
                 self.report(f"`{word}' used in {self.where} action")
         elif not self.loops and (word == "continue" or not self.switches):
             # gawk comes across it twice.

@@ -178,6 +178,7 @@ class Runtime(State):
     async def _skipped(self, word: str, error: OSError) -> bool:
         """Whether the program goes on without a file that cannot be opened."""
         if self.watches_files:
+            self.set_record("")
             self.FNR = 0.0
             self.special["FILENAME"] = word
             self.special["ERRNO"] = reason(error)
@@ -200,6 +201,7 @@ class Runtime(State):
             await self.edit.begin(name)
             self.stdout = self.edit.writer
         if self.watches_files:
+            self.set_record("")
             self.special["ERRNO"] = ""
             if not await self.begin_file():
                 await self.close_main()

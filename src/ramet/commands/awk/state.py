@@ -223,13 +223,12 @@ class State:
             return split_blanks
         if fs == "":
             return list
-        if record and self.rs == "" and len(fs) == 1:
-            # In paragraph mode a newline always separates fields too.
-            fs = "[" + ("\\" if fs in "\\]^-" else "") + fs + "\n]"
         if len(fs) == 1:
-            return lambda text: longbytes.split(text, fs) if text else []
-        if record and self.rs == "":
-            fs = f"({fs})|\n"
+            # In paragraph mode a newline separates fields as well as one character does; a pattern is asked alone.
+            lines = record and self.rs == "" and fs.isascii()
+            return lambda text: (
+                longbytes.split(longbytes.replaced(text, "\n", fs) if lines else text, fs) if text else []
+            )
         rx = self.rx(fs)
         return lambda text: [piece for piece, _ in cut(rx, text)]
 
