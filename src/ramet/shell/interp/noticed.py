@@ -43,6 +43,14 @@ def _compatibility(sh: Session, value: str | None) -> None:
         sh.shopts.add(f"compat{level}")
 
 
+def _trace_target(sh: Session, value: str | None) -> None:
+    description = sh.fds.get(int(value)) if value and is_number(value) else None
+    sh.trace_lost = description is None or description.writer is None
+    if value and sh.trace_lost:
+        why = "invalid value for trace file descriptor" if description is None else "cannot open as FILE"
+        sh.complain("BASH_XTRACEFD: ", value, f": {why}")
+
+
 def _level(value: str | None) -> int | None:
     """`5.1` or `51` as a number, unless there is no such version."""
     found = _LEVEL(value or "")
@@ -77,6 +85,7 @@ NOTICED: Final[dict[str, Callable[[Session, str | None], None]]] = {
     "POSIXLY_CORRECT": _posixly_correct,
     "GLOBIGNORE": _glob_ignore,
     "BASH_COMPAT": _compatibility,
+    "BASH_XTRACEFD": _trace_target,
 }
 """What to do with the new value; None where a variable is unset."""
 

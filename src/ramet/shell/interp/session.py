@@ -137,6 +137,7 @@ class Session(Speaker):
         "told",
         "top_pid",
         "trace_level",
+        "trace_lost",
         "trap_depth",
         "traps",
         "traps_shown",
@@ -267,6 +268,7 @@ class Session(Speaker):
         self.origin = "main"
         self.watch = False
         self.trace_level = 0
+        self.trace_lost = False  # whether BASH_XTRACEFD names nothing, whatever may be there later
         self.shift: tuple[int, int] | None = None
         """How many lines further a substitution or a trap counts than its text, and the depth of calls at which it
         does."""
@@ -354,6 +356,7 @@ class Session(Speaker):
         twin.ulimits = dict(self.ulimits)
         twin.shift, twin.shown = self.shift, None
         twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
+        twin.trace_lost = self.trace_lost
         twin.jobs = self.jobs.fork()
         twin._wire()
         twin.watch = False

@@ -147,9 +147,13 @@ def _prefix(sh: Session) -> str:
 
 
 def _write(sh: Session, text: str) -> None:
-    target = sh.store.get("BASH_XTRACEFD") or ""
+    target = sh.store.get("BASH_XTRACEFD")
+    if not target or sh.trace_lost:
+        sh.err(text)
+        return
     description = sh.fds.get(int(target)) if is_number(target) else None
     if description is not None and description.writer is not None:
         description.writer.write(encode(text))
     else:
+        sh.trace_lost = True
         sh.err(text)
