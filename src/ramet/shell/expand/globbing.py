@@ -208,7 +208,12 @@ async def _matches(walker: _Walker, pattern: str) -> list[str]:
         if deep and not last and parts[number + 1] == "**":
             globbed = True
             continue  # as many as there are, they stand for the same
-        found = await walker.step([prefix + separator for prefix in found], part, last, globbed)
+        prefixes = [prefix + separator for prefix in found]
+        if deep:
+            links = bool(prefixes[0]) or parts[number + 1 :] == [""]  # where the pattern begins it does not see them
+            found = await walker.deep(prefixes, last, globbed, links)
+        else:
+            found = await walker.step(prefixes, part, last)
         globbed = globbed or bool(ACTIVE(part))
         separator = "" if deep else "/"
         if not found:
@@ -226,21 +231,16 @@ class _Walker:
         self.skipdots = "globskipdots" in shopts
         self.bytewise = False
 
-    async def step(self, prefixes: list[str], part: str, last: bool, globbed: bool) -> list[str]:
-        """Each prefix, which may be `globbed` itself, extended by what one component matches."""
+    async def step(self, prefixes: list[str], part: str, last: bool) -> list[str]:
+        """Each prefix extended by what one component matches."""
         if not part:
             return [prefix for prefix in prefixes if prefix.strip("/")]
-        if part == "**" and self.globstar:
-            out: list[str] = []
-            for prefix in prefixes:
-                out += await self._deep(prefix, last, globbed)
-            return out
         if not ACTIVE(part):
             name = _ESCAPE.sub(r"\1", part)
             return await self._named(prefixes, name, last)
         make = partial(compile_pattern, as_bytes(part) if self.bytewise else part, self.extglob, self.nocase)
         pattern = make() if len(part) < LONG else await aside(self, make)
-        out = []
+        out: list[str] = []
         for prefix in prefixes:
             await self.budget.breathe()
             for place, (name, stat) in enumerate(await self._scan(prefix), 1):
@@ -266,8 +266,15 @@ class _Walker:
                 out.append(joined)
         return out
 
-    async def _deep(self, prefix: str, last: bool, globbed: bool) -> list[str]:
-        """`**`: directories at any depth (with the separator that follows), and with `last` files too."""
+    async def deep(self, prefixes: list[str], last: bool, globbed: bool, links: bool) -> list[str]:
+        """`**`: each prefix, which may be `globbed` itself, extended by the directories at any depth (with the separator
+        behind them), and with `last` by files too."""
+        out: list[str] = []
+        for prefix in prefixes:
+            out += await self._deep(prefix, last, globbed, links)
+        return out
+
+    async def _deep(self, prefix: str, last: bool, globbed: bool, links: bool) -> list[str]:
         out: list[str] = []
         if not last:
             out.append(prefix)
@@ -288,6 +295,8 @@ class _Walker:
                     out.append(joined if last else joined + "/")
                 elif last:
                     out.append(joined)
+                elif links and await self._is_dir(here, name, stat):
+                    out.append(joined + "/")  # and no deeper than that
             if len(out) > self.budget.limits.expansion_words:
                 raise self.budget.exceeded("expansion_words", "glob")
         return out
