@@ -267,7 +267,7 @@ class _Walker:
         return out
 
     async def deep(self, prefixes: list[str], last: bool, globbed: bool, links: bool) -> list[str]:
-        """`**`: each prefix, which may be `globbed` itself, extended by the directories at any depth (with the separator
+        """`**`: each prefix, which may be `globbed` itself, extended by the directories at any depth (with a separator
         behind them), and with `last` by files too."""
         out: list[str] = []
         for prefix in prefixes:
