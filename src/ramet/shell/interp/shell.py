@@ -53,11 +53,14 @@ from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import (
     ArithCommand,
+    Case,
     CommandSub,
     Cond,
+    For,
     ForArith,
     ProcessSub,
     Script,
+    Select,
     Simple,
     made_of,
 )
@@ -494,9 +497,9 @@ class Shell:
             elif isinstance(node, ForArith | Cond):
                 head = ""
             else:
-                head = command_text(node).split("\n")[0]
+                head = _head(node)
             if head:
-                await trace_patiently(sh, [_trace_head(head)], raw=True)
+                await trace_patiently(sh, [head], raw=True)
         return await before_command(sh, node)
 
     async def invoke(self, sh: Session, argv: list[str], *, functions: bool = True) -> int:
@@ -529,8 +532,11 @@ class Shell:
         return await invocation.run_bash(self, sh, argv)
 
 
-def _trace_head(text: str) -> str:
-    return text.removesuffix("; do").removesuffix(";").rstrip()
+def _head(node: For | Select | Case) -> str:
+    """What a trace shows of a command: all before its body, which may be some lines."""
+    if isinstance(node, Case):
+        return command_text(Case(node.word, ())).removesuffix(" \nesac")
+    return command_text(type(node)(node.name, node.words, Script(()))).removesuffix(";\ndo\n\ndone")
 
 
 __all__ = ["Hook", "Shell"]
