@@ -19,8 +19,12 @@ _SPEC = re.compile(
     r"([diouxXeEfFgGaAcs%])"
 )
 
-_Conversion = tuple[str, str | None, str | None, str, str | None, int]
-"""Flags, width, precision, conversion, which argument it takes if it says so, and where in the format it stands."""
+_STARRED = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|\d*))?.", re.DOTALL)
+"""What is no conversion, but may ask for a width."""
+
+_Conversion = tuple[str, str | None, str | None, str, str | None, tuple[int, int, int]]
+"""Flags, width, precision, conversion, which argument it takes if it says so, and where in the format the last four
+stand. What takes no argument but those for its width is a conversion that stands for itself."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -37,10 +41,19 @@ def _read(form: str) -> tuple[str | _Conversion, ...]:
         found = _SPEC.match(form, at)
         if found is None:
             # Not a conversion: it stands for itself.
+            odd = _STARRED.match(form, at)
+            if odd is not None and "*" in (odd[2], odd[3]):
+                parts.append((odd[1], odd[2], odd[3], odd[0], None, (odd.start(2), odd.start(3), odd.end() - 1)))
+                pos = odd.end()
+                continue
             parts.append(form[at])
             pos = at + 1
             continue
-        parts.append("%" if found[5] == "%" else (found[2], found[3], found[4], found[5], found[1], at))
+        if found[5] == "%" and "*" not in found[0]:
+            parts.append("%")
+        else:
+            places = found.start(3), found.start(4), found.start(5)
+            parts.append((found[2], found[3], found[4], found[5], found[1], places))
         pos = found.end()
 
 
@@ -68,7 +81,7 @@ def sprintf(
             if index >= len(args):
                 raise AwkError(f"fatal: argument index {index + 1} greater than total number of supplied arguments")
         if index >= len(args):
-            blanks = " " * (at + 1)
+            blanks = " " * at
             raise AwkError(
                 f"fatal: not enough arguments to satisfy format string\n\t`{form}'\n\t{blanks}^ ran out for this one"
             )
@@ -79,10 +92,11 @@ def sprintf(
         if isinstance(part, str):
             out.append(part)
             continue
-        flags, width_text, precision_text, kind, place, at = part
+        flags, width_text, precision_text, kind, place, (width_at, precision_at, kind_at) = part
         flags = flags.replace("'", "")
         width = 0
         if width_text is not None and width_text[0] == "*":
+            at = width_at
             width = int(number(take(width_text[1:-1] or None)))
             if width < 0:
                 flags, width = flags + "-", -width
@@ -91,6 +105,7 @@ def sprintf(
         precision: int | None = None
         if precision_text is not None:
             if precision_text[:1] == "*":
+                at = precision_at
                 precision = int(number(take(precision_text[1:-1] or None)))
             else:
                 precision = int(precision_text or 0)
@@ -98,9 +113,16 @@ def sprintf(
                 precision = None
         if width > WIDEST or (precision or 0) > WIDEST:
             raise AwkError(f"fatal: format asks for more than {WIDEST} characters\n\t`{form}'")
+        if kind[0] == "%":
+            out.append(kind)
+            continue
+        at = kind_at
         value = take(place)
         if kind == "c":
-            out.append(_pad(_character(value, utf8), width, flags))
+            char = _character(value, utf8)
+            # The character of a number is as wide as it has bytes.
+            extra = len(char.encode("utf-8", "surrogateescape")) - 1 if value.__class__ is float else 0
+            out.append(_pad(char, width - extra, flags))
         elif kind == "s":
             text = number_text(value, convfmt) if value.__class__ is float else value or ""
             long = long or len(text) > PIECE
@@ -114,7 +136,9 @@ def _convert(kind: str, flags: str, width: int, precision: int | None, number: f
     if kind in "diouxX":
         if number != number or number in (math.inf, -math.inf):
             return _not_a_number(kind, number)
-        return _integer(kind, flags, width, precision, int(number), type(number) is not float)
+        if kind in "di":
+            return _integer(flags, width, precision, int(number), type(number) is not float)
+        return _unsigned(kind, flags, width, precision, number, type(number) is not float)
     return _real(kind, flags, width, precision, number)
 
 
@@ -144,25 +168,33 @@ def _pad(text: str, width: int, flags: str) -> str:
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 
-def _integer(kind: str, flags: str, width: int, precision: int | None, number: int, wide: bool) -> str:
+def _integer(flags: str, width: int, precision: int | None, number: int, wide: bool) -> str:
     """`wide` numbers are written in full, however many digits they have."""
-    sign = ""
-    if kind in "di":
-        sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
-        digits = number_text(abs(number), "") if wide else str(abs(number))
-    else:
-        if not wide and not -(1 << 63) <= number < 1 << 64:
-            return _real("g", flags, width, precision, float(number))
-        if number < 0 and not wide:
-            number += 1 << 64
-        digits = {"o": "o", "x": "x", "X": "X", "u": "d"}[kind]
-        digits = format(number, digits)
-        if "#" in flags and number:
-            sign = {"x": "0x", "X": "0X"}.get(kind, "")
-            if kind == "o":
-                digits = "0" + digits
+    sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    digits = number_text(abs(number), "") if wide else str(abs(number))
+    if precision == 0 and not number:
+        return _pad("", width, flags)
+    return _filled(sign, digits, flags, width, precision)
+
+
+def _unsigned(kind: str, flags: str, width: int, precision: int | None, number: float, wide: bool) -> str:
+    """Whether a number is nothing is asked before its fraction is dropped."""
+    whole = int(number)
+    if not wide and not -(1 << 63) <= whole < 1 << 64:
+        return _real("g", flags, width, precision, float(whole))
+    if precision == 0 and not number and "#" not in flags:
+        return _pad("", width, flags)
+    if whole < 0 and not wide:
+        whole += 1 << 64
+    digits = format(whole, {"o": "o", "x": "x", "X": "X", "u": "d"}[kind])
+    sign = {"o": "0", "x": "0x", "X": "0X"}.get(kind, "") if "#" in flags and number else ""
+    return _filled(sign, digits, flags, width, precision)
+
+
+def _filled(sign: str, digits: str, flags: str, width: int, precision: int | None) -> str:
+    """Digits with the zeros that are asked for between what stands before them and them."""
     if precision is not None:
-        digits = digits.rjust(precision, "0") if precision or number else ""
+        digits = digits.rjust(precision, "0")
     elif "0" in flags and "-" not in flags:
         digits = digits.rjust(width - len(sign), "0")
     return _pad(sign + digits, width, flags)
