@@ -47,6 +47,7 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
         if OPTION in sh.shopts and refused(sh, name, ": restricted: cannot specify `/' in command names"):
             return 1
         return await _by_path(sh, argv, name)
+    known = name in sh.hashed
     found = await search(sh, name)
     if found is None:
         found = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
@@ -59,6 +60,8 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
         return await _table(sh, name, argv)
     if found.rpartition("/")[0] in BIN and in_table(sh, base := found.rpartition("/")[2]):
         return await _table(sh, base, argv)  # remembered under another name
+    if known:
+        return await _by_path(sh, argv, found)  # it need not be what it was when it was found
     return await _script_file(sh, sh.shell.fs.named(found, sh.cwd), found, argv)
 
 

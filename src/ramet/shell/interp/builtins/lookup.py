@@ -344,8 +344,7 @@ def hash_(sh: Session, argv: list[str]) -> Result:
 
         return each(sh, words, drop)
     if path and words:
-        place = (path, 0)
-        return each(sh, words, lambda word: sh.hashed.update({word: place}))
+        return drive(_hash_as(sh, path, words))
     if not words:
         if "r" in flags:
             return 0
@@ -366,6 +365,21 @@ async def _hash_listed(sh: Session, reusable: bool) -> int:
         lines = chain(("hits\tcommand\n",), counted)
     written = write_lines(sh, lines, len(sh.hashed), "hash")
     return written if isinstance(written, int) else await written
+
+
+async def _hash_as(sh: Session, path: str, words: list[str]) -> int:
+    try:
+        directory = (await sh.shell.fs.stat(sh.shell.fs.named(path, sh.cwd), follow=True)).is_dir
+    except OSError:
+        directory = False  # what is not there may come to be
+    status = 0
+    for word in words:
+        await sh.budget.breathe()
+        if directory:
+            status = sh.error(f"hash: {path}: Is a directory")
+        else:
+            sh.hashed[word] = (path, 0)
+    return status
 
 
 async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:

@@ -326,11 +326,12 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
     from ramet.shell.interp.external import lacks_interpreter, run_external, runnable, search
 
     target = argv[0]
-    if "/" not in target and await search(sh, target) is None:
+    found = target if "/" in target else await search(sh, target)
+    if found is None:
         await refused_patiently(sh, ("exec: ", target, ": not found"))
         return _stayed(sh, 127)
+    full = found if found[0] in "/\0" else f"{sh.cwd.rstrip('/')}/{found.removeprefix('./')}"
     if "/" in target:
-        full = target if target[0] == "/" else f"{sh.cwd.rstrip('/')}/{target.removeprefix('./')}"
         try:
             path = await runnable(sh, target)
             if path is not None and await lacks_interpreter(sh, path):
@@ -347,6 +348,8 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
             await sh.budget.breathe()
         sh.by_program = True
     sh.traps.pop("EXIT", None)
+    if full != found:  # which a script takes for its name
+        argv, name = [full, *argv[1:]], name or target
     status = await run_external(sh, argv, name)
     sh.flow_status = status
     return EXIT
