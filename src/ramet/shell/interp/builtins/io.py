@@ -319,7 +319,7 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
     if not left:
         return taken.result(True)
     ends = (b"" if request.raw else rb"\\") + (b"" if request.exact else re.escape(request.delim))
-    find = re.compile(b"[" + ends + b"]").search if ends else None
+    find = re.compile(b"[\0" + ends + b"]").search
     by_bytes = bytewise(source.sh)
     block, place = b"", 0
     while True:
@@ -342,6 +342,10 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
                 block, place = block[place:] + more, 0
                 continue
             place += len(char)
+            if char == b"\0" and (request.exact or request.delim != char):  # no character of any text
+                await source.sh.budget.breathe()
+                place = len(block) - len(block[place:].lstrip(b"\0"))
+                continue
             if pending:
                 pending = False
                 if char == b"\n":
@@ -376,10 +380,10 @@ _BEGUN: Final = re.compile(b"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x8
 
 
 def _plain_characters(
-    data: bytes, most: int, find: Callable[[bytes], re.Match[bytes] | None] | None, by_bytes: bool
+    data: bytes, most: int, find: Callable[[bytes], re.Match[bytes] | None], by_bytes: bool
 ) -> tuple[bytes, int]:
     """The characters at the start of some bytes that are nothing but that, and how many they are."""
-    found = None if find is None else find(data)
+    found = find(data)
     if found is not None:
         data = data[: found.start()]
     if by_bytes or data.isascii():

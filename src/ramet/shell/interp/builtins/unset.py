@@ -80,6 +80,8 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
     name = target or name
     if subscript is not None:
         return _unset_element(sh, name, subscript)
+    if name == "PIPESTATUS" and isinstance(store.values.get(name), Dynamic):
+        return 0  # every command makes it again
     if name in store.values:
         store.unset(name)
         if name in NOTICED:
