@@ -70,11 +70,16 @@ def _kill_words(words: list[str]) -> list[str]:
     return words
 
 
-def _names(wanted: list[str]) -> str:
-    """All names in two lines, or the other form of each of these."""
+def listed() -> str:
+    """The names of all signals, in two lines."""
     plain = [name for name, number in SIGNALS.items() if number <= 31]
+    return "\n".join(" ".join(plain[at : at + 16]) for at in range(0, len(plain), 16)) + "\n"
+
+
+def _names(wanted: list[str]) -> str:
+    """All names, or the other form of each of these."""
     if not wanted:
-        return "\n".join(" ".join(plain[at : at + 16]) for at in range(0, len(plain), 16)) + "\n"
+        return listed()
     names = {number: name for name, number in SIGNALS.items()}
     lines = []
     for word in wanted:

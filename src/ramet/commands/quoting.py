@@ -11,9 +11,9 @@ from ramet.core.proc import Proc
 
 TYPOGRAPHIC = frozenset((
     "[", "b2sum", "base32", "base64", "basename", "basenc", "cat", "chgrp", "chmod", "chown", "cksum", "comm", "csplit",
-    "cut", "date", "dd", "df", "dirname", "du", "expand", "expr", "factor", "find", "fmt", "fold", "head", "id",
-    "install", "join", "link", "ln", "logname", "ls", "md5sum", "mkdir", "mktemp", "nice", "nl", "nproc", "numfmt",
-    "od", "paste", "pathchk", "pr", "printf", "readlink", "realpath", "rmdir", "seq", "sha1sum", "sha224sum",
+    "cut", "date", "dd", "df", "dirname", "du", "expand", "expr", "factor", "find", "fmt", "fold", "head", "hostid",
+    "id", "install", "join", "link", "ln", "logname", "ls", "md5sum", "mkdir", "mktemp", "nice", "nl", "nproc",
+    "numfmt", "od", "paste", "pathchk", "pr", "printf", "readlink", "realpath", "rmdir", "seq", "sha1sum", "sha224sum",
     "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "sum", "sync",
     "tac", "tail", "tee", "test", "timeout", "touch", "tr", "truncate", "tsort", "tty", "uname", "unexpand", "uniq",
     "unlink", "wc", "whoami", "xargs", "yes", "mknod", "dircolors", "ptx",

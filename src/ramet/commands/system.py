@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
@@ -129,6 +130,12 @@ async def uname(proc: Proc, o: UnameOptions, operands: list[str]) -> int:
 
 async def arch(proc: Proc, o: object, operands: list[str]) -> int:
     await proc.emit(f"{MACHINE}\n".encode())
+    return 0
+
+
+async def hostid(proc: Proc, o: object, operands: list[str]) -> int:
+    """The same number for the same name: there is no address that it could be made from."""
+    await proc.emit(b"%08x\n" % zlib.crc32(encode(proc.user.host)))
     return 0
 
 
@@ -364,6 +371,13 @@ COMMANDS = [
         "uname", uname, UnameOptions, summary="Print certain system information.", usage="[OPTION]...", max_operands=0
     ),
     Command("arch", arch, summary="Print machine architecture.", usage="", max_operands=0),
+    Command(
+        "hostid",
+        hostid,
+        summary="Print the numeric identifier (in hexadecimal) for the current host.",
+        usage="[OPTION]",
+        max_operands=0,
+    ),
     Command("hostname", hostname, HostnameOptions, summary="Show the host name.", usage="[OPTION]..."),
     Command(
         "nproc", nproc, NprocOptions, summary="Print the number of processing units available.", usage="[OPTION]..."
