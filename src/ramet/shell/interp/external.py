@@ -93,7 +93,10 @@ async def search(sh: Session, name: str) -> str | None:
         return None
     hit = sh.hashed.get(name)
     if hit is not None and "checkhash" in sh.shopts and not hit[0].startswith("\0"):
-        hit = hit if await sh.shell.exists(sh.shell.fs.named(hit[0], sh.cwd)) else None
+        try:
+            await runnable(sh, hit[0])
+        except OSError:
+            hit = None
     if hit is not None:
         sh.hashed[name] = (hit[0], hit[1] + 1)
         return hit[0]
