@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import tracemalloc
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ramet.backends import blocks as blocks_module
 from ramet.backends.blocks import Blocks
 from ramet.backends.ram import RAMResource
 from ramet.core import ops
@@ -118,21 +121,53 @@ def test_digests_see_modes_names_links_and_content() -> None:
     asyncio.run(act())
 
 
-@given(st.lists(st.tuples(st.integers(0, 300), st.binary(max_size=80)), max_size=30), st.integers(0, 400))
-def test_blocks_behave_like_a_bytearray(writes: list[tuple[int, bytes]], size: int) -> None:
-    blocks, model = Blocks(), bytearray()
-    for offset, data in writes:
-        if data and offset > len(model):
-            model.extend(bytes(offset - len(model)))
-        if data:
-            model[offset : offset + len(data)] = data
-        blocks.write(offset, data)
-        assert blocks.size == len(model)
-        assert blocks.pread(offset // 2, 50) == bytes(model[offset // 2 : offset // 2 + 50])
-    twin = blocks.copy()
-    blocks.resize(size)
-    assert twin.join() == bytes(model)
-    assert blocks.join() == bytes(model[:size]).ljust(size, b"\0")
+_END = st.none()
+"""Where an append goes."""
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 300) | _END, st.binary(max_size=80)), max_size=30),
+    st.integers(0, 400),
+    st.sampled_from([(64 * 1024, 1024 * 1024), (16, 32), (4, 100)]),
+)
+def test_blocks_behave_like_a_bytearray(
+    writes: list[tuple[int | None, bytes]], size: int, sizes: tuple[int, int]
+) -> None:
+    with patch.multiple(blocks_module, SMALL=sizes[0], BLOCK=sizes[1], ZEROS=bytes(sizes[1])):
+        blocks, model = Blocks(), bytearray()
+        for where, data in writes:
+            offset = len(model) if where is None else where
+            if data and offset > len(model):
+                model.extend(bytes(offset - len(model)))
+            if data:
+                model[offset : offset + len(data)] = data
+            blocks.write(offset, data)
+            assert blocks.size == len(model)
+            if where is not None:  # appends are not read in between
+                assert blocks.pread(where // 2, 50) == bytes(model[where // 2 : where // 2 + 50])
+                assert bytes(model[where:]).startswith(blocks.block(where))
+        twin = blocks.copy()
+        blocks.resize(size)
+        assert b"".join(twin.read()) == twin.join() == bytes(model)
+        assert blocks.join() == bytes(model[:size]).ljust(size, b"\0")
+
+
+def test_very_many_small_files_are_little_to_look_through() -> None:
+    tree = RAMResource()
+
+    async def write(name: str) -> None:
+        await tree.write(parse(f"/{name}"), b"some text")
+
+    async def act() -> int:
+        await write("first")
+        gc.collect()
+        before = len(gc.get_objects())
+        for number in range(100):
+            await write(str(number))
+        gc.collect()
+        return len(gc.get_objects()) - before
+
+    assert asyncio.run(act()) < 100 * 3, "a node and its content"
 
 
 def test_reading_goes_on_with_the_content_it_began_with() -> None:

@@ -2,43 +2,51 @@
 
 Blocks are never changed, only replaced, so a copy shares them and a reader keeps what it has begun to read. Small
 appends gather in a tail until they make a block. A hole is one block of zeros repeated.
+
+Most files are small and there may be very many of them: one of a single block is nothing more than this object and a
+tuple of bytes, which Python's collector does not look at.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 BLOCK: Final = 1024 * 1024
 SMALL: Final = 64 * 1024
 ZEROS: Final = bytes(BLOCK)
+_ONE: Final = [0]
+"""Where the block of a file begins that has one."""
 
 
 class Blocks:
     __slots__ = ("_blocks", "_starts", "_tail", "_tail_size", "size")
 
     def __init__(self, data: bytes = b"") -> None:
-        self._blocks: list[bytes] = [data] if data else []
-        self._starts: list[int] = [0] if data else []
-        self._tail: list[bytes] = []
+        self._blocks: Sequence[bytes] = (data,) if data else ()
+        self._starts: list[int] | None = None
+        """Where each block begins, as soon as somebody wants to know."""
+        self._tail: list[bytes] | None = None
         self._tail_size = 0
         self.size = len(data)
 
     def copy(self) -> Blocks:
         self._settle()
         twin = Blocks()
-        twin._blocks, twin._starts, twin.size = self._blocks.copy(), self._starts.copy(), self.size
+        twin._blocks, twin.size = self._blocks[:], self.size
         return twin
 
     def append(self, data: bytes) -> None:
         if not data:
             return
-        if len(data) >= SMALL:
+        if len(data) >= SMALL or not self.size:
             self._settle()
-            self._starts.append(self.size)
-            self._blocks.append(data)
+            self._add(data, self.size)
         else:
+            if self._tail is None:
+                self._tail = []
             self._tail.append(data)
             self._tail_size += len(data)
             if self._tail_size >= SMALL:
@@ -47,18 +55,35 @@ class Blocks:
                 return
         self.size += len(data)
 
+    def _add(self, block: bytes, start: int) -> None:
+        """One more block at the end, which begins there."""
+        if isinstance(self._blocks, list):
+            self._blocks.append(block)
+        else:
+            self._blocks = [*self._blocks, block] if self._blocks else (block,)
+        if self._starts is not None:
+            self._starts.append(start)
+
+    def _begins(self) -> list[int]:
+        if len(self._blocks) == 1:
+            return _ONE
+        if self._starts is None:
+            self._starts = [0, *accumulate(map(len, self._blocks))][:-1]
+        return self._starts
+
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """The content of [start, stop) in blocks, as it is now; later changes do not show."""
         end = self.size if stop is None else min(stop, self.size)
         if start >= end:
             return
         self._settle()
-        first = bisect_right(self._starts, start) - 1
-        if first == 0 and start == 0 and end == self.size:
+        if start == 0 and end == self.size:
             yield from tuple(self._blocks)
             return
-        last = bisect_right(self._starts, end - 1)
-        base = self._starts[first]
+        starts = self._begins()
+        first = bisect_right(starts, start) - 1
+        last = bisect_right(starts, end - 1)
+        base = starts[first]
         for block in self._blocks[first:last]:
             if start <= base and base + len(block) <= end:
                 yield block
@@ -75,8 +100,9 @@ class Blocks:
         if offset >= self.size:
             return b""
         self._settle()
-        number = bisect_right(self._starts, offset) - 1
-        block, begin = self._blocks[number], offset - self._starts[number]
+        starts = self._begins()
+        number = bisect_right(starts, offset) - 1
+        block, begin = self._blocks[number], offset - starts[number]
         if begin == 0 and len(block) <= 4 * BLOCK:
             return block
         return block[begin : begin + BLOCK]
@@ -105,7 +131,7 @@ class Blocks:
             whole = b"".join(self._blocks)
             if self.size > BLOCK:
                 return whole
-            self._blocks, self._starts = [whole], [0]
+            self._blocks, self._starts = (whole,), None
         return self._blocks[0]
 
     def write(self, offset: int, data: bytes) -> None:
@@ -131,7 +157,7 @@ class Blocks:
             self._set(self._part(0, size))
             return
         gap = size - self.size
-        blocks = self._blocks + [ZEROS] * (gap // BLOCK)
+        blocks = [*self._blocks, *[ZEROS] * (gap // BLOCK)]
         if gap % BLOCK:
             blocks.append(bytes(gap % BLOCK))
         self._set(blocks)
@@ -147,22 +173,24 @@ class Blocks:
         return parts
 
     def _set(self, blocks: list[bytes]) -> None:
-        starts: list[int] = []
-        total = 0
-        for block in blocks:
-            starts.append(total)
-            total += len(block)
-        self._blocks, self._starts, self.size = blocks, starts, total
+        self._blocks = blocks if len(blocks) > 1 else tuple(blocks)
+        self._starts, self.size = None, sum(map(len, blocks))
 
     def _settle(self) -> None:
         """Make the tail a block; merge it with a small last block so that reading between appends stays linear."""
-        if not self._tail:
+        tail = self._tail
+        if tail is None:
             return
+        start = self.size - self._tail_size
         if self._blocks and len(self._blocks[-1]) < SMALL:
-            self._tail.insert(0, self._blocks.pop())
-            self._tail_size += len(self._tail[0])
-            self._starts.pop()
-        block = b"".join(self._tail)
-        self._tail, self._tail_size = [], 0
-        self._starts.append((self._starts[-1] + len(self._blocks[-1])) if self._blocks else 0)
-        self._blocks.append(block)
+            last = self._blocks[-1]
+            if isinstance(self._blocks, list):
+                self._blocks.pop()
+            else:
+                self._blocks = ()
+            if self._starts is not None:
+                self._starts.pop()
+            tail.insert(0, last)
+            start -= len(last)
+        self._tail, self._tail_size = None, 0
+        self._add(b"".join(tail), start)
