@@ -127,7 +127,7 @@ ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "for i in {1..9}; do sleep 9 & done",
             "cat <(:) <(:) <(:) <(:) <(:)",
             "( ( ( ( (:); :); :); :); :)",
-            "x=$(echo $(echo $(echo $(echo $(echo 1)))))",
+            "x=$(echo $(echo $(echo $(echo $(:; echo 1)))))",  # a lone echo needs no process
             "f() { bash -c f; :; }; export -f f; f",
             "env env env env env true",
             "timeout 9 timeout 9 timeout 9 timeout 9 timeout 9 true",
