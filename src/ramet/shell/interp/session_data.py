@@ -96,6 +96,7 @@ def _rest(sh: Session) -> dict[str, Any]:
         "status": sh.status,
         "pipe_status": sh.pipes,
         "last_arg": str(sh.last_arg),
+        "trace_lost": sh.trace_lost,
         "arguments": sh.arguments,
         "unmourned": sh.unmourned,
         "background": sh.background,
@@ -280,6 +281,7 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     sh.status = _number(data, "status", 0) & 255
     sh.pipes = None if data.get("pipe_status") is None else _numbers(data, "pipe_status")
     sh.last_arg = _text(data.get("last_arg", ""))
+    sh.trace_lost = data.get("trace_lost") is True
     place = _numbers(data, "getopts")
     if len(place) == 2:
         sh.store.option_place = (place[0], place[1])
