@@ -600,7 +600,7 @@ def _compile(
         pattern = "|".join(texts if alone else [f"(?:{text})" for text in texts])
         if whole:
             perl.rewrite(pattern, Style(unicode=dialect == RUST))
-            pattern = f"^(?:{pattern})$" if whole == "line" else f"(?<!\\w)(?:{pattern})(?!\\w)"
+            pattern = perl.whole_line(pattern) if whole == "line" else f"(?<!\\w)(?:{pattern})(?!\\w)"
         return _PerlMatcher(pattern, lines, icase, utf8, seconds, dialect == RUST)
     if isinstance(dialect, Dialect):
         parsed = dialects.choice([dialects.parse(text, dialect) for text in texts])

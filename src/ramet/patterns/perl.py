@@ -499,6 +499,14 @@ def rewrite(pattern: str, style: Style) -> str:
     return _Rewriter(pattern, style).run()
 
 
+def whole_line(pattern: str) -> str:
+    """The same pattern for whole lines only; what it begins with for all of it stays there, what it quotes ends."""
+    start = 0
+    while found := _START.match(pattern, start):
+        start = found.end()
+    return f"{pattern[:start]}^(?:{pattern[start:]}\\E)$"
+
+
 def flaw(pattern: bytes) -> str:
     """What is wrong with the first character of a pattern that is none in UTF-8."""
     try:
