@@ -129,10 +129,7 @@ def _option(request: _Read, letter: str, value: str) -> tuple[str, ...]:
     elif letter == "p":
         request.prompt = value
     elif letter == "t":
-        try:
-            request.timeout = float(value) if len(value) <= LONGEST_NUMBER else -1
-        except ValueError:
-            request.timeout = -1
+        request.timeout = _seconds(value)
         if request.timeout < 0:
             return value, ": invalid timeout specification"
     elif letter == "u":
@@ -140,6 +137,14 @@ def _option(request: _Read, letter: str, value: str) -> tuple[str, ...]:
             return value, ": invalid file descriptor specification"
         request.fd = int(value)
     return ()
+
+
+def _seconds(value: str) -> float:
+    """How long to wait; less than nothing where that is no number."""
+    try:
+        return float(value) if len(value) <= LONGEST_NUMBER else -1
+    except ValueError:
+        return -1
 
 
 def read(sh: Session, argv: list[str]) -> Result:
@@ -182,7 +187,10 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
     if request.timeout == 0:
         ready = getattr(reader, "ready", True)
         return 0 if ready else 1
-    source = _Source(reader, request.timeout, sh)
+    timeout = request.timeout
+    if timeout is None and (usual := sh.store.get("TMOUT")) and (seconds := _seconds(usual)) > 0:
+        timeout = seconds
+    source = _Source(reader, timeout, sh)
     try:
         if request.count is not None:
             data, escaped, complete = await _characters(source, request)
