@@ -667,6 +667,8 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
 
 def without_arrays(sh: Session, words: list[str], associative: bool = False) -> list[str]:
     """What a builtin that assigns nothing gets to see: of each compound assignment, which is made before, the name."""
+    if AssignWord not in set(map(type, words)):  # of which there may be very many
+        return words
     seen: list[str] = []
     for word in words:
         if not isinstance(word, AssignWord) or word.items is None:
