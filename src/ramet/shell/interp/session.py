@@ -59,6 +59,7 @@ class Session(Speaker):
         "command_text_now",
         "commanded",
         "completions",
+        "condition_open",
         "coprocs",
         "crew",
         "cwd",
@@ -268,6 +269,7 @@ class Session(Speaker):
         self.origin = "main"
         self.watch = False
         self.trace_level = 0
+        self.condition_open = False  # whether the last syntax error was inside `[[ ]]`
         self.trace_lost = False  # whether BASH_XTRACEFD names nothing, whatever may be there later
         self.shift: tuple[int, int] | None = None
         """How many lines further a substitution or a trap counts than its text, and the depth of calls at which it
@@ -356,7 +358,7 @@ class Session(Speaker):
         twin.ulimits = dict(self.ulimits)
         twin.shift, twin.shown = self.shift, None
         twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
-        twin.trace_lost = self.trace_lost
+        twin.trace_lost, twin.condition_open = self.trace_lost, self.condition_open
         twin.jobs = self.jobs.fork()
         twin._wire()
         twin.watch = False
@@ -437,7 +439,7 @@ class Session(Speaker):
 
     def syntax_options(self) -> Options:
         shopts = self.shopts
-        return Options("extglob" in shopts, self.posix, "expand_aliases" in shopts, bytewise(self))
+        return Options("extglob" in shopts, self.posix, "expand_aliases" in shopts, bytewise(self), self.condition_open)
 
     # ---------------------------------------------------------------------------------------- for the expansion
 

@@ -97,6 +97,7 @@ def _rest(sh: Session) -> dict[str, Any]:
         "pipe_status": sh.pipes,
         "last_arg": str(sh.last_arg),
         "trace_lost": sh.trace_lost,
+        "condition_open": sh.condition_open,
         "arguments": sh.arguments,
         "unmourned": sh.unmourned,
         "background": sh.background,
@@ -282,6 +283,7 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     sh.pipes = None if data.get("pipe_status") is None else _numbers(data, "pipe_status")
     sh.last_arg = _text(data.get("last_arg", ""))
     sh.trace_lost = data.get("trace_lost") is True
+    sh.condition_open = data.get("condition_open") is True
     place = _numbers(data, "getopts")
     if len(place) == 2:
         sh.store.option_place = (place[0], place[1])

@@ -423,9 +423,10 @@ class Shell:
 
     def _counts(self, sh: Session, failure: SyntaxFailure) -> bool:
         """Whether `set -e` sees the error: it is the message that does it, and some errors in conditions have none."""
-        return sh.errexit and not sh.ignore and failure.message != ""
+        return sh.errexit and not sh.ignore and bool(failure.message or failure.more)
 
     async def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
+        sh.condition_open = failure.condition
         if where in _COUNTED:
             failure.line = sh.line_now(failure.line)
         messages = failure.parts(f"{sh.error_name}: {where}")

@@ -34,9 +34,12 @@ class ConditionReader(WordReader):
     def condition(self) -> CondExpr:
         """The expression after ``[[`` and its ``]]``."""
         begin = self.start
+        if self.options.condition_open:
+            self.unexpected()
         try:
             return self._whole(begin)
         except SyntaxFailure as failure:
+            failure.condition = True
             if failure.status is None:
                 self._rest_of_line(failure)
             raise

@@ -13,7 +13,7 @@ class SyntaxFailure(Exception):
     error inside ``[[ ]]`` (``eval`` makes it 2). ``fatal`` is False where bash goes on with the next line: an error
     inside ``a=(...)``. Otherwise a shell that is not interactive stops. ``lenient``: a ``$?`` that is not 0 stays too.
     ``inner``: the error is in a substitution, which ends the shell also where its text is only evaluated; of one in
-    ``array`` that holds for subshells.
+    ``array`` that holds for subshells. ``condition``: the error is inside ``[[ ]]``.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class SyntaxFailure(Exception):
         self.fatal = fatal
         self.lenient = lenient
         self.inner = False
+        self.condition = False
         self.array = not fatal
         self.more: list[tuple[int, str]] = []
         """What the constructs around this one say to it, with their lines."""
@@ -43,10 +44,10 @@ class SyntaxFailure(Exception):
 
     def parts(self, prefix: str) -> list[tuple[str, str]]:
         """The same in two parts each, the second of which may be very long."""
-        if not self.message:
-            return []
         head = f"{prefix}line {self.line}: "
-        lines = [(head, self.message), *([] if self.second is None else [(head, self.second)])]
+        lines = [(head, self.message)] if self.message else []
+        if self.second is not None:
+            lines.append((head, self.second))
         return lines + [(f"{prefix}line {line}: ", message) for line, message in self.more]
 
 

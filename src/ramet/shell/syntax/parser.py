@@ -207,6 +207,9 @@ class Parser(CompoundReader):
         outer, self._pending = self._pending, []
         closing, self._closing = self._closing, ")"
         aliases, self.aliases = self.aliases, {}  # they take part when the substitution runs
+        options = self.options
+        if options.condition_open:
+            self.options = options._replace(condition_open=False)
         self.deeper()
         self.peek()
         try:
@@ -222,7 +225,7 @@ class Parser(CompoundReader):
         self.depth -= 1
         if self._pending:
             outer = self._put_off(outer)
-        self._pending, self._closing, self.aliases = outer, closing, aliases
+        self._pending, self._closing, self.aliases, self.options = outer, closing, aliases, options
         return body
 
     def _and_or(self, first: Command | Pipeline) -> AndOr:

@@ -74,6 +74,8 @@ class Options(NamedTuple):
     expand_aliases: bool = False
     bytewise: bool = False
     """The C locale, which has no characters for ``$'\\u00e9'``."""
+    condition_open: bool = False
+    """A ``[[`` that failed goes on: bash does not know of another one then, until something else fails."""
 
 
 class Scanner:
