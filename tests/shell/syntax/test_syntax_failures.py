@@ -87,7 +87,6 @@ ERRORS: list[tuple[str, list[str]]] = [
     ("((1+", ["line 1: unexpected EOF while looking for matching `)'"]),
     ('(( "a', ["line 1: unexpected EOF while looking for matching `\"'"]),
     ("for ((a;b;c", ["line 1: unexpected EOF while looking for matching `)'"]),
-    ("let x=(1", ["line 1: unexpected EOF while looking for matching `)'"]),
     (
         "for ((i=0;i<3)); do :; done",
         ["line 1: syntax error: arithmetic expression required", "line 1: syntax error: `((i=0;i<3))'"],

@@ -156,12 +156,11 @@ class AssignmentReader(RedirectReader):
         return ArrayElement(None, False, self.read_word())
 
     def _raw_compound(self) -> Word:
-        """``let x=(1+2)*3``: the parentheses are text of the word."""
-        end = self.arith_end(self.stop + 1)
-        if end < 0:
-            raise self.missing(")", self.start)
-        text = self.text[self.start : end + 1]
-        self.pos = end + 1
+        """``let x=(1+2)*3``: the parentheses are text of the word, and yet hold nothing but words, as those of arrays
+        do."""
+        begin, self.pos = self.start, self.stop
+        self._array(self.pos)
+        text = self.text[begin : self.pos]
         parts = self.rest_of_word().parts
         if parts and isinstance(parts[0], Literal):
             text += parts[0].text
