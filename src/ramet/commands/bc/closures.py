@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from ramet.commands.bc.numbers import (
     logarithm,
     mod,
     mul,
+    parse_number,
     power,
     root,
     sine,
@@ -182,6 +184,18 @@ def stepping(place: Place, by: int, spot: Spot, *, before: bool) -> Evaluate:
         new = add(old, Num(by))
         await place.set(machine, new, spot)
         return new if before else old
+
+    return run
+
+
+def reading(spot: Spot) -> Evaluate:
+    async def run(machine: Machine) -> Num:
+        word = await machine.word()
+        if not word:
+            raise Trouble("read() at the end of the input", spot)
+        digits = re.sub(r"[^0-9A-F.]", "", word.upper())
+        number = parse_number(digits or "0", machine.ibase)
+        return Num(-number.digits, number.scale) if word[0] == "-" else number
 
     return run
 

@@ -11,6 +11,7 @@ from ramet.commands.bc.numbers import ZERO, Check, Num, Spot, based_text, decima
 from ramet.core.abandoned import aside, looking
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.streams import joined
 
 _LONG: Final = 150
 """Digits from which on a series takes more than a few milliseconds."""
@@ -65,6 +66,8 @@ class Machine:
     depth: int = 0
     line_length: int = 70
     steps: int = 0
+    unread: bytes = b""
+    """What read() has of the standard input and has not yet used: the program does not see it any more."""
 
     async def tick(self) -> None:
         self.steps += 1
@@ -77,6 +80,18 @@ class Machine:
         if scale + number.digits.bit_length() < _LONG:
             return function(number, scale, check)
         return await aside(self.proc.budget, partial(function, number, scale, check))
+
+    async def word(self) -> str:
+        """The next word of the standard input; empty at its end."""
+        await self.flush()
+        while True:
+            words = self.unread.split(None, 1)
+            ended = len(words) > 1 or (words and self.unread[-1:].isspace())
+            if ended or not (block := await self.proc.stdin.read()):
+                self.unread = words[1] if len(words) > 1 else b""
+                return words[0].decode("latin-1") if words else ""
+            self.unread = await joined((self.unread, block))
+            self.proc.stdin.hold(len(self.unread))
 
     async def flush(self) -> None:
         if self.out:

@@ -15,6 +15,7 @@ from ramet.commands.bc.closures import (
     looping,
     negative,
     raising,
+    reading,
     row_of,
     sequence,
     stepping,
@@ -576,7 +577,8 @@ class Parser:
             if len(arguments) != (name != "read"):
                 self.at -= 1
                 raise SyntaxTrouble
-            return builtin_call(name, arguments, self.code(2))
+            spot = self.code(2)
+            return reading(spot) if name == "read" else builtin_call(name, arguments, spot)
         spot = self.code(2)
         self.code(len(arguments) + 1)
         return user_call(name, arguments, spot)
