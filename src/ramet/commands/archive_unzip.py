@@ -17,7 +17,7 @@ from ramet.commands.declare import UsageError, count, flag, several, value
 from ramet.commands.globs import fnmatch
 from ramet.commands.modes import mode_string
 from ramet.core import ops
-from ramet.core.paths import Path, encode
+from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -117,9 +117,10 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
                 status = 11
         if not (o.quiet or o.pipe):
             await proc.emit(encode(f"Archive:  {name}{comment}\n"))
+        replacing = _Replacing(proc)
         for info in members:
             try:
-                status = max(status, await _extract(proc, o, archive, info))
+                status = max(status, await _extract(proc, o, archive, info, replacing))
             except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
                 proc.stderr.write(encode(f"{info.filename}:  {error}\n"))
                 status = 3
@@ -222,7 +223,44 @@ def _ratio(packed: int, size: int) -> int:
     return round((1 - packed / size) * 100) if size else 0
 
 
-async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
+class _Replacing:
+    """Asks whether files may be replaced; some answers hold for all that follow."""
+
+    def __init__(self, proc: Proc) -> None:
+        self.proc = proc
+        self.always: bool | None = None
+        self.ended = False
+        """Whether nobody answered: then nothing is replaced, and that is a warning."""
+
+    async def name(self, word: str, target: str) -> str | None:
+        """What `target`, which is there as `word`, is to be called: the same to replace it; None to leave it."""
+        if self.always is not None:
+            return target if self.always else None
+        proc = self.proc
+        while True:
+            proc.stderr.write(encode(f"replace {word}? [y]es, [n]o, [A]ll, [N]one, [r]ename: "))
+            line = decode(await proc.stdin.readline())
+            answer = line[:1]
+            if not answer:
+                proc.stderr.write(b' NULL\n(EOF or read error, treating as "[N]one" ...)\n')
+                self.always, self.ended = False, True
+                return None
+            if answer in "AN":
+                self.always = answer == "A"
+            if answer in "yYA":
+                return target
+            if answer in "nN":
+                return None
+            if answer in "rR":
+                proc.stderr.write(b"new name: ")
+                return decode(await proc.stdin.readline()).rstrip("\n") or None
+            said = "error:  invalid response [{}]\n".format(line.rstrip("\n") or "{ENTER}")
+            proc.stderr.write(encode(said))
+
+
+async def _extract(
+    proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: zipfile.ZipInfo, replacing: _Replacing
+) -> int:
     name = info.filename
     if o.test:
         archive.read(info)
@@ -262,21 +300,27 @@ async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: 
             if not o.quiet:
                 await proc.emit(encode(f"   creating: {word}/\n"))
         return 0
-    if not await _inside(proc, path, proc.path(base or ".")):
-        proc.stderr.write(encode(f"{name}:  a link in the path leads out of the directory, skipped\n"))
-        return 2
-    existing = await lookup(proc, path)
-    if existing is not None:
+    while True:
+        if not await _inside(proc, path, proc.path(base or ".")):
+            proc.stderr.write(encode(f"{name}:  a link in the path leads out of the directory, skipped\n"))
+            return 2
+        existing = await lookup(proc, path)
+        if existing is None:
+            if o.freshen:
+                return 0
+            break
         stamped = calendar.timegm(time.struct_time((*info.date_time, 0, 0, 0))) * NANO
         if o.never or ((o.update or o.freshen) and (existing.mtime_ns or 0) >= stamped):
             return 0
-        if not o.overwrite:
-            proc.stderr.write(encode(f"replace {word}? [y]es, [n]o, [A]ll, [N]one, [r]ename: "))
-            if (await proc.stdin.readline())[:1] not in (b"y", b"Y", b"A"):
-                return 0
-        await proc.fs.remove(path)
-    elif o.freshen:
-        return 0
+        wanted = target if o.overwrite else await replacing.name(word, target)
+        if wanted is None:
+            return int(replacing.ended)
+        if wanted == target:
+            await proc.fs.remove(path)
+            break
+        target = wanted
+        word = f"{base.rstrip('/')}/{target}" if base else target
+        path = proc.path(word)
     await ops.make_dirs(proc.fs, path.parent)
     mode = info.external_attr >> 16
     if mode & 0o170000 == 0o120000:
