@@ -97,7 +97,7 @@ async def _place(
         return
     if existing is not None:
         if o.overwrite == "keep":
-            job.complain(f"{shown_name(job, name)}: Cannot open: File exists")
+            await _tell_kept(job, member, name, existing)
             return
         if o.overwrite == "skip":
             if job.verbose:
@@ -141,6 +141,21 @@ async def _place(
         return
     await proc.fs.write(path, _fairly(job, members))
     await restore_attributes(job, path, member)
+
+
+async def _tell_kept(job: Job, member: Member, name: str, existing: Stat) -> None:
+    """Say that something is there which is to be kept; of a link that is there already nothing is said."""
+    doing = "open"
+    if member.kind == SYMLINK:
+        doing = f"create symlink to {quoted(job, member.link)}"
+    elif member.kind == FIFO:
+        doing = "mkfifo"
+    elif member.kind == HARDLINK:
+        linked = await lookup(job.proc, job.path(member.link))
+        if linked is not None and linked.inode is not None and linked.inode == existing.inode:
+            return
+        doing = f"hard link to {quoted(job, member.link)}"
+    job.complain(f"{shown_name(job, name)}: Cannot {doing}: File exists")
 
 
 async def _make_room(job: Job, name: str, path: Path, existing: Stat) -> None:
