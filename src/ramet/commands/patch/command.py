@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError
 from ramet.commands.patch.files import patch_file
 from ramet.commands.patch.job import Job, PatchOptions
@@ -29,9 +30,12 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
     source = o.input if o.input is not None else operands[1] if len(operands) > 1 else "-"
     cwd = proc.path(o.directory) if o.directory is not None else proc.cwd
     job = Job(proc, o, cwd, fuzz=int(o.fuzz))
-    if o.directory is not None and not await ops.exists(proc.fs, cwd):
-        proc.complain(f"**** Can't change to directory {o.directory} : No such file or directory")
-        return 2
+    if o.directory is not None:
+        there = await lookup(proc, cwd, follow=True)
+        if there is None or not there.is_dir:
+            why = "No such file or directory" if there is None else "Not a directory"
+            proc.complain(f"**** Can't change to directory {o.directory} : {why}")
+            return 2
     try:
         if source == "-" or (o.input is None and len(operands) < 2):
             data = await proc.stdin.read_all()

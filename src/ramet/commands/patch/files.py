@@ -122,7 +122,8 @@ async def _try(job: Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
             await job.proc.emit(encode(f"{word}  {'Ignoring' if o.reverse else 'Assuming'} -R.\n"))
             return apply_hunks(lines, [h.reversed() for h in hunks], _way(job))
         question = "Ignore" if o.reverse else "Assume"
-        await job.proc.emit(encode(f"{word}  {question} -R? [n] \nApply anyway? [n] \nSkipping patch.\n"))
+        await job.proc.emit(encode(f"{word}  {question} -R? [n] \nApply anyway? [n] \n"))
+        await job.say("Skipping patch.")
         return Applied(lines, [], hunks, already=True)
     return apply_hunks(lines, hunks, _way(job))
 
