@@ -9,7 +9,19 @@ from dataclasses import dataclass, field
 
 from ramet.commands import modes
 from ramet.commands.clock import NANO, at, shown_at, strftime, zone_of
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, shown, value
+from ramet.commands.declare import (
+    Command,
+    UsageError,
+    choose,
+    flag,
+    mixed,
+    optional,
+    ordered,
+    quote,
+    several,
+    shown,
+    value,
+)
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import slurp
 from ramet.commands.name_lists import Listed, listed
@@ -38,6 +50,7 @@ class DuOptions:
         default=None,
     )
     bytes: bool = flag("-b", "--bytes", help="equivalent to '--apparent-size --block-size=1'")
+    order: tuple[tuple[str, object], ...] = ordered()
     total: bool = flag("-c", "--total", help="produce a grand total")
     follow: str = choose(
         {"-D -H --dereference-args": "args", "-L --dereference": "all", "-P --no-dereference": ""},
@@ -124,9 +137,10 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
         proc.complain("warning: summarizing is the same as using --max-depth=0")
     if o.inodes and (o.apparent or o.bytes):
         proc.complain("warning: options --apparent-size and -b are ineffective with --inodes")
+    last = next((name for name, _ in reversed(o.order) if name in ("bytes", "unit")), "")
     unit = (
         BlockSize(1)
-        if o.bytes and o.unit is None
+        if last == "bytes"
         else BlockSize.parse(o.unit)
         if o.unit is not None
         else BlockSize(_env_unit(proc))
@@ -482,11 +496,8 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
 
     def seconds(letter: str, precision: str | None) -> str:
         whole, nanos = divmod(moments[letter], NANO)
-        return (
-            str(whole)
-            if precision is None
-            else f"{whole}.{f'{nanos:09d}'[: int(precision or 9)].ljust(int(precision or 9), '0')}"
-        )
+        digits = 0 if precision is None else int(precision or 9)
+        return f"{whole}.{f'{nanos:09d}'[:digits].ljust(digits, '0')}" if digits else str(whole)
 
     table: dict[str, Callable[[], str]] = {
         "a": lambda: f"{mode:o}",

@@ -68,7 +68,8 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
         except BadMode:
             raise UsageError(f"invalid mode: {quote(spec)}") from None
         make = lambda old, is_dir: change_mode(spec, old, is_dir, proc.umask)  # noqa: E731
-    surprising = spec[:1] == "-" and proc.umask and any(w[:1] == "-" and w == spec for w in proc.argv)
+    options = proc.argv[: proc.argv.index("--")] if "--" in proc.argv else proc.argv
+    surprising = spec[:1] == "-" and proc.umask and spec in options
     status = 0
     told = next((name for name, _ in reversed(o.order) if name in ("verbose", "changes")), "")
     async for word, path, stat in _walk(proc, files, o.recursive, o.quiet, "cannot access"):

@@ -241,12 +241,14 @@ async def unlink(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 def _unabbreviated(words: list[str]) -> list[str]:
-    """The one option that must be spelled out."""
+    """The one option that must be spelled out, and the one with an only argument."""
     for word in words:
         if word == "--":
             break
         if len(word) > 2 and word != "--no-preserve-root" and "--no-preserve-root".startswith(word):
             raise UsageError("you may not abbreviate the --no-preserve-root option", hint=False)
+        if word.startswith("--preserve-root=") and word != "--preserve-root=all":
+            raise UsageError(f"unrecognized --preserve-root argument: {quote(word.partition('=')[2])}", hint=False)
     return words
 
 
