@@ -261,7 +261,7 @@ class SimpleReader(AssignmentReader):
         expanding, left = self._expanding, len(self.text) - pos
         while expanding and next(reversed(expanding.values())) >= left:
             name, _ = expanding.popitem()
-            self._alias_next = self.aliases[name].endswith((" ", "\t"))
+            self._alias_next = self.aliases.get(name, "").endswith((" ", "\t"))  # it may be gone
             self._alias_over = False
 
     def source_line(self, pos: int) -> str:

@@ -172,7 +172,7 @@ def _waited(sh: Session, job: Job) -> None:
 
 async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
     job = _found(sh, "wait", word)
-    if job is None and word[0] == "%" and is_number(word[1:]):
+    if job is None and word[:1] == "%" and is_number(word[1:]):
         # One that was waited for is still known by its number, until another one has it.
         job = next((old for old in reversed(sh.jobs.ended) if old.id == int(word[1:]) and not old.forgotten), None)
     if job is not None:
