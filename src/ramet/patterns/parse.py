@@ -94,6 +94,8 @@ AWK = Dialect(
     boundary="y",
     back_references=False,
 )
+AWK_TRADITIONAL = replace(AWK, gnu=False)
+AWK_POSIX = replace(AWK_TRADITIONAL, leading=Leading.ERROR, leading_interval=Leading.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,18 +464,22 @@ class _Parser:
                 break
             # A hyphen is itself at either end; anywhere else it must be inside a range.
             hyphen = text.startswith("-", self.pos) and not text.startswith("-]", self.pos)
-            if hyphen and not first and not self.dialect.list_escapes:
+            if hyphen and not first:
                 raise PatternError(errors.BAD_RANGE)
             first = False
             if text.startswith("[:", self.pos):
                 classes.append(self.named(":"))
                 continue
+            equivalent = text.startswith("[=", self.pos)
             low = self.element()
             if text.startswith("-", self.pos) and not text.startswith("-]", self.pos):
                 self.pos += 1
                 if self.pos >= len(text):
                     raise PatternError(errors.OPEN_BRACKET)
+                equivalent = equivalent or text.startswith("[=", self.pos)
                 high = self.element()
+                if equivalent:
+                    raise PatternError(errors.BAD_RANGE)
                 if high >= low:
                     ranges.append((low, high))
                 elif not self.dialect.empty_ranges:

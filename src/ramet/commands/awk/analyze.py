@@ -32,6 +32,7 @@ from ramet.commands.awk.tree import (
     Var,
     While,
 )
+from ramet.patterns.parse import AWK, Dialect
 
 SPECIAL = frozenset(
     [
@@ -93,6 +94,8 @@ class Facts:
     """Global variables that `typeof` is asked about: whether anything has looked at them yet makes a difference."""
     uses: set[str] = field(default_factory=set)
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
+    regex: Dialect = AWK
+    """How regular expressions are read."""
     patterns: set[str] = field(default_factory=lambda: {"FS", "RS", "FPAT"})
     """Variables that are taken for regular expressions."""
     long_patterns: set[str] = field(default_factory=set)

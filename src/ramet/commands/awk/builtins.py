@@ -158,7 +158,9 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
     else:
         fs = by
     one_by_one = (fs.plain if isinstance(fs, regex.Rx) else fs) == ""
-    if one_by_one:
+    if not text:
+        pairs = ()  # whatever the separator is, which may be wrong
+    elif one_by_one:
         pairs = zip(text, repeat(""))
     elif isinstance(fs, regex.Rx):
         pairs = cut(fs, text)
@@ -176,7 +178,7 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
             if tail and pairs:
                 pairs = [*pairs[:-1], (pairs[-1][0], tail)]
         else:
-            rx = runtime.rx(fs if len(fs) > 1 else ("\\" + fs if fs in ".[]|()*+?{}^$\\" else fs))
+            rx = runtime.dynamic(fs if len(fs) > 1 else ("\\" + fs if fs in ".[]|()*+?{}^$\\" else fs))
             pairs = cut(rx, text)
     index = 0
     for index, (piece, separator) in enumerate(pairs, 1):

@@ -141,7 +141,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             return 0
         runtime = await through(proc.budget, len(proc.argv), lambda: Runtime(proc, utf8))
         runtime.sandbox, runtime.given = o.sandbox, frozenset(operands)
-        runtime.extensions = dialect.extensions
+        runtime.extensions, runtime.regex = dialect.extensions, dialect.regex
         runtime.origin = sources
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
@@ -234,7 +234,7 @@ class _Run:
 
     async def prepare(self, text: str, icase: bool) -> None:
         runtime = self.runtime
-        make = partial(compile_pattern, text, icase, runtime.utf8, runtime.seconds)
+        make = partial(compile_pattern, text, icase, runtime.utf8, runtime.seconds, runtime.regex)
         with suppress(AwkError):  # it is told where it is used
             await aside(self.proc.budget, make)
 
@@ -280,8 +280,7 @@ class _Run:
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
-                where = f"(FILENAME={runtime.special['FILENAME'] or '-'} FNR={int(runtime.FNR)}) " if runtime.NR else ""
-                self.proc.complain(f"{where}warning: error writing standard output: {reason(error)}")
+                self.proc.complain(f"{runtime.reading()}warning: error writing standard output: {reason(error)}")
                 self.status = self.status or 1
             if runtime.edit is not None and runtime.edit.busy:
                 await runtime.edit.abandon()

@@ -175,6 +175,7 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
     program = parse(text, dialect, placed=counted or bool(dialect.lint))
     slots: Slots | None = {} if counted else None
     facts = analyze.analyze(program)
+    facts.regex = dialect.regex
     facts.uses |= {
         use
         for use, given in (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ramet.patterns import parse as patterns
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -23,6 +25,13 @@ class Dialect:
     @property
     def plain_numbers(self) -> bool:
         return not (self.posix or self.nondecimal or self.bignum)
+
+    @property
+    def regex(self) -> patterns.Dialect:
+        """How regular expressions are read."""
+        if self.posix:
+            return patterns.AWK_POSIX
+        return patterns.AWK if self.extensions else patterns.AWK_TRADITIONAL
 
 
 GNU = Dialect()

@@ -410,14 +410,17 @@ class Emitter:
                 return f"R.rx({node.source!r})"
             from ramet.commands.awk.regex import compiled
 
-            return self.constant("x_", compiled(node.source, utf8="bytes" not in self.facts.uses))
+            return self.constant(
+                "x_", compiled(node.source, utf8="bytes" not in self.facts.uses, dialect=self.facts.regex)
+            )
         if isinstance(node, Str) and "IGNORECASE" not in self.facts.uses:
             from ramet.commands.awk.regex import compiled, odd_escapes
 
-            if odd_escapes(node.value):
+            if odd_escapes(node.value, self.facts.regex.gnu):
                 return f"R.dynamic({node.value!r})"  # which complains of it
             try:
-                return self.constant("x_", compiled(node.value, utf8="bytes" not in self.facts.uses))
+                made = compiled(node.value, utf8="bytes" not in self.facts.uses, dialect=self.facts.regex)
+                return self.constant("x_", made)
             except AwkError:
                 pass  # A text is looked at as a pattern only when it is used as one.
         if isinstance(node, Var):

@@ -6,7 +6,8 @@ import asyncio
 import codecs
 from functools import partial
 
-from ramet.commands.awk.regex import Rx, compiled
+from ramet.commands.awk.regex import Rx, compiled, wrong
+from ramet.commands.awk.tree import AwkError
 from ramet.commands.inputs import LONG
 from ramet.core import growth, longbytes
 from ramet.core.abandoned import aside, checkpoint
@@ -145,7 +146,10 @@ class Records:
         self.at = 0
         self.batch, self.terms = [], []
         paragraphs = rs == ""
-        rx = compiled("\n\n+" if paragraphs else rs, icase, self._coding == "utf-8")
+        try:
+            rx = compiled("\n\n+" if paragraphs else rs, icase, self._coding == "utf-8")
+        except AwkError as error:
+            raise wrong(error) from None
         while True:
             if paragraphs and self._rest.startswith("\n"):
                 self._rest = self._rest.lstrip("\n")

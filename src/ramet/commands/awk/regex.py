@@ -13,7 +13,7 @@ from ramet.core.abandoned import checkpoint
 from ramet.core.longbytes import PIECE
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
-from ramet.patterns.parse import AWK, parse
+from ramet.patterns.parse import AWK, Dialect, parse
 from ramet.patterns.simple import is_simple
 from ramet.patterns.tree import AnyChar, Assert, Assertion, Char, CharSet, Node, children, literal, nullable
 
@@ -25,12 +25,12 @@ class Rx:
 
     __slots__ = ("_utf8", "matcher", "nullable", "plain", "text")
 
-    def __init__(self, source: str, icase: bool, utf8: bool, seconds: float) -> None:
+    def __init__(self, source: str, icase: bool, utf8: bool, seconds: float, dialect: Dialect) -> None:
         try:
             self.matcher = patterns.compile(
-                source.encode("utf-8", "surrogateescape"), AWK, icase=icase, utf8=utf8, seconds=seconds
+                source.encode("utf-8", "surrogateescape"), dialect, icase=icase, utf8=utf8, seconds=seconds
             )
-            tree = self.matcher.tree or parse(source, AWK).tree
+            tree = self.matcher.tree or parse(source, dialect).tree
         except PatternError as error:
             raise AwkError(f"error: {error}: /{source}/", 1) from None
         self._utf8 = utf8
@@ -110,8 +110,13 @@ def _text_pattern(tree: Node, utf8: bool) -> re.Pattern[str] | None:
 
 
 @functools.lru_cache(maxsize=512)
-def compiled(source: str, icase: bool = False, utf8: bool = True, seconds: float = 10.0) -> Rx:
-    return Rx(source, icase, utf8, seconds)
+def compiled(source: str, icase: bool = False, utf8: bool = True, seconds: float = 10.0, dialect: Dialect = AWK) -> Rx:
+    return Rx(source, icase, utf8, seconds, dialect)
+
+
+def wrong(error: AwkError) -> AwkError:
+    """What is said of a pattern that is wrong and was made while the program ran."""
+    return AwkError("fatal: invalid regexp: " + str(error).removeprefix("error: "))
 
 
 _KNOWN = frozenset("()*+-.?[]^|{}/$\\abfnrtv01234567\n")

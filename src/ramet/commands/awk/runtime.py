@@ -103,10 +103,7 @@ class Runtime(State):
     def warn(self, message: str) -> None:
         """A warning, with the place in the input where the program is."""
         self.flush()
-        where = ""
-        if self.NR:
-            where = f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) "
-        self.proc.complain(f"{self.place()}: {where}warning: {message}")
+        self.proc.complain(f"{self.place()}: {self.reading()}warning: {message}")
 
     def complain_input(self, error: OSError) -> None:
         what = reason(error)

@@ -26,6 +26,7 @@ from ramet.core.longbytes import PIECE
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
+from ramet.patterns.parse import AWK
 
 NO_FIELD = Field("")
 """A field beyond the last one."""
@@ -99,6 +100,8 @@ class State:
         self.edit: Inplace | None = None
         self.libraries: frozenset[str] = frozenset()
         self.extensions = True
+        self.regex = AWK
+        """How regular expressions are read."""
         """Whether variables mean what only gawk makes of them."""
         self.given: frozenset[str] = frozenset()
         """The operands, which are all the files that a program in a sandbox may read."""
@@ -188,6 +191,8 @@ class State:
         elif name == "RS":
             if self.lint and self.lint != "no-ext" and len(text) > 1:
                 self.lint_warn("multicharacter value of `RS' is a gawk extension")
+            if len(text) > 1:
+                self.dynamic(text)  # which may be wrong
             if text != self.rs:
                 paragraphs = "" in (text, self.rs)
                 if paragraphs:
@@ -229,11 +234,11 @@ class State:
             return lambda text: (
                 longbytes.split(longbytes.replaced(text, "\n", fs) if lines else text, fs) if text else []
             )
-        rx = self.rx(fs)
+        rx = self.dynamic(fs)
         return lambda text: [piece for piece, _ in cut(rx, text)]
 
     def _by_content(self, pattern: str) -> Callable[[str], list[str]]:
-        rx = self.rx(pattern)
+        rx = self.dynamic(pattern)
         return lambda text: [text[start:stop] for start, stop in contents(rx, text)]
 
     @property
@@ -266,12 +271,15 @@ class State:
     def lint_warn(self, message: str, line: int | None = None, located: bool = True) -> None:
         """Something that --lint is asked to find; it may be all the program is asked to do."""
         where = f"{self.place() if line is None else self.origin.place(line)}: " if located else ""
-        if self.NR:
-            where += f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) "
+        where += self.reading()
         if self.lint == "fatal":
             raise AwkError(f"{where}fatal: {message}")
         self.flush()
         self.proc.complain(f"{where}warning: {message}")
+
+    def reading(self) -> str:
+        """Where in its input the program is, if it has begun to read."""
+        return f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) " if self.NR else ""
 
     def flush(self) -> None:
         """What was printed so far goes out."""
@@ -314,28 +322,26 @@ class State:
     def look(self, source: str) -> None:
         """Complain of escapes in a pattern that mean nothing, of each once."""
         self.looked.add(source)
-        for char in regex.odd_escapes(source):
+        for char in regex.odd_escapes(source, self.extensions):
             if char not in self.odd_escapes:
                 self.odd_escapes.add(char)
-                where = f"{self.place()}: " if "R" in self.namespace and self.begun else ""
+                self.flush()
+                where = f"{self.place()}: {self.reading()}" if "R" in self.namespace and self.begun else ""
                 self.proc.complain(where + regex.odd_escape_words(char))
 
     def rx(self, source: str) -> regex.Rx:
         if "\\" in source and source not in self.looked:
             self.look(source)
-        return regex.compiled(source, self.icase, self.utf8, self.seconds)
+        return regex.compiled(source, self.icase, self.utf8, self.seconds, self.regex)
 
     def dynamic(self, value: Value) -> regex.Rx:
         """The regular expression that a value spells."""
         if value.__class__ is regex.Rx:
             return value
-        source = self.text(value)
-        if "\\" in source and source not in self.looked:
-            self.look(source)
         try:
-            return regex.compiled(source, self.icase, self.utf8, self.seconds)
+            return self.rx(self.text(value))
         except AwkError as error:
-            raise AwkError("fatal: invalid regexp: " + str(error).removeprefix("error: ")) from None
+            raise regex.wrong(error) from None
 
     # ------------------------------------------------------------------ record and fields
 
