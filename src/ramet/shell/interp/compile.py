@@ -16,7 +16,7 @@ from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
 from ramet.shell.expand.nesting import At, level, line_around
 from ramet.shell.expand.numerals import LONGEST_NAME, is_name
-from ramet.shell.expand.values import READONLY
+from ramet.shell.expand.values import EXPORT, READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.case import compile_case
 from ramet.shell.interp.cond import compile_cond
@@ -25,6 +25,7 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
 from ramet.shell.interp.frames import FunctionDef
 from ramet.shell.interp.function_table import flags as function_flags
+from ramet.shell.interp.function_table import set_flags as set_function_flags
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.patience import refuse, refused_patiently, then
@@ -497,6 +498,8 @@ def _function(node: nodes.Function) -> Run:
             return refused(sh, node.name, ": readonly function")
         source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
         sh.functions[node.name] = FunctionDef(node, body.made or body, source, sh.line_now(0))
+        if sh.allexport:
+            set_function_flags(sh, node.name, EXPORT, 0)
         sh.status = 0
         return 0
 

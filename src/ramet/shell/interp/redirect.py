@@ -201,7 +201,7 @@ def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> N
     if plan.var is None:
         _put(sh, plan.fd, description, undo)
         return
-    # `{name}>file` outlives the command.
+    # `{name}>file` outlives the command, unless asked not to.
     fd = sh.free_fd()
     name, subscript = split_subscript(plan.var)
     try:
@@ -213,7 +213,10 @@ def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> N
         _put(sh, fd, description, undo)  # so that it is closed
         sh.complain(error.message)
         raise RedirectError(f"{plan.var}: cannot assign fd to variable") from None
-    sh.fds[fd] = description
+    if "varredir_close" in sh.shopts:
+        _put(sh, fd, description, undo)
+    else:
+        sh.fds[fd] = description
 
 
 def _put(sh: Session, fd: int, description: Description | None, undo: Undo) -> None:
