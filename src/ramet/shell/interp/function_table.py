@@ -117,13 +117,18 @@ def _value(node: Function) -> str:
 
 
 async def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
-    """Define the functions that an environment brings; one that is no definition is left out."""
+    """Define the functions that an environment brings; one that is no definition, and nothing else, is left out."""
     for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             name = key[len(_PREFIX) : -len(_SUFFIX)]
             read = partial(_brought, name, value)
             script = read() if len(value) <= LONG_SOURCE else await aside(sh, read)
-            function = None if script is None else _define(sh, name, script)
+            function = None
+            if isinstance(script, SyntaxFailure):
+                for line in script.lines(f"{sh.name}: {name}: "):
+                    await sh.say(f"{line}\n")
+            elif "/" not in name and (function := _define(sh, name, script)) is None:
+                sh.err(f"{sh.name}: warning: {name}: ignoring function definition attempt\n")
             if function is None:
                 sh.err(f"{sh.name}: error importing function definition for `{name}'\n")
             else:
@@ -131,15 +136,15 @@ async def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
                 set_flags(sh, name, EXPORT, 0)
 
 
-def _brought(name: str, value: str) -> Script | None:
-    """What a definition is that an environment brought; its lines count from 0."""
+def _brought(name: str, value: str) -> Script | SyntaxFailure:
+    """What a definition is that an environment brought: its first command, whose lines count from 0."""
     known = _imported.get((name, value)) if len(value) <= LARGE else None
     if known is None:
         try:
             parser = Parser(grown((name, " ", value, "\n")), start_line=0)
-            known = Script(tuple(s for line in iter(parser.next, None) for s in line.statements))
-        except SyntaxFailure:
-            return None
+            known = parser.next() or Script(())
+        except SyntaxFailure as failure:
+            return failure
         if len(value) <= LARGE:
             if len(_imported) >= _KEPT:
                 _imported.clear()
