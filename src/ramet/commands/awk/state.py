@@ -330,16 +330,17 @@ class State:
                 self.proc.complain(where + regex.odd_escape_words(char))
 
     def rx(self, source: str) -> regex.Rx:
-        if "\\" in source and source not in self.looked:
-            self.look(source)
         return regex.compiled(source, self.icase, self.utf8, self.seconds, self.regex)
 
     def dynamic(self, value: Value) -> regex.Rx:
         """The regular expression that a value spells."""
         if value.__class__ is regex.Rx:
             return value
+        source = self.text(value)
+        if "\\" in source and source not in self.looked:
+            self.look(source)
         try:
-            return self.rx(self.text(value))
+            return self.rx(source)
         except AwkError as error:
             raise regex.wrong(error) from None
 
