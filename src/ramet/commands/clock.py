@@ -50,7 +50,7 @@ class Named(tzinfo):
 
 
 _POSIX = re.compile(
-    r"(?:<([A-Za-z0-9+-]+)>|([A-Za-z]{3,}))([-+]?\d{1,2}(?::\d{2}(?::\d{2})?)?)"
+    r"(?:<([A-Za-z0-9+-]+)>|([A-Za-z]{3,}))([-+]?\d{1,3}(?::\d{2}(?::\d{2})?)?)"
     r"(?:(?:<[A-Za-z0-9+-]+>|[A-Za-z]{3,}).*)?"
 )
 _DST_ZONES = {
@@ -63,7 +63,7 @@ _DST_ZONES = {
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> tzinfo:
-    """The zone of a TZ value; an unknown one is UTC, as with the C library."""
+    """The zone of a TZ value; an unknown one is UTC by that name, as with the C library."""
     from zoneinfo import ZoneInfo
 
     name = name.lstrip(":")
@@ -78,11 +78,13 @@ def zone(name: str) -> tzinfo:
     except (OSError, ValueError, KeyError):
         found = _POSIX.fullmatch(name)
         if found is None:
-            return Named(name if re.fullmatch("[A-Za-z]{3,}", name) else "UTC", 0)
+            letters = re.match("[A-Za-z]{3,}", name)
+            return Named(letters[0] if letters else "", 0)
         sign = -1 if not found[3].startswith("-") else 1
         hours, _, rest = found[3].lstrip("+-").partition(":")
         minutes, _, seconds = rest.partition(":")
-        return Named(found[1] or found[2], sign * (int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)))
+        offset = int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
+        return Named(found[1] or found[2], sign * min(offset, 86_399))  # no more than a day, as datetime has it
 
 
 CYCLE_YEARS = 400
@@ -203,14 +205,20 @@ _COMPOSED = {
     "x": "%m/%d/%y",
     "X": "%H:%M:%S",
 }
-_DIRECTIVE = re.compile(r"%([-_0+^#]*)(\d*)([EO]?)(:{0,3}z|[A-Za-z%])", re.S)
+_DIRECTIVE = re.compile(r"%([-_0+^#]*)(\d*)([EO]?)(:{0,3}z|[A-Za-z]|(?<=%)%|(?=%))", re.S)
+_UNKNOWN = {"E": frozenset("aAbBdDeGgHhIjMmSUuVWw"), "O": frozenset("aACcDXxY")}
+"""Directives that E and O do not modify."""
 
 
 def strftime(pattern: str, when: datetime, nanos: int = 0) -> str:
     """GNU's strftime; what it does not know is left as it stands."""
 
     def expand(found: re.Match[str]) -> str:
-        flags, width, _, letter = found.groups()
+        flags, width, modifier, letter = found.groups()
+        if not letter:
+            return found[0].rjust(int(width or 0))  # what follows begins another one
+        if modifier and letter in _UNKNOWN[modifier]:
+            return found[0]
         pad = next((f for f in reversed(flags) if f in "-_0+"), "")
         wide = int(width or 0)
         if letter in _FIELDS:
