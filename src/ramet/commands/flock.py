@@ -70,8 +70,10 @@ _locks: WeakValueDictionary[Hashable, _Lock] = WeakValueDictionary()
 
 
 async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
-    if not operands:
+    if not operands and len(proc.argv) == 1:
         raise UsageError("not enough arguments")
+    if not operands:
+        raise UsageError("requires file descriptor, file or directory", hint=False)
     conflict = int(o.conflict) if o.conflict.isdecimal() else 256
     if conflict > 255:
         raise UsageError("exit code out of range (expected 0 to 255)", hint=False)

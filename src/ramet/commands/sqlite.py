@@ -51,15 +51,16 @@ _TAKES = {"separator", "nullvalue", "newline", "cmd", "init"}
 
 
 def _long(words: list[str]) -> list[str]:
-    """Options are whole words behind one dash or two."""
+    """Options are whole words behind one dash or two, wherever they stand."""
     out: list[str] = []
+    operands: list[str] = []
     i = 0
     while i < len(words):
         word = words[i]
         name = word.lstrip("-")
-        if not word.startswith("-") or not name:
-            return [*out, "--", *words[i:]]
-        if name in _TAKES:
+        if not word.startswith("-"):
+            operands.append(word)
+        elif name in _TAKES:
             out += [f"--{name}", *words[i + 1 : i + 2]]
             i += 1
         elif name in _FLAGS:
@@ -67,7 +68,7 @@ def _long(words: list[str]) -> list[str]:
         else:
             raise UsageError(f"Error: unknown option: -{name}\nUse -help for a list of options.", hint=False)
         i += 1
-    return out
+    return [*out, "--", *operands]
 
 
 class Quit(Exception):

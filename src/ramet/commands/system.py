@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, value
+from ramet.commands.declare import Command, UsageError, choose, flag, quote, typographic, value
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -41,7 +41,7 @@ async def id_(proc: Proc, o: IdOptions, operands: list[str]) -> int:
     for word in operands or [user.name]:
         await proc.budget.breathe()
         if word not in (user.name, str(user.uid)):
-            proc.complain(f"{quote(word)}: no such user")
+            proc.complain(typographic(proc, f"{quote(word)}: no such user"))
             status = 1
             continue
         end = "\0" if o.zero else "\n"
@@ -66,7 +66,7 @@ async def groups(proc: Proc, o: object, operands: list[str]) -> int:
         if word == user.name:
             await proc.emit(encode(f"{word} : {user.group}\n"))
         else:
-            proc.complain(f"{quote(word)}: no such user")
+            proc.complain(typographic(proc, f"{quote(word)}: no such user"))
             status = 1
     return status
 

@@ -60,8 +60,9 @@ def _old_uniq(words: list[str]) -> list[str]:
     for before, word in pairwise(["", *words]):
         if before in ("-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars"):
             out.append(word)
-        elif re.fullmatch(r"-\d+", word):
-            out += ["-f", word[1:]]
+        elif found := re.fullmatch(r"-([a-eg-rt-vx-zD]*)(\d+)([a-zD]*)", word):
+            # Among flags as well, where no option before them takes the digits.
+            out += ["-f", found[2], *(f"-{flags}" for flags in (found[1], found[3]) if flags)]
         elif re.fullmatch(r"\+\d+", word):
             out += ["-s", word[1:]]
         else:
