@@ -142,6 +142,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         runtime = await through(proc.budget, len(proc.argv), lambda: Runtime(proc, utf8))
         runtime.sandbox, runtime.given = o.sandbox, frozenset(operands)
         runtime.extensions, runtime.regex = dialect.extensions, dialect.regex
+        runtime.odd_escapes |= compiled.program.odd_escapes
         runtime.origin = sources
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)

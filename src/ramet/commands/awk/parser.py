@@ -90,7 +90,7 @@ class _Parser(Expressions):
         if placed:
             places = Places(self.lexer.text, self.of, self.lexer.comments, self.messages, self.misuses)
         warnings, libraries = tuple(self.lexer.warnings), tuple(self.libraries)
-        return Program(tuple(rules), self.functions, warnings, libraries, places, self.all_lines())
+        return Program(tuple(rules), self.functions, warnings, libraries, places, self.all_lines(), frozenset(self.odd))
 
     def all_lines(self) -> dict[int, int]:
         ends = [found.start() for found in re.finditer("\n", self.lexer.text)]

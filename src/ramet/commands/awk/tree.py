@@ -310,3 +310,5 @@ class Program:
     places: Places | None = None
     lines: dict[int, int] = field(default_factory=dict, compare=False)
     """In which line of the source a rule, function or statement begins; nodes are known by their identity."""
+    odd_escapes: frozenset[str] = frozenset()
+    """What is escaped in patterns without meaning anything, which was complained of."""
