@@ -121,7 +121,7 @@ exec {v}> ov; echo WORD >&$v
 exec {v}>> ov; echo WORD >&$v
 exec {v}>&-
 exec {v}< in; read q <&$v
-(exit DIGIT) & wait $!
+(exit DIGIT) & wait "$!"
 true & wait
 sleep 0.00DIGIT & wait -n; echo $?
 NAME=()
