@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ramet.commands.declare import Command, UsageError, flag, ordered, several, value
+from ramet.commands.declare import Command, UsageError, flag, ordered, quote, several, value
 from ramet.commands.dump import (
     NAMES,
     PRINTED,
@@ -19,8 +19,9 @@ from ramet.commands.dump import (
     window,
     words,
 )
-from ramet.commands.inputs import Inputs
-from ramet.core.paths import encode
+from ramet.commands.inputs import Inputs, slurp
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
 
@@ -35,6 +36,9 @@ class HexdumpOptions:
     formats: tuple[str, ...] = several(
         "-e", "--format", metavar="FORMAT", help="format string to be used for displaying data"
     )
+    files: tuple[str, ...] = several(
+        "-f", "--format-file", metavar="FILE", help="file that contains format strings, one a line"
+    )
     length: str | None = value("-n", "--length", metavar="LENGTH", help="interpret only LENGTH bytes of input")
     skip: str = value("-s", "--skip", metavar="OFFSET", default="0", help="skip OFFSET bytes from the beginning")
     order: tuple[tuple[str, object], ...] = ordered()
@@ -43,15 +47,40 @@ class HexdumpOptions:
 
 async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
     inputs = Inputs(proc, operands, dash=False, name=str)
-    status = await _shown(proc, o, inputs)
+    status = await _shown(proc, await _with_files(proc, o), inputs)
     if inputs.failed == len(operands) > 0:
         proc.complain("all input file arguments failed")
     return status
 
 
+async def _with_files(proc: Proc, o: HexdumpOptions) -> HexdumpOptions:
+    """The options with what stands in files of formats, as if it had been given there."""
+    if not o.files:
+        return o
+    order: list[tuple[str, object]] = []
+    for name, given in o.order:
+        if name != "files":
+            order.append((name, given))
+            continue
+        try:
+            text = decode(await slurp(proc, str(given)))
+        except OSError as error:
+            raise UsageError(f"can't read {given}: {reason(error)}", hint=False) from None
+        lines = (line.strip() for line in text.split("\n"))
+        order += [("formats", line) for line in lines if line and not line.startswith("#")]
+    return replace(o, order=tuple(order), formats=tuple(str(given) for name, given in order if name == "formats"))
+
+
+def _amount(text: str, option: str, what: str) -> int:
+    try:
+        return bytes_number(text, option)
+    except UsageError:
+        raise UsageError(f"failed to parse {what}: {quote(text)}: Invalid argument", hint=False) from None
+
+
 async def _shown(proc: Proc, o: HexdumpOptions, inputs: Inputs) -> int:
-    skip = bytes_number(o.skip, "-s")
-    count = None if o.length is None else bytes_number(o.length, "-n")
+    skip = _amount(o.skip, "-s", "offset")
+    count = None if o.length is None else _amount(o.length, "-n", "length")
     chosen = [name for name, _ in o.order if name in _NAMED or name == "formats"]
     hd = proc.argv[0].rpartition("/")[2] == "hd"
     if hd and chosen and not o.canonical:
