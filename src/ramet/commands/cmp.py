@@ -57,6 +57,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
     if alike and await lookup(proc, proc.path(a), follow=True) is not None:
         return 0  # even a directory is the same as itself
     readers = []
+    unreadable = ""
     for word, skip in ((a, skips[0]), (b, skips[1])):
         try:
             reader = await proc.open(word)
@@ -64,10 +65,16 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
                 await reader.read_exactly(skip)
             readers.append(reader)
         except OSError as error:
-            # What opens and cannot be read is told even by -s.
-            if not o.silent or error.errno == errno.EISDIR:
+            if error.errno == errno.EISDIR:
+                # It opens, and so the other one is opened before it cannot be read: that is told even by -s.
+                unreadable = unreadable or f"{word}: {reason(error)}"
+                continue
+            if not o.silent:
                 proc.complain(f"{word}: {reason(error)}")
             return 2
+    if unreadable:
+        proc.complain(unreadable)
+        return 2
     digits = len(str(await _smaller(proc, (a, b), readers, skips, limit))) if o.verbose else 0
     at_byte, line, status = 1, 1, 0
     ended_line = True

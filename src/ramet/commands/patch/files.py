@@ -140,7 +140,8 @@ def _looks_reversed(job: Job, lines: list[bytes], hunk: Hunk) -> bool:
 async def _backup_name(job: Job, target: str) -> str:
     """Where the file as it was is kept: -V says how it is numbered, else prefixes and the suffix name it."""
     o = job.o
-    how = o.version_control or job.proc.env.get("PATCH_VERSION_CONTROL", job.proc.env.get("VERSION_CONTROL", ""))
+    env = job.proc.env
+    how = o.version_control or env.get("PATCH_VERSION_CONTROL") or env.get("VERSION_CONTROL") or "existing"
     named = o.prefix or o.base_prefix or o.suffix is not None
     if not named and how in ("numbered", "t", "existing", "nil"):
         number = 0
