@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from ramet.commands.declare import Command, UsageError, flag, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, called, flag, optional, quote, value
 from ramet.commands.inputs import PART, Apart, Inputs, beside, is_utf8
 from ramet.core import longbytes
 from ramet.core.errors import reason
@@ -213,7 +213,7 @@ async def tee(proc: Proc, o: TeeOptions, operands: list[str]) -> int:
             # Here a hyphen is a name like any other.
             files.append((word, await proc.create("./-" if word == "-" else word, append=o.append)))
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             status = 1
     if o.errors.startswith("exit") and status:
         return status
@@ -236,7 +236,7 @@ async def tee(proc: Proc, o: TeeOptions, operands: list[str]) -> int:
                     if writer.full:
                         await writer.drain()
                 except OSError as error:
-                    proc.complain(f"{shown(word)}: {reason(error)}")
+                    proc.complain(f"{called(word)}: {reason(error)}")
                     files.remove((word, writer))
                     status = 1
             if out is None and not files:

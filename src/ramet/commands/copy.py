@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ramet.commands.copy_options import CpOptions
-from ramet.commands.declare import Command, UsageError, quote, shown
+from ramet.commands.declare import Command, UsageError, called, quote
 from ramet.commands.modes import mode_of
 from ramet.core import ops
 from ramet.core.errors import Unsupported, fail, reason
@@ -260,7 +260,7 @@ class Copier:
             there = None
         if o.symbolic:
             if not source.startswith("/") and dst.parent != proc.cwd:
-                self.fail(f"{shown(target)}: can make relative symbolic links only in current directory")
+                self.fail(f"{called(target)}: can make relative symbolic links only in current directory")
                 return
             await proc.fs.write(dst, encode(source), How.LINK)
             return

@@ -9,7 +9,18 @@ from functools import partial
 from itertools import cycle, islice
 from operator import add, gt
 
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, quote, several, shown, value
+from ramet.commands.declare import (
+    Command,
+    UsageError,
+    called,
+    choose,
+    flag,
+    mixed,
+    ordered,
+    quote,
+    several,
+    value,
+)
 from ramet.commands.inputs import LONG, PART, Inputs, beside, filter_lines
 from ramet.core import longbytes
 from ramet.core.abandoned import aside
@@ -313,7 +324,7 @@ async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
         try:
             readers.append(await proc.open(word))
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             return 1
     if len(readers) == 1:
         async for block in line_blocks(readers[0], end):
@@ -507,7 +518,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         try:
             readers.append(await proc.open(word))
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             return 1
     left, right = Sorted(proc, readers[0], end), Sorted(proc, readers[1], end)
     counts = [0, 0, 0]

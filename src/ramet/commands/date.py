@@ -11,13 +11,13 @@ from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import (
     Command,
     UsageError,
+    called,
     choose,
     flag,
     mixed,
     optional,
     ordered,
     quote,
-    shown,
     typographic,
     value,
 )
@@ -88,7 +88,7 @@ async def date(proc: Proc, o: DateOptions, operands: list[str]) -> int:
         try:
             texts = decode(await slurp(proc, o.file)).splitlines()
         except OSError as error:
-            proc.complain(f"{shown(o.file)}: {reason(error)}")
+            proc.complain(f"{called(o.file)}: {reason(error)}")
             return 1
         status = 0
         for text in texts:
@@ -98,7 +98,7 @@ async def date(proc: Proc, o: DateOptions, operands: list[str]) -> int:
         try:
             now = (await proc.fs.stat(proc.path(o.reference), follow=True)).mtime_ns or 0
         except OSError as error:
-            proc.complain(f"{shown(o.reference)}: {reason(error)}")
+            proc.complain(f"{called(o.reference)}: {reason(error)}")
             return 1
     if o.date is not None:
         return await _show(proc, o.date, now, tz, pattern)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from ramet.commands.declare import Command, UsageError, quote, shown, typographic
+from ramet.commands.declare import Command, UsageError, called, quote, typographic
 from ramet.commands.inputs import only_opens, size_suffix
 from ramet.core.errors import fail, reason
 from ramet.core.fs import Open
@@ -182,7 +182,7 @@ async def _dd_run(job: _Dd, status: str) -> int:
             size = (await reader.stat()).size
             told = job.options.get("status") != "none"
             if told and size is not None and reader.tell() + skip_bytes > size:
-                name = shown(job.options["if"]) if "if" in job.options else "'standard input'"
+                name = called(job.options["if"]) if "if" in job.options else "'standard input'"
                 proc.complain(f"{name}: cannot skip to specified offset")
             reader.seek(reader.tell() + skip_bytes)
         else:

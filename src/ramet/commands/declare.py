@@ -36,7 +36,7 @@ from ramet.commands.option_fields import (
     several,
     value,
 )
-from ramet.commands.quoting import PLAIN_MESSAGES, TYPOGRAPHIC, quote, shown, typographic
+from ramet.commands.quoting import PLAIN_MESSAGES, TYPOGRAPHIC, called, quote, shown, typographic
 from ramet.commands.unreadable import REFUSALS, without_input
 from ramet.core.abandoned import through
 from ramet.core.errors import reason
@@ -54,6 +54,7 @@ __all__ = [
     "Spec",
     "Table",
     "UsageError",
+    "called",
     "choose",
     "complain",
     "count",
@@ -219,7 +220,7 @@ def unexpected(proc: Proc, error: OSError) -> int:
     if error.filename == "-" and name == "grep":
         where, status = "(standard input): ", 2
     else:
-        where, status = (f"{shown(str(error.filename))}: " if error.filename is not None else ""), 1
+        where, status = (f"{called(str(error.filename))}: " if error.filename is not None else ""), 1
     proc.complain(f"{where}{reason(error)}")
     return status
 

@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, shown, value
+from ramet.commands.declare import Command, UsageError, called, choose, flag, ordered, quote, value
 from ramet.commands.old_sums import bsd_total, sysv_total
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -120,7 +120,7 @@ async def _print_all(proc: Proc, o: SumOptions, operands: list[str], kind: str, 
         except OSError as error:
             if error.errno == 32:
                 raise
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             status = 1
             continue
         await proc.emit(encode(line_of(word, value_, kind, bits, o.tag, o.binary, o.zero)))
@@ -148,9 +148,9 @@ async def _check_file(proc: Proc, o: SumOptions, word: str, kind: str) -> int:
         text = decode(await reader.read_all())
         await proc.close(reader)
     except OSError as error:
-        proc.complain(f"{shown(word)}: {reason(error)}")
+        proc.complain(f"{called(word)}: {reason(error)}")
         return 1
-    shown_word = quote("standard input") if word == "-" else shown(word)
+    shown_word = quote("standard input") if word == "-" else called(word)
     bad_lines = bad_sums = unreadable = good = 0
     style = _Style()
     size = len(new_hash(kind).hexdigest()) if kind != "auto" else 0
@@ -174,7 +174,7 @@ async def _check_file(proc: Proc, o: SumOptions, word: str, kind: str) -> int:
         except OSError as error:
             if o.ignore_missing and error.errno == 2:
                 continue
-            proc.complain(f"{shown(name)}: {reason(error)}")
+            proc.complain(f"{called(name)}: {reason(error)}")
             unreadable += 1
             if not o.status:
                 await proc.emit(encode(f"{_escaped(name)}: FAILED open or read\n"))
@@ -297,7 +297,7 @@ async def cksum(proc: Proc, o: CksumOptions, operands: list[str]) -> int:
         except OSError as error:
             if error.errno == 32:
                 raise
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             status = 1
             continue
         await proc.emit(encode(text))
@@ -361,7 +361,7 @@ async def sum_(proc: Proc, o: OldSumOptions, operands: list[str]) -> int:
             text = await _old_sum(proc, reader, o.sysv, word if operands else "", len(operands))
             await proc.close(reader)
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             status = 1
             continue
         await proc.emit(encode(text + "\n"))

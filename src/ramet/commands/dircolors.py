@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown
+from ramet.commands.declare import Command, UsageError, called, choose, flag, quote
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
@@ -127,13 +127,13 @@ async def dircolors(proc: Proc, o: DircolorsOptions, operands: list[str]) -> int
         try:
             text = decode(await slurp(proc, operands[0]))
         except OSError as error:
-            proc.complain(f"{shown(operands[0])}: {reason(error)}")
+            proc.complain(f"{called(operands[0])}: {reason(error)}")
             return 1
     found: list[tuple[str, str]] = []
     status = 0
     for number, key, code, wrong in _entries(proc, text):
         if wrong:
-            proc.complain(f"{shown(operands[0]) if operands else '<internal>'}:{number}: {wrong}")
+            proc.complain(f"{called(operands[0]) if operands else '<internal>'}:{number}: {wrong}")
             status = 1
         else:
             found.append((key, code))

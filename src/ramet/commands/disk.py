@@ -12,6 +12,7 @@ from ramet.commands.clock import NANO, at, shown_at, strftime, zone_of
 from ramet.commands.declare import (
     Command,
     UsageError,
+    called,
     choose,
     flag,
     mixed,
@@ -19,7 +20,6 @@ from ramet.commands.declare import (
     ordered,
     quote,
     several,
-    shown,
     value,
 )
 from ramet.commands.globs import fnmatch
@@ -157,7 +157,7 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
         try:
             words = await listed(proc, o.files0, operands)
         except IsADirectoryError as error:
-            proc.complain(f"{shown(o.files0)}: read error: {reason(error)}")
+            proc.complain(f"{called(o.files0)}: read error: {reason(error)}")
             return 1
         except OSError as error:
             proc.complain(f"cannot open {quote(o.files0)} for reading: {reason(error)}")
@@ -309,7 +309,7 @@ async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
             await proc.fs.stat(path, follow=True)
             point = proc.fs.mount_of(path)
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             status = 1
             continue
         if point not in points or operands:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, value
+from ramet.commands.declare import Command, UsageError, called, choose, flag, quote, value
 from ramet.commands.inputs import PART, parse_count
 from ramet.commands.regrouping import regrouping
 from ramet.core.errors import reason
@@ -155,7 +155,7 @@ async def _run(proc: Proc, o: EncodeOptions | BasencOptions, operands: list[str]
     try:
         reader = await proc.open(word)
     except OSError as error:
-        where = "read error" if isinstance(error, IsADirectoryError) else shown(word)
+        where = "read error" if isinstance(error, IsADirectoryError) else called(word)
         proc.complain(f"{where}: {reason(error)}")
         return 1
     try:

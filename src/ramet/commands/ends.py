@@ -9,7 +9,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, called, choose, flag, mixed, optional, quote, value
 from ramet.commands.inputs import Inputs, leave, only_opens, parse_size
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
@@ -390,7 +390,7 @@ async def _follow(
                 continue
             size = (await item.reader.stat()).size
             if size is not None and size < item.reader.tell():
-                proc.complain(f"{shown(item.word)}: file truncated")
+                proc.complain(f"{called(item.word)}: file truncated")
                 item.reader.seek(0)
             while block := await item.reader.read():
                 if titled and last != item.word:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from ramet.commands.declare import UsageError, quote, shown
+from ramet.commands.declare import UsageError, called, quote
 from ramet.core import longbytes
 from ramet.core.abandoned import aside
 from ramet.core.errors import LimitExceeded, reason
@@ -60,7 +60,7 @@ class Inputs:
         failure: int = 1,
         directory: str = "",
         dash: bool = True,
-        name: Callable[[str], str] = shown,
+        name: Callable[[str], str] = called,
     ) -> None:
         self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
         self.directory = directory or form
@@ -78,7 +78,7 @@ class Inputs:
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:
             raise error
-        form, name = (self.directory, shown) if only_opens(error) else (self.form, self.name)
+        form, name = (self.directory, called) if only_opens(error) else (self.form, self.name)
         self.proc.complain(form.format(name(word), reason(error)))
         self.status = self.failure
         self.failed += 1

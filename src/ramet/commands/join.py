@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import gt, itemgetter
 
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown, value
+from ramet.commands.declare import Command, UsageError, called, choose, flag, quote, several, value
 from ramet.commands.inputs import LONG, PART, beside, read_lines
 from ramet.core import longbytes
 from ramet.core.abandoned import aside
@@ -237,7 +237,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
         try:
             sides.append(_Side(proc, await proc.open(word), n, field, separator, o.ignore_case, end))
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{called(word)}: {reason(error)}")
             return 1
     left, right = sides
     writer = _Rows(o, left, right, separator, end)
@@ -309,7 +309,7 @@ async def _tell(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[s
             continue
         side.told = True
         await proc.emit(await writer.take())
-        proc.complain(f"{shown(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
+        proc.complain(f"{called(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
         if o.check == "yes":
             return
 
@@ -464,7 +464,7 @@ async def look(proc: Proc, o: LookOptions, operands: list[str]) -> int:
     try:
         lines = await read_lines(proc, name)
     except OSError as error:
-        proc.complain(f"{shown(name)}: {reason(error)}")
+        proc.complain(f"{name}: {reason(error)}")
         return 1
     wanted = key(prefix)
     at = bisect_left(lines, wanted, key=key)

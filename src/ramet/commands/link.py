@@ -6,7 +6,7 @@ import errno
 from dataclasses import dataclass
 
 from ramet.commands.copy import back_up, backups, confirm, lookup, pairs, sibling
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, called, choose, flag, mixed, optional, quote, value
 from ramet.core.errors import fail, reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -85,7 +85,7 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
             proc.complain(f"failed to access {quote(source)}: {reason(error)}")
             return False
         if stat.is_dir:
-            proc.complain(f"{shown(source)}: hard link not allowed for directory")
+            proc.complain(f"{called(source)}: hard link not allowed for directory")
             return False
         if o.follow:
             src = await proc.fs.resolve(src)
@@ -94,7 +94,7 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
     kept = ""
     if there is not None:
         if there.is_dir and (o.how or backups(o.backup, o.suffix)):
-            proc.complain(f"{shown(target)}: cannot overwrite directory")
+            proc.complain(f"{called(target)}: cannot overwrite directory")
             return False
         if o.how == "ask" and not await confirm(proc, f"replace {quote(target)}?"):
             return True

@@ -10,7 +10,7 @@ from typing import Final
 
 from ramet.commands import modes
 from ramet.commands.clock import NANO, shown_at, zone_of
-from ramet.commands.declare import Command, UsageError, quote, shown
+from ramet.commands.declare import Command, UsageError, called, quote
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import is_utf8, text_width
 from ramet.commands.ls_columns import columns, quoted_name
@@ -256,7 +256,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
                 # Links may lead back to where the way came from.
                 here = await proc.fs.resolve(where)
                 if here in above:
-                    listing.complain(f"{shown(name)}: not listing already-listed directory", 2)
+                    listing.complain(f"{called(name)}: not listing already-listed directory", 2)
                     continue
                 above = above | {here}
             found = await ops.entries(proc.fs, where)

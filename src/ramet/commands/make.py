@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
+from ramet.commands.declare import Command, UsageError, called, flag, mixed, optional, quote, typographic, value
 from ramet.commands.modes import BadMode, change_mode
 from ramet.commands.touch import quiet_setattr
 from ramet.core.errors import Unsupported, reason
@@ -197,7 +197,7 @@ async def mknod(proc: Proc, o: MkfifoOptions, operands: list[str]) -> int:
         for number, which in zip(numbers, ("major", "minor"), strict=True):
             if not re.fullmatch(r"0[xX][0-9a-fA-F]+|[0-9]+", number):
                 raise UsageError(f"invalid {which} device number {quote(number)}", hint=False)
-        proc.complain(f"{shown(name)}: Operation not permitted")
+        proc.complain(f"{called(name)}: Operation not permitted")
         return 1
     if numbers:
         told = "\nFifos do not have major and minor device numbers." if len(numbers) == 2 else ""
@@ -210,7 +210,7 @@ async def mknod(proc: Proc, o: MkfifoOptions, operands: list[str]) -> int:
     except BadMode:
         raise UsageError("invalid mode", hint=False) from None
     except OSError as error:
-        proc.complain(f"{shown(name)}: {reason(error)}")
+        proc.complain(f"{called(name)}: {reason(error)}")
         return 1
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ramet.commands.declare import UsageError, quote, shown
+from ramet.commands.declare import UsageError, called, quote
 from ramet.commands.inputs import slurp
 from ramet.core.paths import decode
 from ramet.core.proc import Proc
@@ -28,7 +28,7 @@ async def listed(proc: Proc, source: str, operands: list[str]) -> list[Listed]:
     for number, raw in enumerate(data.removesuffix(b"\0").split(b"\0"), 1):
         name, problem = decode(raw), ""
         if not name:
-            problem = f"{shown(source)}:{number}: invalid zero-length file name"
+            problem = f"{called(source)}:{number}: invalid zero-length file name"
         elif name == source == "-":
             problem = "when reading file names from stdin, no file name of '-' allowed"
         found.append(Listed(name, problem))

@@ -8,7 +8,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, typographic, value
+from ramet.commands.declare import Command, UsageError, called, choose, flag, quote, typographic, value
 from ramet.commands.link import relative_to
 from ramet.core.errors import fail, reason
 from ramet.core.paths import NAME_MAX, PATH_MAX, Path, encode, parse
@@ -173,7 +173,7 @@ async def readlink(proc: Proc, o: ReadlinkOptions, operands: list[str]) -> int:
                 text = stat.target or ""
         except OSError as error:
             if o.verbose:
-                proc.complain(f"{shown(word)}: {reason(error)}")
+                proc.complain(f"{called(word)}: {reason(error)}")
             status = 1
             continue
         await proc.emit(encode(text + end))
@@ -224,7 +224,7 @@ async def realpath(proc: Proc, o: RealpathOptions, operands: list[str]) -> int:
         base = Path(await resolve(o.relative_base)) if o.relative_base is not None else None
         to = Path(await resolve(o.relative_to)) if o.relative_to is not None else base
     except OSError as error:
-        proc.complain(f"{shown(o.relative_to or o.relative_base or '')}: {reason(error)}")
+        proc.complain(f"{called(o.relative_to or o.relative_base or '')}: {reason(error)}")
         return 1
     if base is not None and to is not None and not to.under(base):
         base = to = None
@@ -234,7 +234,7 @@ async def realpath(proc: Proc, o: RealpathOptions, operands: list[str]) -> int:
             path = Path(await resolve(word))
         except OSError as error:
             if not o.quiet:
-                proc.complain(f"{shown(word)}: {reason(error)}")
+                proc.complain(f"{called(word)}: {reason(error)}")
             status = 1
             continue
         text = str(path)
@@ -287,7 +287,7 @@ async def _path_problem(proc: Proc, word: str, posix: bool, strict: bool) -> str
             return ""
         except OSError as error:
             if error.errno != errno.ENOENT:
-                return f"{shown(word)}: {reason(error)}"
+                return f"{called(word)}: {reason(error)}"
     limit, part = (255, 14) if posix else (PATH_MAX - 1, NAME_MAX)
     size = len(encode(word))
     if size > limit:

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from itertools import islice
 
-from ramet.commands.declare import Command, UsageError, flag, quote, shown, typographic, value
+from ramet.commands.declare import Command, UsageError, called, flag, quote, typographic, value
 from ramet.commands.inputs import LONG, PART, Inputs
 from ramet.commands.quoting import misleads
 from ramet.core import longbytes
@@ -447,7 +447,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         return inputs.status
     name = "-" if not operands else operands[0]
     if len(words) % 2:
-        proc.complain(f"{shown(name)}: input contains an odd number of tokens")
+        proc.complain(f"{called(name)}: input contains an odd number of tokens")
         return 1
     after: dict[bytes, list[bytes]] = {}
     before: dict[bytes, int] = {}
@@ -486,7 +486,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
             break
         status = 1
         left = sorted(n for n, c in before.items() if c > 0)
-        proc.complain(f"{shown(name)}: input contains a loop:")
+        proc.complain(f"{called(name)}: input contains a loop:")
         for node in _break_loop(after, before, left):
             proc.complain(decode(node))
         ready = [n for n in left if before[n] == 0]

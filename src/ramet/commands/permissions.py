@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, shown, value
+from ramet.commands.declare import Command, UsageError, called, choose, flag, ordered, quote, value
 from ramet.commands.modes import BadMode, change_mode, mode_of, mode_string
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -91,7 +91,7 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
         if surprising and (naive := change_mode(spec, old, stat.is_dir, 0)) & new != new:
             # `-w` takes away only what the umask lets be: said where more than that is left.
             a, b = mode_string(stat.kind, new)[1:], mode_string(stat.kind, naive)[1:]
-            proc.complain(f"{shown(word)}: new permissions are {a}, not {b}")
+            proc.complain(f"{called(word)}: new permissions are {a}, not {b}")
             status = 1
         if told == "verbose" or (told == "changes" and new != old):
             a, b = mode_string(stat.kind, old)[1:], mode_string(stat.kind, new)[1:]

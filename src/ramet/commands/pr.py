@@ -119,7 +119,18 @@ def _why_not(text: str) -> str:
     return ": Value too large for defined data type" if int(text) > 0 else ": Numerical result out of range"
 
 
-def _layout(o: PrOptions, length: int, width: int, files: int, pages: str) -> _Layout:
+def _pages_of(text: str, option: str) -> tuple[int, int | None] | None:
+    """The first page and the last; None where numbers do not make a range."""
+    found = re.fullmatch(r"(\d+)(?::(\d*)(.*)|)(.*)", text, re.S)
+    if found is None or (found[2] == "" and ":" in text):
+        raise UsageError(f"invalid {option} argument {quote(text)}", hint=False)
+    if found[3]:
+        raise UsageError(f"invalid suffix in {option} argument {quote(text)}", hint=False)
+    first, last = int(found[1]), int(found[2]) if found[2] else None
+    return None if found[4] or not first or (last is not None and last < first) else (first, last)
+
+
+def _layout(o: PrOptions, length: int, width: int, files: int, pages: tuple[int, int | None]) -> _Layout:
     columns = files if o.merge else parse_count(o.columns, "number of columns", 1)
     joined = o.join
     glue = o.sep_string
@@ -139,7 +150,6 @@ def _layout(o: PrOptions, length: int, width: int, files: int, pages: str) -> _L
     cell = (width - used - (columns - 1) * len(glue)) // columns
     if cell < 1:
         raise UsageError("page width too narrow", hint=False)
-    first, _, last = pages.partition(":")
     return _Layout(
         columns=columns,
         length=length,
@@ -151,7 +161,7 @@ def _layout(o: PrOptions, length: int, width: int, files: int, pages: str) -> _L
         margin=" " * parse_count(o.indent, "line offset"),
         digits=digits,
         after=after,
-        pages=(int(first or 1), int(last) if last else None),
+        pages=pages,
     )
 
 
@@ -163,12 +173,17 @@ class _Quiet(Inputs):
 
 
 async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
-    ranges = [word[1:] for word in operands if _PAGES.fullmatch(word)]
-    operands = [word for word in operands if not _PAGES.fullmatch(word)]
+    pages = _pages_of(o.pages, "--pages")
+    if pages is None:
+        raise UsageError(f"invalid page range {quote(o.pages)}", hint=False)
+    for place, word in enumerate(operands):
+        if word.startswith("+") and o.pages == "1" and (given := _pages_of(word[1:], "+")) is not None:
+            pages, operands = given, [*operands[:place], *operands[place + 1 :]]
+            break
     counts = _counts(proc, o)
     if counts is None:
         return 1
-    layout = _layout(o, *counts, max(1, len(operands)), ranges[-1] if ranges else o.pages)
+    layout = _layout(o, *counts, max(1, len(operands)), pages)
     inputs = _Quiet(proc, operands) if o.quiet else Inputs(proc, operands)
     texts: list[tuple[str, list[str], int]] = []
     ended = True
@@ -240,9 +255,6 @@ def _parts(lines: list[str]) -> list[list[str]]:
     if not parts[-1]:
         parts.pop()
     return parts
-
-
-_PAGES = re.compile(r"\+\d+(?::\d+)?")
 
 
 def _shown(o: PrOptions, layout: _Layout, lines: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ TYPOGRAPHIC = frozenset((
 PLAIN_MESSAGES = re.compile(
     r"unrecognized option|invalid option|options? (?!--output)|range-endpoints|target |leading |cannot |failed "
     r"|invalid output address|extra operand .* not allowed|missing destination|invalid -[jNSsw] argument"
+    r"|invalid (?:suffix in )?(?:\+|--pages) argument"
     r"|invalid --block-size argument|extra operand .*\nfile operands|when translating"
 )
 
@@ -103,3 +104,8 @@ def shown(text: str) -> str:
     if text and text[0] not in "#~" and text not in ("{", "}") and _SPECIAL.isdisjoint(text) and text.isprintable():
         return text
     return quote(text)
+
+
+def called(text: str) -> str:
+    """A file name before the colon of a message: quoted also where it has a colon of its own."""
+    return quote(text) if ":" in text else shown(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, shown, value
+from ramet.commands.declare import Command, UsageError, called, flag, mixed, optional, value
 from ramet.commands.inputs import parse_count, parse_size
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -52,7 +52,7 @@ async def shred(proc: Proc, o: ShredOptions, operands: list[str]) -> int:
             if o.remove:
                 await _remove(proc, o, word)
         except OSError as error:
-            proc.complain(f"{shown(word)}: failed to open for writing: {reason(error)}")
+            proc.complain(f"{called(word)}: failed to open for writing: {reason(error)}")
             status = 1
     return status
 
@@ -66,7 +66,7 @@ async def _overwrite(proc: Proc, o: ShredOptions, word: str, passes: list[str], 
     try:
         for number, what in enumerate(passes if amount else (), 1):
             if o.verbose:
-                proc.complain(f"{shown(word)}: pass {number}/{len(passes)} ({what})...")
+                proc.complain(f"{called(word)}: pass {number}/{len(passes)} ({what})...")
             stream.seek(0)
             for start in range(0, amount, _PIECE):
                 piece = min(_PIECE, amount - start)
@@ -81,7 +81,7 @@ async def _remove(proc: Proc, o: ShredOptions, word: str) -> None:
     """The file goes; before that its name becomes one of zeros, shorter and shorter."""
     path = proc.path(word)
     if o.verbose:
-        proc.complain(f"{shown(word)}: removing")
+        proc.complain(f"{called(word)}: removing")
     place, slash, name = word.rpartition("/")
     old = word
     for length in range(len(name), 0, -1) if o.remove != "unlink" else ():
@@ -91,11 +91,11 @@ async def _remove(proc: Proc, o: ShredOptions, word: str) -> None:
             continue
         await proc.fs.rename(path, target)
         if o.verbose:
-            proc.complain(f"{shown(old)}: renamed to {shown(new)}")
+            proc.complain(f"{called(old)}: renamed to {called(new)}")
         path, old = target, new
     await proc.fs.remove(path)
     if o.verbose:
-        proc.complain(f"{shown(word)}: removed")
+        proc.complain(f"{called(word)}: removed")
 
 
 COMMANDS = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any
 
-from ramet.commands.declare import Command, UsageError, flag, ordered, quote, several, shown, value
+from ramet.commands.declare import Command, UsageError, called, flag, ordered, quote, several, value
 from ramet.commands.inputs import PART, lead, parse_count, read_lines
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
@@ -118,7 +118,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
             else:
                 pool = await _sample(proc, word, end, count, chooser)
         except OSError as error:
-            proc.complain(f"{shown(operands[0])}: {reason(error)}" if operands else f"read error: {reason(error)}")
+            proc.complain(f"{called(operands[0])}: {reason(error)}" if operands else f"read error: {reason(error)}")
             return 1
         if isinstance(chooser, Bytewise) and count is not None and not o.echo and not o.repeat:
             pool = await _reservoir(proc, operands[0] if operands else "-", pool, count, chooser)

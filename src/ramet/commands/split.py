@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
+from ramet.commands.declare import (
+    Command,
+    UsageError,
+    called,
+    flag,
+    mixed,
+    optional,
+    ordered,
+    quote,
+    typographic,
+    value,
+)
 from ramet.commands.inputs import beside, parse_count, parse_size
 from ramet.core import longbytes
 from ramet.core.errors import reason
@@ -150,7 +161,7 @@ class _Output:
                 raise UsageError(f"{quote(self.name)} would overwrite input; aborting", hint=False)
             self.writer = await self.proc.create(self.name)
         except OSError as error:
-            raise UsageError(f"{shown(self.name)}: {reason(error)}", hint=False) from None
+            raise UsageError(f"{called(self.name)}: {reason(error)}", hint=False) from None
         return self.writer
 
     async def _is_source(self, name: str) -> bool:
@@ -322,7 +333,7 @@ async def _chunks(
         return await _round_robin(proc, o, reader, only, count, prefix, separator)
     device = isinstance(reader, FileStream) and (await reader.stat()).kind is Kind.DEVICE
     if device and await reader.read(1):  # One that has an end is no bigger than what it gives.
-        proc.complain(f"{shown(word)}: cannot determine file size: Value too large for defined data type")
+        proc.complain(f"{called(word)}: cannot determine file size: Value too large for defined data type")
         return 1
     source, size = await _sized(proc, reader)
     step = size // count

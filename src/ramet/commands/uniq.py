@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby, islice, pairwise
 from operator import eq
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, called, flag, mixed, optional, quote, value
 from ramet.commands.inputs import LONG, beside, only_opens
 from ramet.core import longbytes
 from ramet.core.abandoned import aside
@@ -93,7 +93,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
     except OSError as error:
         word = operands[1] if opened else operands[0] if operands else "-"
         unread = only_opens(error) and not opened
-        proc.complain(f"error reading {quote(word)}" if unread else f"{shown(word)}: {reason(error)}")
+        proc.complain(f"error reading {quote(word)}" if unread else f"{called(word)}: {reason(error)}")
         return 1
     key = _key(fields, chars, width, o.ignore_case)
     groups = _Groups(o, end, out, proc.budget)

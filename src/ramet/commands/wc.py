@@ -6,7 +6,7 @@ import codecs
 import errno
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, flag, quote, shown, typographic, value
+from ramet.commands.declare import Command, called, flag, quote, typographic, value
 from ramet.commands.inputs import LARGE, char_width, is_utf8, only_opens
 from ramet.commands.name_lists import Listed, listed
 from ramet.core.errors import reason
@@ -61,7 +61,7 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
         try:
             words = await listed(proc, o.files0, operands)
         except IsADirectoryError as error:
-            proc.complain(f"{shown(o.files0)}: read error: {reason(error)}")
+            proc.complain(f"{called(o.files0)}: read error: {reason(error)}")
             return 1
         except OSError as error:
             proc.complain(f"cannot open {quote(o.files0)} for reading: {reason(error)}")
@@ -81,7 +81,7 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
             reader = await proc.open(word)
         except OSError as error:
             status = 1
-            rows.append(f"{shown(word) if named else typographic(proc, quote('standard input'))}: {reason(error)}")
+            rows.append(f"{called(word) if named else typographic(proc, quote('standard input'))}: {reason(error)}")
             if only_opens(error):
                 odd = odd or error.errno == errno.EISDIR
                 rows.append((counts, word if named else None))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ramet.commands.declare import Command, UsageError, quote, shown
+from ramet.commands.declare import Command, UsageError, called, quote
 from ramet.commands.inputs import LONG, beside, is_utf8, lead
 from ramet.commands.name_lists import listed
 from ramet.commands.sort.debug import Annotator
@@ -36,7 +36,7 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         except IsADirectoryError:
             raise UsageError(f"cannot read file names from {quote(o.files0)}", hint=False) from None
         except OSError as error:
-            proc.complain(f"open failed: {shown(o.files0)}: {reason(error)}")
+            proc.complain(f"open failed: {called(o.files0)}: {reason(error)}")
             return 2
         if not found:
             raise UsageError(f"no input from {quote(o.files0)}", hint=False)
@@ -121,10 +121,10 @@ async def _readable(proc: Proc, word: str, failed: str = "cannot read") -> bool:
         if proc.descriptor(word) is None:
             stat = await proc.fs.stat(proc.path(word), follow=True)
             if stat.is_dir:
-                proc.complain(f"read failed: {shown(word)}: Is a directory")
+                proc.complain(f"read failed: {called(word)}: Is a directory")
                 return False
     except OSError as error:
-        proc.complain(f"{failed}: {shown(word)}: {reason(error)}")
+        proc.complain(f"{failed}: {called(word)}: {reason(error)}")
         return False
     return True
 
@@ -187,7 +187,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
         try:
             reader = await proc.open(word)
         except OSError as error:
-            proc.complain(f"cannot read: {shown(word)}: {reason(error)}")
+            proc.complain(f"cannot read: {called(word)}: {reason(error)}")
             raise _Unreadable from None
         try:
             last = end
@@ -262,7 +262,7 @@ async def _write_blocks(proc: Proc, o: SortOptions, blocks: AsyncIterator[bytes]
     try:
         out = await proc.create(o.output)
     except OSError as error:
-        proc.complain(f"open failed: {shown(o.output)}: {reason(error)}")
+        proc.complain(f"open failed: {called(o.output)}: {reason(error)}")
         return 2
     async for block in blocks:
         out.write(block)
@@ -295,7 +295,7 @@ async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes
                 wrong = this > before or this == before
             if wrong:
                 if o.check in ("diagnose", "diagnose-first"):
-                    proc.complain(f"{shown(word)}:{number}: disorder: {decode(line.encode('latin-1'))}")
+                    proc.complain(f"{called(word)}:{number}: disorder: {decode(line.encode('latin-1'))}")
                 return 1
             before = this
         await proc.budget.breathe()
