@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,9 @@ MODULES: dict[str, str] = {
 
 _imported: set[str] = set()
 """Modules that a command was taken from."""
+_one_at_a_time = threading.RLock()
+"""Held while one is imported: the stages of a pipeline come to the same packages from different sides, and Python would
+rather give a thread a module that is not ready than let two of them wait for each other."""
 
 
 class Lazy:
@@ -121,7 +125,8 @@ class Lazy:
     def load(self) -> Command:
         """The declaration, for `man`, documentation and schemas."""
         if self._command is None:
-            module = import_module(f"ramet.commands.{MODULES[self.name]}")
+            with _one_at_a_time:
+                module = import_module(f"ramet.commands.{MODULES[self.name]}")
             for command in module.COMMANDS:
                 if self.name == command.name or self.name in command.aliases:
                     self._command = command

@@ -660,7 +660,7 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
         return None if spans is None else [decoded(data, b, a) if a >= 0 else "" for a, b in spans]
 
     # The first one of all waits until there is an engine.
-    long = len(value) >= LARGE or len(pattern) > LONG_SOURCE or "ramet.patterns" not in sys.modules
+    long = len(value) >= LARGE or len(pattern) > LONG_SOURCE or "ramet.patterns.matcher" not in sys.modules
     long = long or bool(_BACK_REFERENCE(pattern))
     try:
         found = await aside(sh, groups) if long else groups()
