@@ -39,7 +39,7 @@ def test_modules_are_imported_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
 _FIRST = """
 import asyncio
 from ramet import Workspace
-result = asyncio.run(Workspace().execute("echo [1] | jq -c . | head -c 9 | sed s/a/b/ | grep 1 | awk 1 | sort | tree -i"))
+result = asyncio.run(Workspace().execute("echo [1] | jq -c . | head -c 9 | sed s/a/b/ | grep 1 | awk 1 | sort | tree"))
 print(result.exit_code, result.error_text)
 """
 
