@@ -1,8 +1,7 @@
-"""jq's functions that take filters (`NATIVES`) and those written in jq itself (`PRELUDE`)."""
+"""jq's functions that take filters: `NATIVES`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -18,6 +17,7 @@ from ramet.commands.jq.functions import (
 )
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.paths import checked, get_path, index, set_path, short
+from ramet.commands.jq.prelude import PRELUDE_NAMES
 from ramet.commands.jq.scopes import Env, Run, Scope
 from ramet.commands.jq.values import (
     Json,
@@ -634,55 +634,3 @@ NATIVES: dict[tuple[str, int], Native] = {
     ("gsub", 2): _matching("gsub"),
     ("gsub", 3): _matching("gsub"),
 }
-
-PRELUDE = """
-def map(f): [.[] | f];
-def map_values(f): .[] |= f;
-def recurse(f; c): def again: ., (f | select(c) | again); again;
-def recurse_down: recurse;
-def values: select(. != null);
-def nulls: select(. == null);
-def booleans: select(type == "boolean");
-def numbers: select(type == "number");
-def strings: select(type == "string");
-def arrays: select(type == "array");
-def objects: select(type == "object");
-def iterables: select(type | . == "array" or . == "object");
-def scalars: select(type | . != "array" and . != "object");
-def isfinite: type == "number" and (isinfinite | not);
-def finites: select(isfinite);
-def normals: select(isnormal);
-def with_entries(f): to_entries | map(f) | from_entries;
-def del(f): delpaths([path(f)]);
-def paths: path(..) | select(length > 0);
-def paths(f): path(.. | select(f)) | select(length > 0);
-def leaf_paths: paths(scalars);
-def first: .[0];
-def last: .[-1];
-def nth($n): .[$n];
-def nth($n; f): if $n < 0 then error("nth doesn't support negative indices") else first(skip($n; f)) end;
-def in(xs): . as $x | xs | has($x);
-def inside(xs): . as $x | xs | contains($x);
-def combinations: if length == 0 then [] else .[0][] as $x | .[1:] | combinations as $rest | [$x] + $rest end;
-def combinations(n): . as $all | [range(n) | $all] | combinations;
-def _nwise($n): if length <= $n then . else .[:$n], (.[$n:] | _nwise($n)) end;
-def isvalid(f): try (f | true) catch false;
-def todate: strftime("%Y-%m-%dT%H:%M:%SZ");
-def fromdateiso8601: strptime("%Y-%m-%dT%H:%M:%SZ") | mktime;
-def todateiso8601: strftime("%Y-%m-%dT%H:%M:%SZ");
-def fromdate: fromdateiso8601;
-def date: todate;
-def dateadd(u; n): . + n;
-def datesub(u; n): . - n;
-def INDEX(rows; key): reduce rows as $row ({}; .[$row | key | tostring] |= $row);
-def INDEX(key): INDEX(.[]; key);
-def JOIN($table; key): [.[] | [., $table[key]]];
-def JOIN($table; rows; key): rows | [., $table[key]];
-def JOIN($table; rows; key; combine): rows | [., $table[key]] | combine;
-def IN(xs): any(xs == .; .);
-def IN(xs; ys): any(xs == ys; .);
-"""
-PRELUDE_NAMES = [
-    (found[1], 0 if not found[2] else found[2].count(";") + 1)
-    for found in re.finditer(r"^def ([A-Za-z_]\w*)(?:\(([^)]*)\))?:", PRELUDE, re.MULTILINE)
-]

@@ -13,7 +13,7 @@ from ramet.commands.inputs import HELD, LONG, beside, is_unbuffered
 from ramet.commands.jq import values
 from ramet.commands.jq.apart import REPORTED, Apart
 from ramet.commands.jq.broken import broken_events
-from ramet.commands.jq.builtins import NATIVES, PRELUDE
+from ramet.commands.jq.builtins import NATIVES
 from ramet.commands.jq.colours import Palette, coloured, coloured_pieces
 from ramet.commands.jq.compile import Compiler
 from ramet.commands.jq.functions import tostream
@@ -23,6 +23,7 @@ from ramet.commands.jq.modules import Modules
 from ramet.commands.jq.options import Options
 from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.places import Place, Places
+from ramet.commands.jq.prelude import definitions
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
 from ramet.commands.jq.sequences import Ignored, sequence
@@ -160,6 +161,7 @@ class Session:
         self.palette = self.colours(proc.env.get("JQ_COLORS", ""))
         self.failed_file = False
         self.modules = Modules(proc, o.libraries)
+        self.compiler = Compiler(NATIVES, self.host)
 
     def colours(self, setting: str) -> Palette | None:
         palette = Palette.parse(setting)
@@ -170,12 +172,12 @@ class Session:
     # ------------------------------------------------------------------ program
 
     async def program(self, text: str) -> Run:
-        compiler = Compiler(NATIVES, self.host)
+        compiler = self.compiler
         scope = ROOT
-        for definition in _PRELUDE[2]:
+        tree = _parsed(text)
+        for definition in definitions(text, bool(tree[1])):
             scope = compiler.define(scope, definition)
         base = scope
-        tree = _parsed(text)
         self.host.endless = _may_last(tree[1:])
         if "modulemeta" in text:
             self.host.modules = await self.modules.described()
@@ -692,5 +694,4 @@ def _check(scope: Scope, base: Scope) -> None:
         current = current.parent
 
 
-_PRELUDE = parse(PRELUDE)
 _parsed = functools.lru_cache(maxsize=128)(parse)
