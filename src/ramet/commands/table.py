@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -125,15 +126,16 @@ class Lazy:
     def load(self) -> Command:
         """The declaration, for `man`, documentation and schemas."""
         if self._command is None:
-            with _one_at_a_time:
-                module = import_module(f"ramet.commands.{MODULES[self.name]}")
+            place = MODULES[self.name]
+            with nullcontext() if place in _imported else _one_at_a_time:
+                module = import_module(f"ramet.commands.{place}")
             for command in module.COMMANDS:
                 if self.name == command.name or self.name in command.aliases:
                     self._command = command
                     break
             else:
-                raise LookupError(f"{MODULES[self.name]} does not define {self.name}")
-            _imported.add(MODULES[self.name])
+                raise LookupError(f"{place} does not define {self.name}")
+            _imported.add(place)
         return self._command
 
     async def __call__(self, proc: Proc) -> int:
