@@ -29,8 +29,7 @@ def test_what_comes_once_is_not_kept() -> None:
 
 def test_texts_are_kept_with_the_line_that_they_begin_at() -> None:
     known = cache.Known((), (), (), True)
-    for _ in range(2):
-        cache.remember("echo line seven", Options(), known, 7)
+    cache.remember("echo line seven", Options(), known, 7)
     assert cache.recall("echo line seven", Options(), 7) is known
     assert cache.recall("echo line seven", Options()) is None
 
@@ -59,6 +58,9 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         parse("x" * 200)
     assert cache.recall("x" * 200, Options()) is None
+    assert not cache.comes_again("x" * 200)
+    cache.remember("x" * 200, Options(), cache.Known((), (), (), True))
+    assert ("x" * 200, Options(), 1) not in cache._scripts
     cache.remember("echo 19", Options(), cache.Known((), (), (), True))
     assert cache._size == sum(len(text) for text, _, _ in cache._scripts)
 

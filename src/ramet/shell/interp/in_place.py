@@ -15,6 +15,7 @@ from ramet.core.streams import Capture
 from ramet.shell.expand import words
 from ramet.shell.expand.arith import Unbound
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import LONG_SOURCE
 from ramet.shell.expand.braces import has_braces
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.pattern_tokens import PatternTooCostly
@@ -24,6 +25,7 @@ from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
+    CommandSub,
     DoubleQuoted,
     Escaped,
     Literal,
@@ -64,13 +66,16 @@ class Plan(NamedTuple):
 _NONE: Final = Plan("", lambda sh: [], (), ())
 
 
-def prepared(sh: Session, body: Script) -> tuple[Plan, list[str]] | None:
+def prepared(sh: Session, node: CommandSub) -> tuple[Plan, list[str]] | None:
     """How to run a substitution in this very shell, and its words; None where that would be seen."""
-    made = made_of(body)
+    assert node.body is not None
+    made = made_of(node.body)
     plan: Plan | None = made.get(_plan)
     if plan is None:
-        plan = made[_plan] = _plan(body) or _NONE
+        plan = made[_plan] = (_plan(node.body) if node.size < LONG_SOURCE else None) or _NONE
     if plan is _NONE or sh.watch or sh.traps or plan.name in sh.functions or plan.name in sh.disabled:
+        return None
+    if sh.aliases and "expand_aliases" in sh.shopts:
         return None
     values = sh.vars
     for name in plan.variables:

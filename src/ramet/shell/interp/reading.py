@@ -51,6 +51,7 @@ class Reading:
         "_start",
         "_text",
         "large",
+        "lasting",
     )
 
     def __init__(
@@ -65,7 +66,7 @@ class Reading:
         self._ends: list[int] = []
         self._options: list[Options] = []
         self._read = 0
-        self._plain = source is None
+        self._plain = False
         """Whether what is read may be kept for the next time."""
         self.large = False
         """Whether the line is so long that it is to be compiled aside."""
@@ -73,6 +74,9 @@ class Reading:
         self._known: Known | None = None
         if source is None:
             self._known = cache.recall(text, options, line)
+            self._plain = self._known is not None or cache.comes_again(text, line)
+        self.lasting = self._plain
+        """Whether lines stay for the next time. Those of a very long script run once: keeping them would cost more."""
 
     def known(self) -> Script | None:
         """The next line, if it was read before under what holds now."""
@@ -97,11 +101,6 @@ class Reading:
     def over(self) -> bool:
         """Whether all of the text was known, and has been given."""
         return self._known is not None and self._known.whole and self._read == len(self._known.lines)
-
-    @property
-    def lasting(self) -> bool:
-        """Whether lines stay for the next time. Those of a very long script run once: keeping them would cost more."""
-        return len(self._lines) < _LINES and len(self._text) <= cache.LONGEST
 
     async def parsed(self) -> Script | None:
         """The next line, or None after the last one. Raises SyntaxFailure; what comes after it can be read then."""
@@ -198,8 +197,8 @@ class Reading:
         self._sh.err(shown if what == ALL or shown.endswith("\n") else shown + "\n")
 
     def _add(self, script: Script, parser: Parser) -> None:
-        if not self.lasting:
-            self._plain = False
+        if len(self._lines) >= _LINES:
+            self._plain = self.lasting = False
         if not self._plain:
             return
         self._lines.append(script)

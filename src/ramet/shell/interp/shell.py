@@ -388,13 +388,15 @@ class Shell:
                 await reading.catch_up()
 
     async def _run_large(self, sh: Session, script: Script, lasting: bool) -> int:
-        """A line that is compiled aside. What runs only once is compiled as it runs, and taken apart in its time."""
+        """A line that is compiled aside, and taken apart in its time. What surely runs only once is compiled as it
+        runs."""
         result: Any = 0
-        if lasting:
-            result = (await aside(sh, partial(compiled, script)))(sh)
-            return int(result if type(result) is int else await result)
         run: Run | None = None
         try:
+            if lasting:
+                run = await aside(sh, partial(compiled, script))
+                result = run(sh)
+                return int(result if type(result) is int else await result)
             for start in range(0, len(script.statements), _TOGETHER):
                 let_go(run)
                 part = Script(script.statements[start : start + _TOGETHER])

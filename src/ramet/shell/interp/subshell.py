@@ -6,6 +6,7 @@ import asyncio
 import errno
 import re
 from collections.abc import Container, Iterator
+from functools import partial
 from itertools import chain, count
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith import Unbound
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
 from ramet.shell.expand.growing import decoded_blocks, grown_patiently
@@ -32,8 +33,9 @@ from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap, send
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import CommandSub, Literal, ProcessSub, Script, Simple, Word
+from ramet.shell.syntax.nodes import CommandSub, Literal, ProcessSub, Script, Simple, Word, made_of
 from ramet.shell.syntax.printer import lines_text
+from ramet.shell.syntax.unread import first_word
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
 """What ends a shell, or its current line, with a message."""
@@ -181,13 +183,17 @@ async def _last_words(sh: Session) -> None:
         return
 
 
-_ALIAS: Final = (Word((Literal("alias"),)),)
+_ALIAS: Final = Word((Literal("alias"),))
 _WORDS: Final = re.compile(r"[^\s;&|()<>'\"`$\\]+").findall
 
 
 def _with_aliases(sh: Session, body: Script) -> str | None:
     """The text of a substitution in which an alias may take part: bash reads it again when it runs."""
-    if _changes_reading(body):
+    made = made_of(body)
+    changes: bool | None = made.get(_changes_reading)
+    if changes is None:
+        changes = made[_changes_reading] = _changes_reading(body)
+    if changes:
         return lines_text(body)
     if not sh.aliases or "expand_aliases" not in sh.shopts:
         return None
@@ -200,13 +206,21 @@ def _changes_reading(body: Script) -> bool:
     statements = body.statements
     if len(statements) < 2 or not any(one.newline for one in statements):
         return False
-    return any(isinstance(one.node, Simple) and one.node.words[:1] == _ALIAS for one in statements[:-1])
+    return any(isinstance(one.node, Simple) and first_word(one.node) == _ALIAS for one in statements[:-1])
+
+
+async def _read_again(sh: Session, body: Script, size: int) -> str | None:
+    """The same, aside where there is much to look at."""
+    return _with_aliases(sh, body) if size < LONG_SOURCE else await aside(sh, partial(_with_aliases, sh, body))
 
 
 async def command_text(sh: Session, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
-    cat = lone = False
+    cat = False
+    lone = body is not None and _is_lone(body)
+    if lone and (prepared := in_place.prepared(sh, node)) is not None:
+        return await _text_in_place(sh, *prepared)
     if body is None and node.source.lstrip().startswith("<"):
         try:
             body = parse(node.source)
@@ -214,16 +228,13 @@ async def command_text(sh: Session, node: CommandSub) -> str:
             body = None  # running it will say so
     if body is None:
         run = sh.shell.text_runner(node.source)
-    elif (text := _with_aliases(sh, body)) is not None:
+    elif (text := await _read_again(sh, body, node.size)) is not None:
         run = sh.shell.text_runner(text)
-        lone = _is_lone(body)
         body = None
     else:
-        lone = _is_lone(body)
-        if lone and node.size < LONG_SOURCE:
-            if (prepared := in_place.prepared(sh, body)) is not None:
-                return await _text_in_place(sh, *prepared)
-        elif not lone:
+        if node.body is None:
+            lone = _is_lone(body)
+        if not lone:
             body = relined(sh, body, node.size)
         shown = _shown_file(body)
         cat = lone and shown is not None
@@ -412,7 +423,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     if not body.statements:
         return ""
     again: Script | None = None
-    if (text := _with_aliases(sh, body)) is not None:
+    if (text := await _read_again(sh, body, node.size)) is not None:
         run = sh.shell.text_runner(text)
     else:
         again = body = relined(sh, body, node.size)

@@ -63,7 +63,7 @@ def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
         lines.append(line)
         ends.append(parser.pos)
     result = tuple(lines)
-    if not parser.warnings:
+    if not parser.warnings and comes_again(text):
         remember(text, options, Known(result, tuple(ends), (options,) * len(result), True))
     return result
 
@@ -74,25 +74,29 @@ def recall(text: str, options: Options, line: int = 1) -> Known | None:
     return _scripts.get((text, options, line)) if len(text) <= LONGEST else None
 
 
-def remember(text: str, options: Options, known: Known, line: int = 1) -> None:
-    """Keeps what a caller read line by line, provided that neither options nor aliases changed on the way."""
-    global _size
-    if len(text) > LONGEST or not _came_before(hash((text, line))):
-        return
-    key = (text, options, line)
-    if key not in _scripts:
-        _make_room(len(text))
-        _size += len(text)
-    _scripts[key] = known
-
-
-def _came_before(mark: int) -> bool:
+def comes_again(text: str, line: int = 1) -> bool:
+    """Whether a text has come before, so that it is worth keeping; the next time it has."""
+    if len(text) > LONGEST:
+        return False
+    mark = hash((text, line))
     if mark in _once:
         return True
     if len(_once) >= _REMEMBERED:
         del _once[next(iter(_once))]
     _once[mark] = None
     return False
+
+
+def remember(text: str, options: Options, known: Known, line: int = 1) -> None:
+    """Keeps what a caller read line by line, provided that neither options nor aliases changed on the way."""
+    global _size
+    if len(text) > LONGEST:
+        return
+    key = (text, options, line)
+    if key not in _scripts:
+        _make_room(len(text))
+        _size += len(text)
+    _scripts[key] = known
 
 
 def _make_room(size: int) -> None:

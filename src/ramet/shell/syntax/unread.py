@@ -58,3 +58,10 @@ class Unread(Simple):
         put.words, put.redirects = tuple(words), tuple(redirects)
         put.__class__ = Simple
         return put.words if name == "words" else put.redirects
+
+
+def first_word(command: Simple) -> Word | Assignment | None:
+    """The first word of a command; the others stay unread."""
+    if type(command) is Unread:
+        return command._first
+    return command.words[0] if command.words else None
