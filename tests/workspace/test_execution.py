@@ -96,6 +96,16 @@ def test_nothing_runs_on_in_a_closed_workspace(command: str) -> None:
     asyncio.run(act())
 
 
+def test_a_condition_that_cannot_be_read_leaves_the_next_call_alone() -> None:
+    async def act() -> None:
+        ws = Workspace()
+        for mistake in ("[[ a b ]]", "eval '[[ a b ]]'"):
+            assert "conditional binary operator expected" in (await ws.execute(mistake)).error_text
+            assert (await ws.execute("[[ -d / ]] && echo fine")).text == "fine\n"
+
+    asyncio.run(act())
+
+
 def test_the_cancel_token_stops_and_raises_even_with_a_timeout() -> None:
     async def act() -> None:
         ws, token = Workspace(), asyncio.Event()

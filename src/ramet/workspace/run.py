@@ -164,6 +164,7 @@ TURN = 0.01
 async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     session, limits = call.session, call.limits
     budget = Budget(limits)
+    session.state.condition_open = False  # a mistake in one call leaves the next one readable, unlike in bash
     if call.stdin is not None and call.stdin.terminal:
         for writer in (channels.stdout, channels.stderr):
             if isinstance(writer, PipeWriter):
