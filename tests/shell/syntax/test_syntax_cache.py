@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from ramet.shell.syntax import Options, SyntaxFailure, cache, parse, parse_lines
@@ -63,6 +66,27 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("x" * 200, Options(), 1) not in cache._scripts
     cache.remember("echo 19", Options(), cache.Known((), (), (), True))
     assert cache._size == sum(len(text) for text, _, _ in cache._scripts)
+
+
+def test_event_loops_in_several_threads_share_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_scripts", {})
+    monkeypatch.setattr(cache, "_size", 0)
+    monkeypatch.setattr(cache, "_KEPT", 8)
+    monkeypatch.setattr(cache, "_REMEMBERED", 40)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def work(number: int) -> None:
+        for k in range(150):
+            parse(f"echo {number} {k % 20}")
+
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+    assert cache._size == sum(len(text) for text, _, _ in cache._scripts)
+    assert len(cache._scripts) <= 8
 
 
 def test_words_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

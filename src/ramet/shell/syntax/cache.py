@@ -7,6 +7,7 @@ with all that was made of it is hundreds of objects, which Python would look thr
 
 from __future__ import annotations
 
+import threading
 from typing import Final, NamedTuple
 
 from ramet.shell.freeing import let_go
@@ -42,6 +43,8 @@ _scripts: dict[_Key, Known] = {}
 _once: dict[int, None] = {}
 """Texts that came once, by their hashes."""
 _size = 0
+_lock = threading.Lock()
+"""Held by who changes these: programs may have event loops in several threads."""
 
 
 def parse(text: str, options: Options = _DEFAULT) -> Script:
@@ -81,9 +84,10 @@ def comes_again(text: str, line: int = 1) -> bool:
     mark = hash((text, line))
     if mark in _once:
         return True
-    if len(_once) >= _REMEMBERED:
-        del _once[next(iter(_once))]
-    _once[mark] = None
+    with _lock:
+        if len(_once) >= _REMEMBERED:
+            del _once[next(iter(_once))]
+        _once[mark] = None
     return False
 
 
@@ -93,10 +97,11 @@ def remember(text: str, options: Options, known: Known, line: int = 1) -> None:
     if len(text) > LONGEST:
         return
     key = (text, options, line)
-    if key not in _scripts:
-        _make_room(len(text))
-        _size += len(text)
-    _scripts[key] = known
+    with _lock:
+        if key not in _scripts:
+            _make_room(len(text))
+            _size += len(text)
+        _scripts[key] = known
 
 
 def _make_room(size: int) -> None:
