@@ -18,6 +18,8 @@ from ramet.core.paths import parse
 TRIES = 5
 PACE = 0.0025
 """Seconds of processor time that `_work` takes on the machine that the bounds were made for."""
+HANDED_OVER = 0.010
+"""Seconds after which a thread that computes has given way to the loop there."""
 
 
 async def longest_hold(work: Awaitable[object], clock: Callable[[], float] = time.thread_time) -> float:
@@ -65,11 +67,14 @@ async def held_by(
     return worst
 
 
-def too_long(measure: Callable[[], Coroutine[Any, Any, float]], bound: float, tries: int = TRIES) -> list[float]:
+def too_long(
+    measure: Callable[[], Coroutine[Any, Any, float]], bound: float, tries: int = TRIES, *, threads: bool = False
+) -> list[float]:
     """What was measured, if it was over the bound in all tries; nothing if one of them stayed below it.
 
     Caches that others fill or a turn of the host make a try longer than it is: never all of them. Python's collector
-    rests meanwhile: how long it takes depends on all that the process holds, here on thousands of other tests.
+    rests meanwhile: how long it takes depends on all that the process holds, here on thousands of other tests. What is
+    measured of all `threads` grows while the system lets the loop's own one wait, so that is looked at as well.
     """
     taken: list[float] = []
     for _ in range(tries):
@@ -80,7 +85,7 @@ def too_long(measure: Callable[[], Coroutine[Any, Any, float]], bound: float, tr
             taken.append(asyncio.run(measure()))
         finally:
             gc.enable()
-        if taken[-1] < bound or taken[-1] < bound * slowness():
+        if taken[-1] < bound or taken[-1] < bound * slowness() or (threads and taken[-1] < bound * crowding()):
             return []
     return taken
 
@@ -99,6 +104,20 @@ class Lateness:
 def slowness() -> float:
     """How many times longer than it should anything takes now on this machine; never less than 1."""
     return max(1.0, min(_work() for _ in range(3)) / PACE)
+
+
+def crowding() -> float:
+    """How many times longer than it should the loop waits for its turn beside a thread that gives way all the time."""
+
+    def compute() -> None:
+        end = time.thread_time() + 0.2
+        while time.thread_time() < end:
+            pass
+
+    async def beside() -> float:
+        return await longest_hold(asyncio.to_thread(compute), time.process_time)
+
+    return max(1.0, asyncio.run(beside()) / HANDED_OVER)
 
 
 def _work() -> float:

@@ -43,4 +43,4 @@ async def held(script: str) -> float:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_no_long_line_holds_up_the_loop(script: str) -> None:
-    assert not too_long(lambda: held(script), 0.05)
+    assert not too_long(lambda: held(script), 0.05, threads=True)

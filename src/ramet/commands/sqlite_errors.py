@@ -62,6 +62,8 @@ def _offending(connection: sqlite3.Connection, sql: str, token: str) -> int | No
     for start, end in tokens(sql):
         if not is_token(sql, start, end, token):
             continue
+        if len(token) > _LONGEST:  # which hardly comes twice, and SQLite would say it again
+            return start
         try:
             connection.execute("EXPLAIN " + cut(sql, 0, end))
         except sqlite3.Error as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ramet.core.abandoned import checkpoint
-from ramet.core.longbytes import PIECE, cut, has, run_end
+from ramet.core.longbytes import PIECE, SEARCHED, cut, has, run_end
 
 _TOKENS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\w+|\s+|.", re.DOTALL)
 _WORD: Final = re.compile(r"\w*")
@@ -101,10 +101,10 @@ def _simple_end(text: str, at: int) -> int:
     """The first semicolon that stands neither in quotes nor in a comment."""
     while at < len(text):
         checkpoint()
-        found = _NOTABLE.search(text, at, at + PIECE)
+        found = _NOTABLE.search(text, at, at + SEARCHED)
         if found is None:
             # One character again: half of the beginning of a comment may be in front of the border.
-            at = at + PIECE - 1 if at + PIECE < len(text) else len(text)
+            at = at + SEARCHED - 1 if at + SEARCHED < len(text) else len(text)
         elif found[0] == ";":
             return found.end()
         else:

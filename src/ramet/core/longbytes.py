@@ -16,6 +16,8 @@ from ramet.core.growth import grown
 
 PIECE: Final = 1 << 19
 """Bytes that are copied in a moment."""
+SEARCHED: Final = 1 << 15
+"""Bytes that a pattern goes through in a moment."""
 _MANY: Final = 8192
 """Parts that are put together at a time: to look at each of them takes a while too."""
 
@@ -61,9 +63,9 @@ def run_end(run: re.Pattern[AnyStr], data: AnyStr, at: int) -> int:
     """Where a run of some characters ends that begins here; the pattern is of any number of one of them."""
     while at < len(data):
         checkpoint()
-        found = run.match(data, at, at + PIECE)
+        found = run.match(data, at, at + SEARCHED)
         assert found is not None
-        if found.end() < min(at + PIECE, len(data)):
+        if found.end() < min(at + SEARCHED, len(data)):
             return found.end()
         at = found.end()
     return at
