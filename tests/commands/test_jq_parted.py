@@ -11,7 +11,7 @@ import pytest
 
 from ramet.commands.jq import matching
 from ramet.commands.jq.parted import Parted, alternatives
-from ramet.core.abandoned import Abandoned, here
+from ramet.concurrency.offload import Abandoned, here
 from ramet.patterns import many
 
 ATOMS = ["a", "b", "c", ".", "a*", "b?", "\\b", "^", "$", "\\.", "\\|"]

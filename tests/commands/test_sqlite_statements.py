@@ -9,7 +9,7 @@ import pytest
 
 from ramet.commands import sqlite_statements
 from ramet.commands.sqlite_statements import is_complete, may_end, some, tokens
-from ramet.core import longbytes
+from ramet.concurrency import bigbytes as longbytes
 
 PARTS = [
     "select", " ", "1", ";", "\n", "'a;b'", "''", "'", '"x"', '"', "`;`", "[;]", "[", "--;", "-- c\n", "/* ; */", "/*",

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from ramet import Workspace
-from ramet.core import collecting
-from ramet.core.collecting import SELDOM, put_off, spare, work_begins, work_ends
+from ramet.concurrency import collector as collecting
+from ramet.concurrency.collector import SELDOM, put_off, spare, work_begins, work_ends
 
 OWN = (700, 10, 10)
 

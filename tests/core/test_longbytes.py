@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.core import longbytes
+from ramet.concurrency import bigbytes as longbytes
 
 DATA = st.binary(max_size=60) | st.lists(st.sampled_from([b"\n", b"ab", b"c"]), max_size=40).map(b"".join)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ramet.core import sorting
-from ramet.core.sorting import in_order
+from ramet.concurrency import sorting
+from ramet.concurrency.sorting import in_order
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -1,7 +1,7 @@
 import asyncio
 
-from ramet.core import turns
-from ramet.core.turns import Line, give_way
+from ramet.concurrency import scheduler as turns
+from ramet.concurrency.scheduler import Line, give_way
 
 
 async def _slices(line: Line, count: int, seen: list[Line]) -> None:

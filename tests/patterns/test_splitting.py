@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from tests.holding import longest_hold, too_long
 
-from ramet.core.abandoned import aside
+from ramet.concurrency.offload import aside
 from ramet.core.limits import Budget
 from ramet.patterns import AWK, PERL, POSIX_BASIC, POSIX_EXTENDED, Lines, compile
 from ramet.patterns.many import UnionEngine

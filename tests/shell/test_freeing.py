@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ramet.shell import freeing
-from ramet.shell.freeing import held_by, let_go, look
+from ramet.concurrency import release as freeing
+from ramet.concurrency.release import held_by, let_go, look
 
 
 class Member:

@@ -8,9 +8,9 @@ from functools import partial
 
 from ramet.commands.declare import Command, UsageError, called, flag, optional, quote, value
 from ramet.commands.inputs import PART, Apart, Inputs, beside, is_utf8
-from ramet.core import longbytes
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigbytes import PIECE
 from ramet.core.errors import reason
-from ramet.core.longbytes import PIECE
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind

@@ -11,8 +11,9 @@ from functools import partial
 
 from ramet.commands.declare import Command, NoOptions, UsageError, choose, flag, ordered, quote, several, value
 from ramet.commands.inputs import LONG, Inputs, beside, char_width, slurp
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import checkpoint
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

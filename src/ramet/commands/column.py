@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value, version_text
 from ramet.commands.inputs import LONG, Apart, beside, text_width
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import aside, checkpoint
-from ramet.core.longbytes import PIECE
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import aside, checkpoint
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

@@ -22,8 +22,8 @@ from ramet.commands.declare import (
     value,
 )
 from ramet.commands.inputs import LONG, PART, Inputs, beside, filter_lines
-from ramet.core import longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc

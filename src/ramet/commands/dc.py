@@ -24,7 +24,7 @@ from ramet.commands.bc.numbers import (
 )
 from ramet.commands.declare import Command, UsageError, ordered, several
 from ramet.commands.inputs import beside, slurp
-from ramet.core.growth import decoded
+from ramet.concurrency.bigtext import decoded
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 

@@ -38,7 +38,7 @@ from ramet.commands.option_fields import (
 )
 from ramet.commands.quoting import PLAIN_MESSAGES, TYPOGRAPHIC, called, quote, shown, typographic
 from ramet.commands.unreadable import REFUSALS, without_input
-from ramet.core.abandoned import through
+from ramet.concurrency.offload import through
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc

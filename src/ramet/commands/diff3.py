@@ -9,7 +9,7 @@ from functools import partial
 from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, several
 from ramet.commands.diff_core import changes
 from ramet.commands.inputs import LONG
-from ramet.core.abandoned import aside, looking
+from ramet.concurrency.offload import aside, looking
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc

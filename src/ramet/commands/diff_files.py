@@ -15,7 +15,7 @@ from ramet.commands.diff_formats import Formats
 from ramet.commands.diff_options import DiffOptions
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import LONG
-from ramet.core.abandoned import aside, looking
+from ramet.concurrency.offload import aside, looking
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc

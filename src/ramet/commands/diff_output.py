@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from ramet.commands.diff_core import Change
 from ramet.commands.inputs import char_width
-from ramet.core import longbytes
-from ramet.core.abandoned import checkpoint
-from ramet.core.longbytes import PIECE
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import checkpoint
 from ramet.core.paths import decode, encode
 
 

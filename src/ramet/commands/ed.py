@@ -16,7 +16,7 @@ from ramet.commands.ed_buffer import Buffer, EdOptions, Trouble
 from ramet.commands.ed_lines import apart, delimited, number_of, replaced, visible
 from ramet.commands.inputs import LONG, only_opens, read_ended_lines, split_lines
 from ramet.commands.regexes import patiently
-from ramet.core.abandoned import MANY, aside
+from ramet.concurrency.offload import MANY, aside
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc

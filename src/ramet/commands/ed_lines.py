@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns import Matcher
 
 

@@ -9,7 +9,7 @@ from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, quote, typographic
 from ramet.commands.modes import mode_of
 from ramet.commands.regexes import patiently
-from ramet.core.depth import DEEPEST, room
+from ramet.concurrency.recursion import DEEPEST, room
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from ramet.commands.declare import Command, UsageError, flag, quote, several, value
 from ramet.commands.inputs import PART, Inputs, beside, filter_lines, parse_count
-from ramet.core import longbytes
-from ramet.core.abandoned import aside, checkpoint
-from ramet.core.longbytes import PIECE
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import aside, checkpoint
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError, flag, several, value
-from ramet.core.abandoned import through
+from ramet.concurrency.offload import through
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

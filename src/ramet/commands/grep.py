@@ -16,8 +16,8 @@ from ramet.commands.grep_tree import TreeWalk
 from ramet.commands.inputs import LARGE, PART, is_utf8, leave, slurp
 from ramet.commands.regexes import patiently
 from ramet.commands.sieving import sieve
+from ramet.concurrency.offload import aside
 from ramet.core import ops
-from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc

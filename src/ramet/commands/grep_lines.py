@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ramet.commands.inputs import LONG, PART
-from ramet.core import longbytes
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.classes import is_word
 from ramet.patterns.scanning import occurrences

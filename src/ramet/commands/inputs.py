@@ -10,8 +10,8 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.declare import UsageError, called, quote
-from ramet.core import longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, WHOLE, Reader, joined, line_blocks

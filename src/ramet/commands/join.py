@@ -11,8 +11,8 @@ from operator import gt, itemgetter
 
 from ramet.commands.declare import Command, UsageError, called, choose, flag, quote, several, value
 from ramet.commands.inputs import LONG, PART, beside, read_lines
-from ramet.core import longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode

@@ -17,8 +17,8 @@ from ramet.commands.ls_columns import columns, quoted_name
 from ramet.commands.ls_options import LsOptions
 from ramet.commands.sizes import BlockSize
 from ramet.commands.sort.comparing import version_key
+from ramet.concurrency.offload import aside
 from ramet.core import ops
-from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Proc

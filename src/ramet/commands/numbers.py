@@ -14,9 +14,9 @@ from itertools import islice
 from ramet.commands.declare import Command, UsageError, called, flag, quote, typographic, value
 from ramet.commands.inputs import LONG, PART, Inputs
 from ramet.commands.quoting import misleads
-from ramet.core import longbytes
-from ramet.core.abandoned import aside
-from ramet.core.growth import decoded
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigtext import decoded
+from ramet.concurrency.offload import aside
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import joined, line_blocks

@@ -12,9 +12,10 @@ from typing import Final
 from ramet.commands.cut import END, parse_ranges
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
 from ramet.commands.inputs import LONG, PART, beside
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import aside, checkpoint
-from ramet.core.longbytes import PIECE
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import aside, checkpoint
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks

@@ -14,10 +14,10 @@ from ramet.commands.inputs import LONG, beside, read_lines, slurp
 from ramet.commands.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
 from ramet.commands.regexes import patiently
 from ramet.commands.rename import perl_change
+from ramet.concurrency.bigtext import decoded
+from ramet.concurrency.offload import aside
 from ramet.core import ops
-from ramet.core.abandoned import aside
 from ramet.core.errors import reason
-from ramet.core.growth import decoded
 from ramet.core.paths import decode, encode, parse
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Capture, Null, Reader

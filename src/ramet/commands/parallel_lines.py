@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ramet.commands.declare import UsageError
-from ramet.core.growth import grown
-from ramet.core.longbytes import PIECE, pieces, run_end
+from ramet.concurrency.bigbytes import PIECE, pieces, run_end
+from ramet.concurrency.bigtext import grown
 
 MARKS = (":::", "::::", ":::+", "::::+")
 Words = tuple[str, ...]

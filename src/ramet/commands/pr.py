@@ -11,8 +11,9 @@ from itertools import islice
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
 from ramet.commands.inputs import LONG, PART, Inputs, beside, parse_count
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import aside
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks

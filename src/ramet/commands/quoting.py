@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from ramet.core.longbytes import PIECE, pieces
+from ramet.concurrency.bigbytes import PIECE, pieces
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ramet.commands.declare import UsageError
-from ramet.core.abandoned import aside
+from ramet.concurrency.offload import aside
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.patterns import LONG, POSIX_BASIC, POSIX_EXTENDED, Dialect, Matcher, PatternError, compile

@@ -22,8 +22,8 @@ from ramet.commands.rg_options import TYPES, RgOptions
 from ramet.commands.rg_spans import SpanSearch
 from ramet.commands.rg_walk import Walk
 from ramet.commands.sieving import Sieve, sieve
+from ramet.concurrency.offload import aside
 from ramet.core import ops
-from ramet.core.abandoned import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc

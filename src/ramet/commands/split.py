@@ -22,7 +22,7 @@ from ramet.commands.declare import (
     value,
 )
 from ramet.commands.inputs import beside, parse_count, parse_size
-from ramet.core import longbytes
+from ramet.concurrency import bigbytes as longbytes
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc

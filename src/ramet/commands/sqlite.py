@@ -18,12 +18,13 @@ from ramet.commands.inputs import PART, beside
 from ramet.commands.sqlite_errors import context
 from ramet.commands.sqlite_show import COLUMN_SEPARATORS, ROW_SEPARATORS, Look
 from ramet.commands.sqlite_statements import is_complete, is_empty, may_end, some, without_tail
-from ramet.core import longbytes, ops
-from ramet.core.abandoned import aside, here
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigbytes import PIECE, has
+from ramet.concurrency.bigtext import decoded, encoded, grown
+from ramet.concurrency.offload import aside, here
+from ramet.core import ops
 from ramet.core.errors import reason
-from ramet.core.growth import decoded, encoded, grown
 from ramet.core.limits import Cancelled, TimeUp
-from ramet.core.longbytes import PIECE, has
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Reader, joined, line_blocks

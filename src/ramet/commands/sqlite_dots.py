@@ -13,7 +13,7 @@ from typing import Any
 from ramet.commands.inputs import beside, slurp
 from ramet.commands.sqlite import CannotOpen, Quit, Shell, run_script
 from ramet.commands.sqlite_show import MODES, identifier, quoted
-from ramet.core.abandoned import watched
+from ramet.concurrency.offload import watched
 from ramet.core.paths import decode
 
 _Dot = Callable[[Shell, list[str]], Awaitable[None]]

@@ -6,7 +6,7 @@ import re
 import sqlite3
 
 from ramet.commands.sqlite_statements import is_token, tokens
-from ramet.core.longbytes import cut
+from ramet.concurrency.bigbytes import cut
 
 _NAMED = re.compile(
     r"no such column: (?:[\w.]*\.)?(?P<column>\w+)|no such function: (?P<function>\w+)"

@@ -1,6 +1,6 @@
 """Where the statements of an SQL text end, and its tokens, however long they are.
 
-What is longer than a piece (`core.longbytes`) is gone through a piece at a time: all of this may be called in a thread.
+What is longer than a piece (`concurrency.bigbytes`) is gone through a piece at a time: all of this may be called in a thread.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from ramet.core.abandoned import checkpoint
-from ramet.core.longbytes import PIECE, SEARCHED, cut, has, run_end
+from ramet.concurrency.bigbytes import PIECE, SEARCHED, cut, has, run_end
+from ramet.concurrency.offload import checkpoint
 
 _TOKENS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\w+|\s+|.", re.DOTALL)
 _WORD: Final = re.compile(r"\w*")

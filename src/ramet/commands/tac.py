@@ -13,7 +13,7 @@ from typing import IO
 from ramet.commands.declare import Command, flag, quote, value
 from ramet.commands.inputs import Inputs, beside
 from ramet.commands.regexes import patiently
-from ramet.core import longbytes
+from ramet.concurrency import bigbytes as longbytes
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import FileStream, Reader, joined

@@ -18,8 +18,8 @@ from ramet.commands.regexes import patiently
 from ramet.commands.sizes import human
 from ramet.commands.sort.comparing import version_key
 from ramet.commands.tree_pages import OUTRO, Notes, address, anchor, bracketed, intro, note_on, notes_of
+from ramet.concurrency.offload import checkpoint
 from ramet.core import ops
-from ramet.core.abandoned import checkpoint
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat

@@ -11,11 +11,11 @@ from operator import eq
 
 from ramet.commands.declare import Command, UsageError, called, flag, mixed, optional, quote, value
 from ramet.commands.inputs import LONG, beside, only_opens
-from ramet.core import longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import aside
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
-from ramet.core.longbytes import PIECE
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer, line_blocks

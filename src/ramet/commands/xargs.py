@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
 from ramet.commands.inputs import LONG, PART, beside
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import aside, checkpoint
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import aside, checkpoint
 from ramet.core.errors import reason
-from ramet.core.longbytes import PIECE
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal

@@ -10,7 +10,7 @@ import re
 
 from ramet.commands.jq.values import Json
 from ramet.commands.yaml_looks import Document, Looks
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 
 _BLANK = r"[ \t\n]*"
 # Characters that YAML takes for ends of lines, or does not allow, are for its reader to judge.

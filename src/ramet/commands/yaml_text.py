@@ -17,9 +17,9 @@ from ramet.commands.inputs import LONG
 from ramet.commands.jq import values
 from ramet.commands.jq.values import Json
 from ramet.commands.yaml_looks import Document, Looks
-from ramet.core import longbytes
-from ramet.core.abandoned import checkpoint
-from ramet.core.growth import grown
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigtext import grown
+from ramet.concurrency.offload import checkpoint
 
 
 @functools.cache

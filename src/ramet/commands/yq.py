@@ -20,9 +20,9 @@ from ramet.commands.jq.session import Session
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.commands.yaml_looks import Document
 from ramet.commands.yaml_text import Writer
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.bigtext import decoded
+from ramet.concurrency.offload import checkpoint
 from ramet.core.errors import reason
-from ramet.core.growth import decoded
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ramet.core.collecting import put_off
+from ramet.concurrency.collector import put_off
+from ramet.concurrency.scheduler import Line, give_way
 from ramet.core.errors import LimitExceeded
-from ramet.core.turns import Line, give_way
 
 MIB = 1024 * 1024
 NOTABLE = 64 * 1024

@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from ramet.concurrency.bigtext import SLICE, sliced
 from ramet.core import paths
 from ramet.core.errors import fail
 from ramet.core.fs import FileSystem, Open
-from ramet.core.growth import SLICE, sliced
 from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.stat import Stat

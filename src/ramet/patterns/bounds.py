@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns.errors import TOO_BIG, PatternError
 from ramet.patterns.tree import Char, Node, Repeat, children
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns.classes import alike, extra
 from ramet.patterns.tree import (
     EMPTY,

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import AnyStr, Final
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns.emit import Lines
 from ramet.patterns.engines import NO_SPAN, MatchEngine, Re2Engine, Span
 from ramet.patterns.errors import MatchTimeout

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ramet.core.abandoned import checkpoint
-from ramet.core.depth import DEEPEST, room
+from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.recursion import DEEPEST, room
 from ramet.patterns import bounds, errors
 from ramet.patterns.errors import PatternError
 from ramet.patterns.tree import (

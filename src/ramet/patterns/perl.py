@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns import bounds
 from ramet.patterns.errors import PatternError
 from ramet.patterns.perl_reader import NO_NAME_END, TOKEN, UNSUPPORTED, NotForRe2, Reader, Scope, Style

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate, count, repeat
 from operator import add
 
-from ramet.core.longbytes import PIECE, cut
+from ramet.concurrency.bigbytes import PIECE, cut
 from ramet.patterns.matcher import Matcher
 from ramet.patterns.scanning import occurrences
 

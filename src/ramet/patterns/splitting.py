@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns import tree
 from ramet.patterns.tree import Char, Choice, Group, Node
 from ramet.patterns.tree import Sequence as Row

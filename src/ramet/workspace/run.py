@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ramet.core.collecting import work_begins, work_ends
+from ramet.concurrency.collector import work_begins, work_ends
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ramet.core.abandoned import Abandoned, here
+from ramet.concurrency.offload import Abandoned, here
 from ramet.patterns import AWK, compile
 from ramet.shell.expand.arith_parse import parse_arith
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.core import growth
+from ramet.concurrency import bigtext as growth
 from ramet.core.limits import Budget, Cancelled
 from ramet.core.paths import encode
 from ramet.shell.expand import aside as aside_module

@@ -12,7 +12,7 @@ import pytest
 from tests.holding import Lateness, longest_hold, too_long
 
 from ramet import Workspace
-from ramet.core import collecting
+from ramet.concurrency import collector as collecting
 from ramet.core.errors import RametError
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.session import Session

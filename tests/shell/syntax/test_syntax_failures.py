@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ramet.core.depth import DEEPEST
+from ramet.concurrency.recursion import DEEPEST
 from ramet.shell.syntax import Parser, SyntaxFailure, parse
 from ramet.shell.syntax.errors import TooDeep
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ramet.core.collecting import SELDOM
+from ramet.concurrency.collector import SELDOM
 
 _ENOUGH: Final = 10
 _LATEST: Final = 600

@@ -19,9 +19,10 @@ from ramet.commands.awk.times import mktime, strftime
 from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Typed, Var
 from ramet.commands.awk.values import Array, TypedRegex, Value, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
-from ramet.core import letters, longbytes
-from ramet.core.abandoned import checkpoint
-from ramet.core.longbytes import PIECE
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import checkpoint
+from ramet.text import casing as letters
 
 if TYPE_CHECKING:
     from ramet.commands.awk.emit import Emitter

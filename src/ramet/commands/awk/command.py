@@ -30,8 +30,8 @@ from ramet.commands.awk.values import Field, Value
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
 from ramet.commands.inputs import is_utf8
 from ramet.commands.regexes import patiently
-from ramet.core.abandoned import aside, checkpoint, through
-from ramet.core.depth import Room
+from ramet.concurrency.offload import aside, checkpoint, through
+from ramet.concurrency.recursion import Room
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import encode

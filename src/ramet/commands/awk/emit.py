@@ -38,7 +38,7 @@ from ramet.commands.awk.tree import (
     Var,
 )
 from ramet.commands.awk.values import TypedRegex, number_text
-from ramet.core.longbytes import PIECE
+from ramet.concurrency.bigbytes import PIECE
 from ramet.patterns import LONG
 
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))

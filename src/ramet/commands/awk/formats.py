@@ -11,8 +11,8 @@ from typing import Final
 
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value, looks_numeric, num, number_text
-from ramet.core.growth import grown
-from ramet.core.longbytes import PIECE
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.bigtext import grown
 
 _SPEC = re.compile(
     r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"

@@ -28,8 +28,8 @@ from ramet.commands.awk.tree import (
     Str,
     Var,
 )
-from ramet.core.abandoned import checkpoint
-from ramet.core.growth import SLICE, spanned
+from ramet.concurrency.bigtext import SLICE, spanned
+from ramet.concurrency.offload import checkpoint
 
 
 def slices(parts: Iterable[str]) -> Iterator[str]:

@@ -13,8 +13,8 @@ from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Array, Value, as_number, num
 from ramet.commands.awk.values import Field as FieldValue
-from ramet.core.abandoned import aside, drop, watched
-from ramet.core.sorting import in_order
+from ramet.concurrency.offload import aside, drop, watched
+from ramet.concurrency.sorting import in_order
 
 Item = tuple[str, Value]
 

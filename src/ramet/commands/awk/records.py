@@ -9,8 +9,9 @@ from functools import partial
 from ramet.commands.awk.regex import Rx, compiled, wrong
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.inputs import LONG
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import aside, checkpoint
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import aside, checkpoint
 from ramet.core.limits import Budget
 from ramet.core.streams import PATIENCE, Reader
 from ramet.core.streams import joined as together

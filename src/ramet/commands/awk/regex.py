@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from ramet import patterns
 from ramet.commands.awk.tree import AwkError
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import checkpoint
-from ramet.core.longbytes import PIECE
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, Dialect, parse

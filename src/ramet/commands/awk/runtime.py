@@ -18,8 +18,8 @@ from ramet.commands.awk.state import Reversed, Sink, Source, State, Unbuffered
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, num
 from ramet.commands.inputs import LONG
-from ramet.core import growth
-from ramet.core.abandoned import aside, checkpoint, here
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import aside, checkpoint, here
 from ramet.core.errors import reason
 from ramet.core.signals import BySignal
 from ramet.core.streams import BytesReader, Reader, Writer, pipe

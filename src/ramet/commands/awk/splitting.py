@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from ramet.commands.awk import regex
 from ramet.commands.awk.tree import AwkError
-from ramet.core.abandoned import checkpoint
-from ramet.core.longbytes import PIECE, words
+from ramet.concurrency.bigbytes import PIECE, words
+from ramet.concurrency.offload import checkpoint
 
 _WIDTH = re.compile(r"[0-9]+|\*")
 _SPACES = re.compile(r"[^ \t\n]+")

@@ -21,8 +21,8 @@ from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.symbols import Symbols
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Array, Field, Value, compare, long_field, looks_numeric, num, number_text
-from ramet.core import longbytes
-from ramet.core.longbytes import PIECE
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigbytes import PIECE
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer

@@ -32,7 +32,7 @@ from ramet.commands.awk.tree import (
     Var,
     While,
 )
-from ramet.core.longbytes import PIECE
+from ramet.concurrency.bigbytes import PIECE
 
 Slots = dict[tuple[int, str], int]
 """Which counter counts what happens to which node."""

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from ramet.commands.awk.tree import AwkError
-from ramet.core.longbytes import run_end
+from ramet.concurrency.bigbytes import run_end
 
 Value = Any
 """float | str | Field | None; written as Any because generated code passes values about unchecked."""

@@ -31,7 +31,7 @@ from ramet.commands.bc.numbers import (
     sine,
     sub,
 )
-from ramet.core.depth import DEEPEST, HOP, apart
+from ramet.concurrency.recursion import DEEPEST, HOP, apart
 
 
 def sequence(runs: list[Run]) -> Run:

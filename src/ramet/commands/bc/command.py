@@ -16,8 +16,9 @@ from ramet.commands.bc.parser import Parser, SyntaxTrouble
 from ramet.commands.bc.tokens import Token, tokens
 from ramet.commands.declare import Command, flag, parse, shown
 from ramet.commands.inputs import LONG, PART, beside
-from ramet.core import growth, longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import aside
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from ramet.commands.bc.numbers import ZERO, Check, Num, Spot, based_text, decimal_text
-from ramet.core.abandoned import aside, looking
+from ramet.concurrency.offload import aside, looking
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import joined

@@ -24,8 +24,8 @@ from ramet.commands.bc.closures import (
 from ramet.commands.bc.machine import Break, Continue, Evaluate, Function, Machine, Quit, Return, Run
 from ramet.commands.bc.numbers import ONE, ZERO, Num, Spot, parse_number
 from ramet.commands.bc.tokens import Token
-from ramet.core.abandoned import checkpoint
-from ramet.core.depth import DEEPEST, HOP, apart, room
+from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.recursion import DEEPEST, HOP, apart, room
 
 
 class SyntaxTrouble(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 
 _TOKEN = re.compile(
     r"(?P<skip>[ \t\r]+|\\\n|/\*.*?\*/|#[^\n]*)|(?P<newline>\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from ramet.core.depth import apart, roomy
+from ramet.concurrency.recursion import apart, roomy
 from ramet.core.paths import Path
 from ramet.core.stat import Stat
 

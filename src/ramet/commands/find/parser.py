@@ -12,7 +12,7 @@ from ramet.commands.find.actions import Actions, Batch
 from ramet.commands.find.conditions import TIMES, Conditions
 from ramet.commands.find.nodes import Found, Node, Now, Settings, all_of, any_of, both, listed, negated, on_own_stack
 from ramet.commands.find.options import Options
-from ramet.core.depth import HOP
+from ramet.concurrency.recursion import HOP
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
 

@@ -30,8 +30,8 @@ from ramet.commands.jq.values import (
     sort_key,
     truthy,
 )
-from ramet.core.abandoned import drop
-from ramet.core.sorting import in_order
+from ramet.concurrency.offload import drop
+from ramet.concurrency.sorting import in_order
 
 
 def _plain_native(function: Callable[..., Json]) -> Native:

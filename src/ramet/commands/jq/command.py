@@ -10,7 +10,7 @@ from ramet.commands.jq.options import Options, options
 from ramet.commands.jq.reader import JsonReader, ParseError, copied_lines
 from ramet.commands.jq.session import Session
 from ramet.commands.jq.values import CompileError, Json
-from ramet.core.depth import Room
+from ramet.concurrency.recursion import Room
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc

@@ -13,7 +13,7 @@ from typing import Any
 
 from ramet.commands.jq.reader import JsonReader, whole_lines
 from ramet.commands.jq.values import Json, dumps, pretty, quoted
-from ramet.core.abandoned import aside
+from ramet.concurrency.offload import aside
 from ramet.core.limits import Budget
 
 LARGE = 256 * 1024

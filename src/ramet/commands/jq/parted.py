@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 from ramet.patterns.many import groups
 
 _ALTERNATIVE: Final = re.compile(r"(?:[^|\\]+|\\.)*", re.S)

@@ -28,8 +28,8 @@ from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
 from ramet.commands.jq.sequences import Ignored, sequence
 from ramet.commands.jq.values import Break, CompileError, JqError, Json, as_error
-from ramet.core import longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode

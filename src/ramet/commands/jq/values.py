@@ -12,9 +12,9 @@ from decimal import Decimal
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
+from ramet.concurrency.sorting import in_order
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
-from ramet.core.sorting import in_order
 
 Json = Any
 """None, bool, int, float, str, list or dict; a value is never changed once it is shared."""

@@ -6,7 +6,7 @@ import io
 import re
 from dataclasses import dataclass, field
 
-from ramet.core.abandoned import watched
+from ramet.concurrency.offload import watched
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Final
 
 from ramet.commands.sed import substitute
 from ramet.commands.sed.program import LONG, Instruction, Kind, Substitution
-from ramet.core import longbytes
+from ramet.concurrency import bigbytes as longbytes
 from ramet.patterns import Lines, Matcher
 from ramet.patterns.engines import ReEngine
 from ramet.patterns.selecting import select

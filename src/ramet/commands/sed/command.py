@@ -20,8 +20,8 @@ from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.program import LONG, Flavour, Instruction, Kind, ScriptError, Source
 from ramet.commands.sed.script import parse, place_behind
-from ramet.core import longbytes
-from ramet.core.abandoned import aside
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc

@@ -13,8 +13,8 @@ from ramet.commands.sed import substitute
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.pieces import Pieces
 from ramet.commands.sed.program import AFTER_RUN, LONG, Address, Instruction, Kind, ScriptError, Substitution
-from ramet.core import longbytes
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import checkpoint
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
 

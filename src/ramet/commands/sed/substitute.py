@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Final
 
 from ramet.commands.sed.program import LONG, Piece, Substitution
-from ramet.core import longbytes
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import checkpoint
 from ramet.core.errors import LimitExceeded
-from ramet.core.letters import lower, upper
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.engines import ReEngine, Span
+from ramet.text.casing import lower, upper
 
 Change = Callable[[bytes], bytes | None]
 """The changed line, or None when nothing matched."""

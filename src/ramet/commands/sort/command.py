@@ -19,7 +19,7 @@ from ramet.commands.sort.order import Order, make_order
 from ramet.commands.sort.runs import PIECE, Runs, packed
 from ramet.commands.sort.sources import merged_sources
 from ramet.commands.sort.tally import Tally
-from ramet.core.abandoned import aside
+from ramet.concurrency.offload import aside
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode

@@ -12,7 +12,8 @@ from typing import Any
 
 from ramet.commands.sort.keys import Line
 from ramet.commands.sort.order import ODD_SPACES, Order, Reversed
-from ramet.core import growth, longbytes
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
 
 LONG = 1 << 21
 """Bytes of a piece that has a very long line in it."""

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from ramet.commands.sort.comparing import comparer, exact, letters_of, month_key, numeric_key
 from ramet.commands.sort.keys import Key, Line
-from ramet.core.abandoned import checkpoint
-from ramet.core.growth import part_of, spanned
-from ramet.core.longbytes import PIECE, changed, run_end
+from ramet.concurrency.bigbytes import PIECE, changed, run_end
+from ramet.concurrency.bigtext import part_of, spanned
+from ramet.concurrency.offload import checkpoint
 
 _BLANKS: Final = re.compile(r"[ \t\n]*")
 _WORD: Final = re.compile(r"[^ \t\n]*")

@@ -14,8 +14,8 @@ from typing import IO, Any
 from ramet.commands.sort.keys import Line
 from ramet.commands.sort.merging import LONG, Chunk, chunk, merge
 from ramet.commands.sort.order import Order
-from ramet.core import growth
-from ramet.core.abandoned import aside, checkpoint
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import aside, checkpoint
 from ramet.core.limits import Budget
 
 PIECE = 1 << 19

@@ -10,7 +10,7 @@ from typing import Any
 from ramet.commands.inputs import LONG
 from ramet.commands.sort.keys import Line
 from ramet.commands.sort.order import Order
-from ramet.core.abandoned import aside
+from ramet.concurrency.offload import aside
 from ramet.core.limits import Budget
 
 

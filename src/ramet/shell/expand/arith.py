@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ramet.core.depth import room
+from ramet.concurrency.recursion import room
 from ramet.shell.expand.arith_code import EVERY, EXPANDED, NUMBERS_KEPT, generated
 from ramet.shell.expand.arith_operators import binary, signs_of
 from ramet.shell.expand.arith_parse import HOLE, MAX_LEVEL, ArithFailure, Node, deep, parse_arith, wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ramet.core.depth import room
+from ramet.concurrency.recursion import room
 from ramet.shell.expand.arith_operators import COMPARE, binary, signs_of
 from ramet.shell.expand.arith_parse import MAX, MIN, ArithFailure, Node, wrap
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from ramet.core.depth import room
-from ramet.core.growth import part_of
+from ramet.concurrency.bigtext import part_of
+from ramet.concurrency.recursion import room
 from ramet.shell.expand.aside import WINDOW, checkpoint, watched, windows
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)

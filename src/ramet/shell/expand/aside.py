@@ -1,12 +1,12 @@
-"""What is so long that work on it is done aside (see `core.abandoned`), and that work in parts."""
+"""What is so long that work on it is done aside (see `concurrency.offload`), and that work in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
-from ramet.core import abandoned
-from ramet.core.abandoned import checkpoint, here, watched
+from ramet.concurrency import offload as abandoned
+from ramet.concurrency.offload import checkpoint, here, watched
 
 __all__ = ["LARGE", "LONG_SOURCE", "WINDOW", "apart", "aside", "checkpoint", "gathered", "watched", "windows"]
 

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ramet.core.depth import room
+from ramet.concurrency.recursion import room
+from ramet.concurrency.release import let_go
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.expand.bounds import joined
 from ramet.shell.expand.choices import chosen
@@ -37,7 +38,6 @@ from ramet.shell.expand.texts import (
 )
 from ramet.shell.expand.tildes import ASSIGNMENT, TILDE_WORD
 from ramet.shell.expand.values import is_heavy, is_slow
-from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import (
     ArithSub,
     CommandSub,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Final
 
+from ramet.concurrency.offload import through
 from ramet.core import ops
-from ramet.core.abandoned import through
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
 from ramet.core.paths import PATH_MAX, TEXT_MAX, Path

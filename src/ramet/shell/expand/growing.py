@@ -2,7 +2,7 @@
 
 A text of a hundred megabytes takes longer to copy than anyone may be held up. Python lengthens a text in place as long
 as nothing else has it, so one that grows by parts never costs more than the next of them: what joins them is a loop
-with `+=`, not `"".join` (see `core.growth`).
+with `+=`, not `"".join` (see `concurrency.bigtext`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from ramet.core import growth
-from ramet.core.growth import SLICE as _SLICE
-from ramet.core.growth import decoded_blocks as decoded_blocks
-from ramet.core.growth import grown as grown
-from ramet.core.growth import part_of as part_of
-from ramet.core.growth import spanned as spanned
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.bigtext import SLICE as _SLICE
+from ramet.concurrency.bigtext import decoded_blocks as decoded_blocks
+from ramet.concurrency.bigtext import grown as grown
+from ramet.concurrency.bigtext import part_of as part_of
+from ramet.concurrency.bigtext import spanned as spanned
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.aside import LARGE, WINDOW, aside, checkpoint, windows
 from ramet.shell.expand.values import HUGE

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from ramet.core.growth import grown
+from ramet.concurrency.bigtext import grown
 from ramet.shell.expand.aside import LARGE, windows
 
 Quote = Callable[[str], str] | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from ramet.core.depth import room
+from ramet.concurrency.recursion import room
 
 STATION: Final = 8
 """Levels between two stations."""

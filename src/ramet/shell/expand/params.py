@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from ramet.concurrency.release import let_go
 from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, apart, watched
 from ramet.shell.expand.bounds import joined, total, within
@@ -20,7 +21,6 @@ from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.pattern_text import TextPattern
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, is_heavy, to_evaluate
-from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Literal, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from ramet.core.depth import DEEPEST
+from ramet.concurrency.recursion import DEEPEST
 from ramet.shell.expand.collating import COLLATING
 
 Piece = tuple[str, bool]

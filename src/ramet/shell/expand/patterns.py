@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from ramet.core.depth import room
+from ramet.concurrency.recursion import room
 from ramet.shell.expand.aside import checkpoint, windows
 from ramet.shell.expand.fields import LONG
 from ramet.shell.expand.growing import find, grown, has_any, joined, part_of, search

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from ramet.core.depth import apart, roomy
+from ramet.concurrency.recursion import apart, roomy
 from ramet.shell.expand import arith
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, gathered

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Final
 
-from ramet.core import letters
-from ramet.core.letters import Changed
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, watched, windows
 from ramet.shell.expand.bytewise import as_bytes
@@ -16,6 +14,8 @@ from ramet.shell.expand.growing import behind, blocks, grown, part_of, spliced
 from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
+from ramet.text import casing as letters
+from ramet.text.casing import Changed
 
 _SWAPPED: Final = Changed(lambda char: letters.upper(char) if char.islower() else letters.lower(char))
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ramet.core.abandoned import checkpoint
-from ramet.core.growth import grown
+from ramet.concurrency.bigtext import grown
+from ramet.concurrency.offload import checkpoint
 
 _NO_EXPANSION: Final = frozenset(" \t\n\r=")
 """What follows the `!` of a plain exclamation."""

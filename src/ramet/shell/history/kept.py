@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ramet.core import longbytes
-from ramet.core.growth import SLICE, grown
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.bigtext import SLICE, grown
 from ramet.shell.history.expansion import Memory, Past
 
 Source = Callable[[int], Awaitable[list[tuple[int, str, float]]]]

@@ -9,9 +9,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.concurrency.recursion import apart, roomy
 from ramet.core import paths
-from ramet.core.depth import apart, roomy
-from ramet.core.letters import lower
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand import texts
@@ -44,6 +43,7 @@ from ramet.shell.syntax.nodes import (
     CondWord,
     DoubleQuoted,
 )
+from ramet.text.casing import lower
 
 if TYPE_CHECKING:
     from ramet.patterns import Matcher

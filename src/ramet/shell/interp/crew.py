@@ -17,7 +17,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, TypeVar
 
-from ramet.core.collecting import work_begins, work_ends
+from ramet.concurrency.collector import work_begins, work_ends
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from ramet.core.growth import grown
+from ramet.concurrency.bigtext import grown
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE

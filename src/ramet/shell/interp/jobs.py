@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.core.collecting import work_begins, work_ends
+from ramet.concurrency.collector import work_begins, work_ends
 from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp import signals
 from ramet.shell.interp.crew import Crew, forget_end

@@ -21,7 +21,7 @@ _OURS: Final = 4
 def is_copied(old: str, value: str) -> bool:
     """Whether `old += value` is made in a new place, in parts; for a caller that has the former as a variable does.
 
-    A text that has just become so long gets a place of its own, in which it can grow (see `core.growth`).
+    A text that has just become so long gets a place of its own, in which it can grow (see `concurrency.bigtext`).
     """
     if len(old) + len(value) <= HUGE:
         return False

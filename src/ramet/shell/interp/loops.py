@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
+from ramet.concurrency.release import let_go
 from ramet.core.errors import reason
 from ramet.shell.expand import arith, texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
@@ -15,7 +16,6 @@ from ramet.shell.expand.growing import decoded, joined
 from ramet.shell.expand.nesting import line_around
 from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.values import is_heavy
-from ramet.shell.freeing import let_go
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.session import Session

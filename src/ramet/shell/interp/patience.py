@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
 
+from ramet.concurrency.sorting import sorting
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
-from ramet.core.sorting import sorting
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.growing import blocks
 from ramet.shell.interp.drive import Result, drive

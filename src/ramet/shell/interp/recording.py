@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from ramet.concurrency.bigtext import decoded, encoded
 from ramet.core import ops, paths
 from ramet.core.errors import reason
-from ramet.core.growth import decoded, encoded
 from ramet.shell.expand.aside import WINDOW, aside
 from ramet.shell.expand.globbing import between_colons
 from ramet.shell.expand.patterns import compile_pattern

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.core.growth import decoded, spanned
+from ramet.concurrency.bigtext import decoded, spanned
 from ramet.core.paths import encode
 from ramet.core.streams import Reader
 from ramet.shell.interp.descriptors import Description

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
 
+from ramet.concurrency.release import held_by, let_go, look
 from ramet.core import paths
 from ramet.core.fs import FileSystem
 from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
@@ -30,7 +31,6 @@ from ramet.shell.expand.aside import LARGE, aside, windows
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
 from ramet.shell.expand.growing import grown
-from ramet.shell.freeing import held_by, let_go, look
 from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.crew import Crew

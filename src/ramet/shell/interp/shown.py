@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from ramet.core.growth import grown
+from ramet.concurrency.bigtext import grown
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import (

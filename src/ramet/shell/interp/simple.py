@@ -11,6 +11,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
+from ramet.concurrency.release import let_go
 from ramet.shell.expand import words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside, watched
@@ -19,7 +20,6 @@ from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
 from ramet.shell.expand.growing import grown_patiently
 from ramet.shell.expand.numerals import among
 from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
-from ramet.shell.freeing import let_go
 from ramet.shell.interp.assign import (
     Assign,
     AssignWord,

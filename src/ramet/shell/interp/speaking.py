@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from functools import partial
 
-from ramet.core.abandoned import at_home
+from ramet.concurrency.offload import at_home
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Final, NamedTuple
 
-from ramet.shell.freeing import let_go
+from ramet.concurrency.release import let_go
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.scanner import Options

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from ramet.core.depth import room
-from ramet.core.growth import SLICE, grown
+from ramet.concurrency.bigtext import SLICE, grown
+from ramet.concurrency.recursion import room
 from ramet.shell.syntax.nodes import (
     AndOr,
     AnsiQuoted,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from ramet.core.abandoned import checkpoint
-from ramet.core.growth import grown, part_of
+from ramet.concurrency.bigtext import grown, part_of
+from ramet.concurrency.offload import checkpoint
 from ramet.shell.syntax.conditions import ConditionReader
 from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import (

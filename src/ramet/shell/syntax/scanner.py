@@ -13,8 +13,8 @@ import re
 import sys
 from typing import NamedTuple, NoReturn
 
-from ramet.core.abandoned import checkpoint
-from ramet.core.growth import SLICE, grown, part_of
+from ramet.concurrency.bigtext import SLICE, grown, part_of
+from ramet.concurrency.offload import checkpoint
 from ramet.shell.syntax.errors import SyntaxFailure
 
 EOF, WORD, NEWLINE, OPERATOR, COMPLEX = range(5)

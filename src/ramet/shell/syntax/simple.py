@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Mapping
 
-from ramet.core.growth import part_of
+from ramet.concurrency.bigtext import part_of
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import Literal as OneOf
 
-from ramet.core.abandoned import checkpoint
-from ramet.core.depth import DEEPEST, room
-from ramet.core.growth import apart as apart_of_others
-from ramet.core.growth import part_of
+from ramet.concurrency.bigtext import apart as apart_of_others
+from ramet.concurrency.bigtext import part_of
+from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.recursion import DEEPEST, room
 from ramet.shell.syntax.errors import TooDeep, Unready
 from ramet.shell.syntax.modes import (
     ARGUMENT,

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from ramet.core.growth import part_of
+from ramet.concurrency.bigtext import part_of
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.growing import grown

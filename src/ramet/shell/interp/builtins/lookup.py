@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from ramet.core.growth import part_of
+from ramet.concurrency.bigtext import part_of
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside

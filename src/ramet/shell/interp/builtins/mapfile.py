@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from ramet.concurrency.release import let_go
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
@@ -13,7 +14,6 @@ from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.growing import decoded, decoded_blocks, grown
 from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.expand.values import Assoc, Indexed
-from ramet.shell.freeing import let_go
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import refuse, refused_patiently

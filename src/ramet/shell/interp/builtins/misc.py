@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
+from ramet.concurrency.release import let_go
 from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -19,7 +20,6 @@ from ramet.shell.expand.growing import between, blocks, script_text
 from ramet.shell.expand.joining import spaced
 from ramet.shell.expand.numerals import is_number
 from ramet.shell.expand.params import joined_patiently
-from ramet.shell.freeing import let_go
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive

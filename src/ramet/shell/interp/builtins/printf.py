@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ramet.core.growth import decoded
+from ramet.concurrency.bigtext import decoded
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap

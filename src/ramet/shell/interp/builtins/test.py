@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Final
 
-from ramet.core.depth import HOP
+from ramet.concurrency.recursion import HOP
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.expand.growing import starts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ramet.core.longbytes import PIECE, changed
+from ramet.concurrency.bigbytes import PIECE, changed
 
 
 class Changed(dict[int, str]):

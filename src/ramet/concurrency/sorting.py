@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator
 from typing import Any, Final, TypeVar
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from sys import getrefcount
 from types import CellType, FunctionType
 from typing import Any, Final
 
-from ramet.core.collecting import work_begins, work_ends
+from ramet.concurrency.collector import work_begins, work_ends
 
 _LONG: Final = 512
 """Members of a row that do not go all at once."""

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ramet.core.collecting import put_off, spare, work_begins, work_ends
-from ramet.core.limits import Budget
+from ramet.concurrency.collector import put_off, spare, work_begins, work_ends
+
+if TYPE_CHECKING:
+    from ramet.core.limits import Budget
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """Bytes and texts of many megabytes, worked on a piece at a time: nobody else runs while Python copies one in one go.
 
-All of this is for a thread (see `core.abandoned`). What is put together is put together by `bytes.join`, which lets
+All of this is for a thread (see `concurrency.offload`). What is put together is put together by `bytes.join`, which lets
 others run while it copies, where a slice or a sum of the same length does not.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import AnyStr, Final
 
-from ramet.core.abandoned import checkpoint
-from ramet.core.growth import grown
+from ramet.concurrency.bigtext import grown
+from ramet.concurrency.offload import checkpoint
 
 PIECE: Final = 1 << 19
 """Bytes that are copied in a moment."""

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Iterator
 from io import BytesIO
 from typing import Final
 
-from ramet.core.abandoned import checkpoint
+from ramet.concurrency.offload import checkpoint
 
 SLICE: Final = 1 << 20
 """Characters that are copied at once."""

@@ -1,0 +1,1 @@
+"""How work shares one process: offloading, fair turns, recursion, size thresholds."""

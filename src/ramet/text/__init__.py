@@ -1,0 +1,1 @@
+"""Text formats that the shell and the commands share: dates, globs, quoting, case."""
