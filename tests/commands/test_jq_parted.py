@@ -12,7 +12,7 @@ import pytest
 from ramet.commands.jq import matching
 from ramet.commands.jq.parted import Parted, alternatives
 from ramet.concurrency.offload import Abandoned, here
-from ramet.patterns import many
+from ramet.patterns import multi as many
 
 ATOMS = ["a", "b", "c", ".", "a*", "b?", "\\b", "^", "$", "\\.", "\\|"]
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.patterns import Lines, compile, scanning
-from ramet.patterns.selecting import numbered, select
+from ramet.patterns import Lines, compile
+from ramet.patterns import count as scanning
+from ramet.patterns.match_lines import numbered, select
 
 
 def _without_the_extra() -> ModuleType:
-    spec = importlib.util.find_spec("ramet.patterns.scanning")
+    spec = importlib.util.find_spec("ramet.patterns.count")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:

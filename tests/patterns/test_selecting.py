@@ -9,7 +9,7 @@ import pytest
 
 from ramet import patterns
 from ramet.patterns import Lines
-from ramet.patterns.selecting import numbered, select
+from ramet.patterns.match_lines import numbered, select
 
 MANY = b"".join(b"%d %s\n" % (n, b"cart" if n % 3 else b"checkout") for n in range(4000))
 FEW = b"".join(b"line %d\n" % n for n in range(4000))

@@ -14,7 +14,7 @@ from tests.holding import longest_hold, too_long
 from ramet.concurrency.offload import aside
 from ramet.core.limits import Budget
 from ramet.patterns import AWK, PERL, POSIX_BASIC, POSIX_EXTENDED, Lines, compile
-from ramet.patterns.many import UnionEngine
+from ramet.patterns.multi import UnionEngine
 
 _RNG = random.Random(5)
 WORDS = ["".join(_RNG.choices("abcdefghij", k=_RNG.randrange(2, 8))) for _ in range(6000)]

@@ -16,7 +16,7 @@ from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, FileStream, Reader
-from ramet.patterns.scanning import occurrences
+from ramet.patterns.count import occurrences
 
 
 def _amount(unit: str, text: str) -> tuple[str, str]:

@@ -24,8 +24,8 @@ from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 from ramet.core.streams import BLOCK, FileStream, Reader, joined
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
+from ramet.patterns.count import find
 from ramet.patterns.errors import CLASS_SYNTAX
-from ramet.patterns.scanning import find
 
 _MATCHERS = {"grep": "G", "egrep": "E", "fgrep": "F", "perl": "P", "awk": "A", "gawk": "A", "posixawk": "A"}
 

@@ -14,8 +14,8 @@ from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.offload import checkpoint
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.classes import is_word
-from ramet.patterns.scanning import occurrences
-from ramet.patterns.selecting import numbered, select
+from ramet.patterns.count import occurrences
+from ramet.patterns.match_lines import numbered, select
 
 Span = tuple[int, int]
 _BUFFER = 96 * 1024

@@ -13,7 +13,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import FileStream, Reader
-from ramet.patterns.scanning import occurrences
+from ramet.patterns.count import occurrences
 
 
 @dataclass(frozen=True, slots=True)

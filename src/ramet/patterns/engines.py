@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ramet.patterns.count import find
 from ramet.patterns.errors import MatchTimeout, PatternError
-from ramet.patterns.scanning import find
 
 Span = tuple[int, int]
 NO_SPAN = (-1, -1)

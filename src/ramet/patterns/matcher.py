@@ -12,8 +12,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ramet.patterns import bounds, perl, tree
 from ramet.patterns import parse as dialects
+from ramet.patterns import perl, tree
+from ramet.patterns import size_limits as bounds
+from ramet.patterns.alternations import Apart, group_numbers, taken_apart
+from ramet.patterns.count import lines_with
 from ramet.patterns.emit import Coding, Engine, Inexpressible, Lines, Target, emit
 from ramet.patterns.engines import (
     MEMORY,
@@ -27,12 +30,10 @@ from ramet.patterns.engines import (
     Span,
 )
 from ramet.patterns.errors import TOO_BIG, PatternError
-from ramet.patterns.many import PLAIN, Grouped, TextsEngine, UnionEngine, groups
+from ramet.patterns.multi import PLAIN, Grouped, TextsEngine, UnionEngine, groups
 from ramet.patterns.parse import Dialect, Parsed
 from ramet.patterns.perl_reader import Style
-from ramet.patterns.scanning import lines_with
-from ramet.patterns.simple import is_simple
-from ramet.patterns.splitting import Apart, group_numbers, taken_apart
+from ramet.patterns.re_safe import is_simple
 from ramet.patterns.tree import Node
 
 SECONDS = 10.0

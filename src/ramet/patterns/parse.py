@@ -11,7 +11,8 @@ from enum import Enum
 
 from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import DEEPEST, room
-from ramet.patterns import bounds, errors
+from ramet.patterns import errors
+from ramet.patterns import size_limits as bounds
 from ramet.patterns.errors import PatternError
 from ramet.patterns.tree import (
     EMPTY,

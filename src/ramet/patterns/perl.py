@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ramet.concurrency.offload import checkpoint
-from ramet.patterns import bounds
+from ramet.patterns import size_limits as bounds
 from ramet.patterns.errors import PatternError
 from ramet.patterns.perl_reader import NO_NAME_END, TOKEN, UNSUPPORTED, NotForRe2, Reader, Scope, Style
 from ramet.patterns.perl_sets import ESCAPES, Members, point, spelled

@@ -15,7 +15,7 @@ from ramet.concurrency.offload import checkpoint
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, Dialect, parse
-from ramet.patterns.simple import is_simple
+from ramet.patterns.re_safe import is_simple
 from ramet.patterns.tree import AnyChar, Assert, Assertion, Char, CharSet, Node, children, literal, nullable
 
 Span = tuple[int, int]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ramet.concurrency.offload import checkpoint
-from ramet.patterns.many import groups
+from ramet.patterns.multi import groups
 
 _ALTERNATIVE: Final = re.compile(r"(?:[^|\\]+|\\.)*", re.S)
 _BRACKETS: Final = re.compile(r"[(\[]|\\[QE]")

@@ -15,7 +15,7 @@ from ramet.commands.sed.program import LONG, Instruction, Kind, Substitution
 from ramet.concurrency import bigbytes as longbytes
 from ramet.patterns import Lines, Matcher
 from ramet.patterns.engines import ReEngine
-from ramet.patterns.selecting import select
+from ramet.patterns.match_lines import select
 
 BlockChange = Callable[[bytes], bytes]
 """From some lines to what becomes of them; only the last line of the input may lack its newline."""

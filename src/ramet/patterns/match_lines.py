@@ -11,8 +11,8 @@ from itertools import accumulate, count, repeat
 from operator import add
 
 from ramet.concurrency.bigbytes import PIECE, cut
+from ramet.patterns.count import occurrences
 from ramet.patterns.matcher import Matcher
-from ramet.patterns.scanning import occurrences
 
 _SAMPLE = 16 * 1024
 _OFTEN = 5

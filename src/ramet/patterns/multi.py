@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import AnyStr, Final
 
 from ramet.concurrency.offload import checkpoint
+from ramet.patterns.alternations import in_order
 from ramet.patterns.emit import Lines
 from ramet.patterns.engines import NO_SPAN, MatchEngine, Re2Engine, Span
 from ramet.patterns.errors import MatchTimeout
-from ramet.patterns.splitting import in_order
 
 _NODES: Final = 16_000
 """States that the automaton of all beginnings may have."""
