@@ -25,7 +25,7 @@ from tests.servers import S3Server, seaweed
 from bench.harness import Case, Measure
 from bench.peers import installed
 from ramet import Workspace
-from ramet.backends.s3 import S3Config, S3Resource
+from ramet.backends.objects.s3 import S3Config, S3Resource
 
 MEGABYTES = int(os.environ.get("RAMET_BENCH_MB", "1000"))
 KEYS, SMALL = 10_000, 2_000

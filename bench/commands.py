@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.harness import Case
 from bench.sandbox import inside_seconds
 from ramet import DiskResource, RAMResource, Workspace
-from ramet.backends.blocks import Blocks
+from ramet.backends.local.buffers import Blocks
 from ramet.core.paths import parse
 
 SIZE = int(os.environ.get("RAMET_BENCH_MB", "100")) << 20

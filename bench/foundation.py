@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path as HostPath
 
 from bench.harness import Case, timed
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource

@@ -15,7 +15,7 @@ from bench.harness import Case, Measure, timed
 from bench.peers import installed
 from bench.sandbox import inside_seconds
 from ramet import RAMResource, Workspace
-from ramet.backends.blocks import Blocks
+from ramet.backends.local.buffers import Blocks
 from ramet.core.paths import parse
 
 TMPFS = "/dev/shm" if os.path.isdir("/dev/shm") else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.commands.table import COMMANDS
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse

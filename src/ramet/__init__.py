@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ramet.apps.connecting import connect as connect
-    from ramet.backends.azure import AzureConfig as AzureConfig
-    from ramet.backends.azure import AzureResource as AzureResource
-    from ramet.backends.disk import DiskResource as DiskResource
-    from ramet.backends.fsspec import FsspecResource as FsspecResource
-    from ramet.backends.gcs import GCSConfig as GCSConfig
-    from ramet.backends.gcs import GCSResource as GCSResource
-    from ramet.backends.http import HTTPConfig as HTTPConfig
-    from ramet.backends.http import HTTPResource as HTTPResource
-    from ramet.backends.mail import MailConfig as MailConfig
-    from ramet.backends.mail import MailResource as MailResource
-    from ramet.backends.mongo import MongoConfig as MongoConfig
-    from ramet.backends.mongo import MongoResource as MongoResource
-    from ramet.backends.postgres import PostgresConfig as PostgresConfig
-    from ramet.backends.postgres import PostgresResource as PostgresResource
-    from ramet.backends.ram import RAMResource as RAMResource
-    from ramet.backends.redis import RedisResource as RedisResource
-    from ramet.backends.s3 import S3Config as S3Config
-    from ramet.backends.s3 import S3Resource as S3Resource
-    from ramet.backends.ssh import SSHConfig as SSHConfig
-    from ramet.backends.ssh import SSHResource as SSHResource
+    from ramet.backends.databases.mongo import MongoConfig as MongoConfig
+    from ramet.backends.databases.mongo import MongoResource as MongoResource
+    from ramet.backends.databases.postgres import PostgresConfig as PostgresConfig
+    from ramet.backends.databases.postgres import PostgresResource as PostgresResource
+    from ramet.backends.databases.redis import RedisResource as RedisResource
+    from ramet.backends.local.disk import DiskResource as DiskResource
+    from ramet.backends.local.ram import RAMResource as RAMResource
+    from ramet.backends.objects.azure import AzureConfig as AzureConfig
+    from ramet.backends.objects.azure import AzureResource as AzureResource
+    from ramet.backends.objects.gcs import GCSConfig as GCSConfig
+    from ramet.backends.objects.gcs import GCSResource as GCSResource
+    from ramet.backends.objects.s3 import S3Config as S3Config
+    from ramet.backends.objects.s3 import S3Resource as S3Resource
+    from ramet.backends.remote.fsspec import FsspecResource as FsspecResource
+    from ramet.backends.remote.http import HTTPConfig as HTTPConfig
+    from ramet.backends.remote.http import HTTPResource as HTTPResource
+    from ramet.backends.remote.mail import MailConfig as MailConfig
+    from ramet.backends.remote.mail import MailResource as MailResource
+    from ramet.backends.remote.ssh import SSHConfig as SSHConfig
+    from ramet.backends.remote.ssh import SSHResource as SSHResource
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
     from ramet.store.retention import Retention as Retention
@@ -46,31 +46,31 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "AgentRun": "ramet.workspace.agent_run",
-    "AzureConfig": "ramet.backends.azure",
-    "AzureResource": "ramet.backends.azure",
-    "DiskResource": "ramet.backends.disk",
-    "FsspecResource": "ramet.backends.fsspec",
-    "GCSConfig": "ramet.backends.gcs",
-    "GCSResource": "ramet.backends.gcs",
-    "HTTPConfig": "ramet.backends.http",
-    "HTTPResource": "ramet.backends.http",
+    "AzureConfig": "ramet.backends.objects.azure",
+    "AzureResource": "ramet.backends.objects.azure",
+    "DiskResource": "ramet.backends.local.disk",
+    "FsspecResource": "ramet.backends.remote.fsspec",
+    "GCSConfig": "ramet.backends.objects.gcs",
+    "GCSResource": "ramet.backends.objects.gcs",
+    "HTTPConfig": "ramet.backends.remote.http",
+    "HTTPResource": "ramet.backends.remote.http",
     "IOResult": "ramet.workspace.result",
     "Limits": "ramet.core.limits",
-    "MailConfig": "ramet.backends.mail",
-    "MailResource": "ramet.backends.mail",
-    "MongoConfig": "ramet.backends.mongo",
-    "MongoResource": "ramet.backends.mongo",
+    "MailConfig": "ramet.backends.remote.mail",
+    "MailResource": "ramet.backends.remote.mail",
+    "MongoConfig": "ramet.backends.databases.mongo",
+    "MongoResource": "ramet.backends.databases.mongo",
     "MountMode": "ramet.workspace.mounts",
-    "PostgresConfig": "ramet.backends.postgres",
-    "PostgresResource": "ramet.backends.postgres",
-    "RAMResource": "ramet.backends.ram",
+    "PostgresConfig": "ramet.backends.databases.postgres",
+    "PostgresResource": "ramet.backends.databases.postgres",
+    "RAMResource": "ramet.backends.local.ram",
     "RametError": "ramet.core.errors",
-    "RedisResource": "ramet.backends.redis",
+    "RedisResource": "ramet.backends.databases.redis",
     "Retention": "ramet.store.retention",
-    "S3Config": "ramet.backends.s3",
-    "S3Resource": "ramet.backends.s3",
-    "SSHConfig": "ramet.backends.ssh",
-    "SSHResource": "ramet.backends.ssh",
+    "S3Config": "ramet.backends.objects.s3",
+    "S3Resource": "ramet.backends.objects.s3",
+    "SSHConfig": "ramet.backends.remote.ssh",
+    "SSHResource": "ramet.backends.remote.ssh",
     "Store": "ramet.workspace.store",
     "Workspace": "ramet.workspace.workspace",
     "connect": "ramet.apps.connecting",

@@ -36,9 +36,9 @@ from ramet.agents.openai_agents import (
     live,
 )
 from ramet.agents.openai_agents.checkpoints import MAGIC, Pointer
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
-from ramet.backends.s3 import S3Resource
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
+from ramet.backends.objects.s3 import S3Resource
 from ramet.workspace.workspace import Workspace
 
 Use = Callable[[Any], Awaitable[None]]

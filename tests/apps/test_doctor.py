@@ -129,7 +129,7 @@ def test_mounts_of_a_file_are_reached(tmp_path: Path) -> None:
 
 
 def test_mounts_that_are_not_in_the_store_have_to_be_brought(tmp_path: Path) -> None:
-    from ramet.backends.http import HTTPConfig, HTTPResource
+    from ramet.backends.remote.http import HTTPConfig, HTTPResource
 
     store = Store(str(tmp_path))
     store.create("p")

@@ -12,9 +12,9 @@ import pytest
 from tests.servers import S3Server, SSHServer, redis_server, ssh_server
 
 from ramet import DiskResource, RAMResource, Workspace
-from ramet.backends.redis import RedisResource
-from ramet.backends.s3 import S3Config, S3Resource
-from ramet.backends.ssh import SSHConfig, SSHResource
+from ramet.backends.databases.redis import RedisResource
+from ramet.backends.objects.s3 import S3Config, S3Resource
+from ramet.backends.remote.ssh import SSHConfig, SSHResource
 from ramet.core.resource import Resource
 from ramet.workspace.result import IOResult
 

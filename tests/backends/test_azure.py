@@ -17,7 +17,7 @@ from email.utils import formatdate
 import pytest
 from tests.servers import free_ports
 
-from ramet.backends.azure import AzureConfig, AzureResource
+from ramet.backends.objects.azure import AzureConfig, AzureResource
 from ramet.layers.stack import Policy, build
 from ramet.testing import CHECKS, Check, run_check
 

@@ -8,8 +8,8 @@ from pathlib import Path as HostPath
 
 import pytest
 
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Stat

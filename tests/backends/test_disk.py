@@ -12,7 +12,7 @@ from pathlib import Path as HostPath
 import pytest
 
 from ramet import Workspace
-from ramet.backends.disk import TEMP_PREFIX, DiskResource
+from ramet.backends.local.disk import TEMP_PREFIX, DiskResource
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.resource import How

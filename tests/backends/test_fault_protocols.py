@@ -59,7 +59,7 @@ Start = Callable[[ExitStack, Callable[[str], LocalPath]], Service]
 
 
 def start_redis(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
-    from ramet.backends.redis import RedisResource
+    from ramet.backends.databases.redis import RedisResource
 
     url = stack.enter_context(redis_server(folder("redis")))
     return Service(
@@ -75,7 +75,7 @@ def start_redis(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service
 
 
 def start_ssh(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
-    from ramet.backends.ssh import SSHConfig, SSHResource
+    from ramet.backends.remote.ssh import SSHConfig, SSHResource
 
     server = stack.enter_context(ssh_server(folder("ssh")))
     root = folder("files")
@@ -92,7 +92,7 @@ def start_ssh(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
 
 
 def start_postgres(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
-    from ramet.backends.postgres import PostgresConfig, PostgresResource
+    from ramet.backends.databases.postgres import PostgresConfig, PostgresResource
 
     address = stack.enter_context(postgres())
     rows = [f'{{"id":{n},"word":"{"w" * (n % 40)}"}}' for n in range(3000)]
@@ -134,7 +134,7 @@ def start_postgres(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Serv
 def start_mongo(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
     from tests.mongo_wire import mongo_wire
 
-    from ramet.backends.mongo import MongoConfig, MongoResource
+    from ramet.backends.databases.mongo import MongoConfig, MongoResource
 
     url, wire = stack.enter_context(mongo_wire())
     wire.data["shop"]["things"].insert_many([{"_id": n, "word": "w" * 100} for n in range(2500)])
@@ -162,7 +162,7 @@ def start_mail(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
     import imaplib
     import ssl
 
-    from ramet.backends.mail import MailConfig, MailResource
+    from ramet.backends.remote.mail import MailConfig, MailResource
 
     server = stack.enter_context(dovecot())
     stack.enter_context(pytest.MonkeyPatch.context()).setenv("FAULTY_MAIL_PASSWORD", server.password)
@@ -189,7 +189,7 @@ def start_mail(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
 
 
 def start_http(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
-    from ramet.backends.http import HTTPConfig, HTTPResource
+    from ramet.backends.remote.http import HTTPConfig, HTTPResource
 
     files = folder("web")
     (files / "d").mkdir()

@@ -18,7 +18,7 @@ from tests.fault_model import HASTY, ROUNDS, Model, content
 from tests.proxy import Faults
 from tests.servers import S3Server
 
-from ramet.backends.s3 import S3Config, S3Resource
+from ramet.backends.objects.s3 import S3Config, S3Resource
 from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import parse

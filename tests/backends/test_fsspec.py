@@ -21,7 +21,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from ramet import MountMode, RAMResource, Workspace
 from ramet.agents.fsspec import RametFileSystem
-from ramet.backends.fsspec import FsspecResource
+from ramet.backends.remote.fsspec import FsspecResource
 from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.resource import Resource

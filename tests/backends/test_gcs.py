@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.gcs_server import BUCKET, TOKEN, gcs_server
 
-from ramet.backends.gcs import GCSConfig, GCSResource
+from ramet.backends.objects.gcs import GCSConfig, GCSResource
 from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.layers.stack import Policy, build

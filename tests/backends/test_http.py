@@ -16,8 +16,8 @@ import pytest
 from tests.servers import nginx
 
 from ramet import Workspace
-from ramet.backends.http import HTTPConfig, HTTPResource, links_in
-from ramet.backends.http_client import is_public
+from ramet.backends.remote.http import HTTPConfig, HTTPResource, links_in
+from ramet.backends.remote.http_client import is_public
 from ramet.core import ops
 from ramet.core.errors import RametError, Unavailable
 from ramet.core.paths import parse

@@ -26,9 +26,9 @@ if not any(shutil.which("dovecot", path=place) for place in ("/usr/sbin:/usr/loc
 from tests.servers import MailServers, dovecot, smtp_sink
 
 from ramet import Workspace
-from ramet.backends import imap
-from ramet.backends.mail import MailConfig, MailResource
-from ramet.backends.mail_message import Decoder
+from ramet.backends.remote import imap
+from ramet.backends.remote.mail import MailConfig, MailResource
+from ramet.backends.remote.mail_message import Decoder
 from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import parse

@@ -22,8 +22,8 @@ from bson import Decimal128, Int64, ObjectId
 from tests.mongo_wire import Wire, mongo_wire
 
 from ramet import Workspace
-from ramet.backends.mongo import MongoConfig, MongoResource
-from ramet.backends.mongo_names import file_name, value_of
+from ramet.backends.databases.mongo import MongoConfig, MongoResource
+from ramet.backends.databases.mongo_names import file_name, value_of
 from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import parse

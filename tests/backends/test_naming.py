@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ramet.backends import imap
-from ramet.backends.addresses import without_password
-from ramet.backends.mail_message import as_json, attachments, heading, parts, stem
-from ramet.backends.naming import as_name, from_name
+from ramet.backends.file_names import as_name, from_name
+from ramet.backends.redacted_urls import without_password
+from ramet.backends.remote import imap
+from ramet.backends.remote.mail_message import as_json, attachments, heading, parts, stem
 from ramet.core.paths import ROOT, parse
 
 TEXT = some.text(some.characters(exclude_categories=["Cs"]), max_size=60)
@@ -35,7 +35,7 @@ def test_a_name_that_was_never_made_means_nothing(name: str) -> None:
 @given(some.lists(TEXT, min_size=1, max_size=3), some.lists(TEXT, min_size=1, max_size=3))
 def test_keys_of_several_parts_are_told_apart(one: list[str], other: list[str]) -> None:
     pytest.importorskip("asyncpg")
-    from ramet.backends.postgres import key_name
+    from ramet.backends.databases.postgres import key_name
 
     assert (key_name(one) == key_name(other)) == (one == other)
 
@@ -47,7 +47,7 @@ INTEGERS = some.integers(-(2**63), 2**63 - 1)
 @given(some.one_of(TEXT, INTEGERS, some.floats(allow_nan=False), some.booleans(), some.none()))
 def test_ids_of_documents_come_back(value: object) -> None:
     pytest.importorskip("pymongo")
-    from ramet.backends.mongo_names import LONG, file_name, value_of
+    from ramet.backends.databases.mongo_names import LONG, file_name, value_of
 
     name = file_name(value)
     if not name.startswith(LONG):

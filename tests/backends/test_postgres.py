@@ -23,8 +23,8 @@ if postgres_programs() is None:
 import asyncpg
 
 from ramet import Workspace
-from ramet.backends.addresses import without_password
-from ramet.backends.postgres import PostgresConfig, PostgresResource, key_name
+from ramet.backends.databases.postgres import PostgresConfig, PostgresResource, key_name
+from ramet.backends.redacted_urls import without_password
 from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import ROOT, parse

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.backends import blocks as blocks_module
-from ramet.backends.blocks import Blocks
-from ramet.backends.ram import RAMResource
+from ramet.backends.local import buffers as blocks_module
+from ramet.backends.local.buffers import Blocks
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.resource import How

@@ -20,7 +20,7 @@ if shutil.which("redis-server") is None:
 from tests.servers import redis_server
 
 from ramet import Workspace
-from ramet.backends.redis import RedisResource
+from ramet.backends.databases.redis import RedisResource
 from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import parse

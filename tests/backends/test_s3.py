@@ -13,7 +13,7 @@ from tests.proxy import Distance
 from tests.servers import S3Server
 
 from ramet import Workspace
-from ramet.backends.s3 import S3Config, S3Resource
+from ramet.backends.objects.s3 import S3Config, S3Resource
 from ramet.core.paths import parse
 from ramet.layers.stack import Policy, build
 from ramet.testing import CHECKS, Check, run_check

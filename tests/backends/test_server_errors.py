@@ -74,7 +74,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_redis_without_memory_or_that_may_not_be_written(redis_url: str) -> None:
     from redis.asyncio import Redis
 
-    from ramet.backends.redis import RedisResource
+    from ramet.backends.databases.redis import RedisResource
 
     async def act() -> None:
         name = uuid.uuid4().hex
@@ -120,7 +120,7 @@ def test_a_redis_without_memory_or_that_may_not_be_written(redis_url: str) -> No
     ],
 )
 def test_what_a_redis_says(said: bytes, number: int, passes: bool) -> None:
-    from ramet.backends.redis import RedisResource
+    from ramet.backends.databases.redis import RedisResource
 
     async def act() -> None:
         def answer(piece: bytes) -> bytes:
@@ -145,7 +145,7 @@ def test_a_postgres_that_is_full_or_shut_down() -> None:
         pytest.skip("PostgreSQL is not installed")
     import asyncpg
 
-    from ramet.backends.postgres import PostgresConfig, PostgresResource
+    from ramet.backends.databases.postgres import PostgresConfig, PostgresResource
 
     async def act(address: str) -> None:
         boss = await asyncpg.connect(address)
@@ -194,7 +194,7 @@ def test_a_postgres_that_is_full_or_shut_down() -> None:
 def test_what_an_sftp_server_says(code: int, number: int, passes: bool, tmp_path: LocalPath) -> None:
     asyncssh: Any = pytest.importorskip("asyncssh")
 
-    from ramet.backends.ssh import SSHConfig, SSHResource
+    from ramet.backends.remote.ssh import SSHConfig, SSHResource
 
     class Failing(asyncssh.SFTPServer):  # type: ignore[misc]
         def write(self, file: Any, offset: int, data: bytes) -> int:
@@ -291,7 +291,7 @@ def test_what_an_imap_server_says(
     why: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from ramet.backends.mail import MailConfig, MailResource
+    from ramet.backends.remote.mail import MailConfig, MailResource
 
     monkeypatch.setenv("A_PASSWORD", "hunter2")
 
@@ -317,7 +317,7 @@ async def first(fs: Resource, path: Path) -> Any:
 
 
 def _s3(**changes: Any) -> Resource:
-    from ramet.backends.s3 import S3Config, S3Resource
+    from ramet.backends.objects.s3 import S3Config, S3Resource
 
     given = {
         "endpoint": "http://127.0.0.1:1",
@@ -329,37 +329,37 @@ def _s3(**changes: Any) -> Resource:
 
 
 def _redis(url: str) -> Resource:
-    from ramet.backends.redis import RedisResource
+    from ramet.backends.databases.redis import RedisResource
 
     return RedisResource(url)
 
 
 def _ssh(**changes: Any) -> Resource:
-    from ramet.backends.ssh import SSHConfig, SSHResource
+    from ramet.backends.remote.ssh import SSHConfig, SSHResource
 
     return SSHResource(SSHConfig(**{"host": "127.0.0.1", "port": 1, "username": "me", "verify_host": False, **changes}))
 
 
 def _postgres(dsn: str, **changes: Any) -> Resource:
-    from ramet.backends.postgres import PostgresConfig, PostgresResource
+    from ramet.backends.databases.postgres import PostgresConfig, PostgresResource
 
     return PostgresResource(PostgresConfig(dsn=dsn, **changes))
 
 
 def _mongo(url: str, **changes: Any) -> Resource:
-    from ramet.backends.mongo import MongoConfig, MongoResource
+    from ramet.backends.databases.mongo import MongoConfig, MongoResource
 
     return MongoResource(MongoConfig(url=url, timeout=PATIENCE, **changes))
 
 
 def _mail(**changes: Any) -> Resource:
-    from ramet.backends.mail import MailConfig, MailResource
+    from ramet.backends.remote.mail import MailConfig, MailResource
 
     return MailResource(MailConfig(**{"host": "127.0.0.1", "port": 1, "username": "me", **changes}))
 
 
 def _http(**changes: Any) -> Resource:
-    from ramet.backends.http import HTTPConfig, HTTPResource
+    from ramet.backends.remote.http import HTTPConfig, HTTPResource
 
     return HTTPResource(HTTPConfig(**{"base": "http://127.0.0.1:1/", "private": True, **changes}))
 

@@ -19,7 +19,7 @@ if shutil.which("sshd", path="/usr/sbin:/usr/local/sbin") is None:
 from tests.servers import SSHServer, ssh_server
 
 from ramet import Workspace
-from ramet.backends.ssh import SSHConfig, SSHResource
+from ramet.backends.remote.ssh import SSHConfig, SSHResource
 from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.testing import CHECKS, Check, run_check

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from tests.shell_runner import run_script
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.commands.table import COMMANDS, MODULES, Lazy
 from ramet.core import ops, paths
 from ramet.core.fs import Open

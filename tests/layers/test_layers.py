@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import fail, unavailable
 from ramet.core.paths import ROOT, Path, parse

@@ -18,7 +18,7 @@ from tests.layers.test_shared_cache import Bucket
 from tests.servers import redis_server
 
 from ramet import Workspace
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.resource import Cap

@@ -7,7 +7,7 @@ from pathlib import Path as LocalPath
 
 from tests.layers.test_cache import Remote
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.resource import Cap, Description

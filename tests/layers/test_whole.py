@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import Unavailable, unavailable
 from ramet.core.paths import ROOT, Path, parse

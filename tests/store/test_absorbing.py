@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ramet import Store
-from ramet.backends.ram import LARGE, RAMResource
+from ramet.backends.local.ram import LARGE, RAMResource
 from ramet.core.paths import parse
 from ramet.store.lazy import LazyBlocks
 from ramet.workspace.store import StoredWorkspace

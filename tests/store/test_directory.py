@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ramet import DiskResource, Store
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.checkout import checkout
 from ramet.store.commit import commit_ram

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.fs import Open
 from ramet.core.paths import ROOT, parse

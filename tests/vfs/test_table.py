@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ramet.backends import beneath
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
+from ramet.backends.local import safe_open as beneath
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.fs import Open
 from ramet.core.paths import ROOT, Path, parse

@@ -259,7 +259,7 @@ def test_what_cannot_be_made_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 def test_a_resource_of_ones_own(tmp_path: Path) -> None:
-    text = "mounts:\n  /x: {resource: 'ramet.backends.disk:DiskResource', config: {root: .}}\n"
+    text = "mounts:\n  /x: {resource: 'ramet.backends.local.disk:DiskResource', config: {root: .}}\n"
     mount = load_config(written(tmp_path, text)).make_mounts()["/x"]
     assert getattr(mount.resource, "root", None) == str(Path().absolute())
 

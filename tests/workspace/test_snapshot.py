@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from ramet import DiskResource, IOResult, RametError, RAMResource, Workspace
-from ramet.backends.blocks import Blocks
+from ramet.backends.local.buffers import Blocks
 from ramet.core.paths import ROOT, parse
 from ramet.core.stat import Attrs, Kind
 from ramet.workspace.snapshot import CHECKSUMS, MANIFEST

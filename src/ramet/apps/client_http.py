@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, Any, Final
 from urllib.parse import quote_from_bytes
 
-from ramet.backends.addresses import why
+from ramet.backends.redacted_urls import why
 from ramet.core.errors import CODES, RametError, fail, missing_extra
 from ramet.core.paths import encode
 from ramet.core.progress import Progress

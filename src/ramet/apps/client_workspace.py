@@ -25,7 +25,7 @@ from ramet.apps.client_http import (
 )
 from ramet.apps.client_ref import as_kind, as_mount, as_revision, as_session
 from ramet.apps.server.models import Job
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
 from ramet.core.paths import encode

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path

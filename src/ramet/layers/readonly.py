@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from ramet.backends.fixed import Fixed
+from ramet.backends.unwritable import Fixed
 from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Handle, Openable, extension

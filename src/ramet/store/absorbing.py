@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Final, TypeVar
 
-from ramet.backends.blocks import Blocks
+from ramet.backends.local.buffers import Blocks
 from ramet.store.chunking import cut
 from ramet.store.frames import sealed_of
 from ramet.store.ids import ChunkId, chunk_id

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from ramet.backends.ram import RAMResource
-from ramet.backends.ram_nodes import Dir, Fifo, File, Link
+from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.core.progress import EVERY, Progress, silent

@@ -20,7 +20,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Final
 
-from ramet.backends.disk import TEMP_PREFIX
+from ramet.backends.local.disk import TEMP_PREFIX
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store import trees

@@ -20,9 +20,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import accumulate
 from typing import Final
 
-from ramet.backends.blocks import Blocks
-from ramet.backends.ram import RAMHandle, RAMResource
-from ramet.backends.ram_nodes import Dir, Entry, File, Link, Node, Token
+from ramet.backends.local.buffers import Blocks
+from ramet.backends.local.ram import RAMHandle, RAMResource
+from ramet.backends.local.ram_nodes import Dir, Entry, File, Link, Node, Token
 from ramet.core.errors import Unsupported
 from ramet.core.paths import Path
 from ramet.core.paths import decode as decode_name

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import ancestry, trees

@@ -14,7 +14,7 @@ import secrets
 import threading
 from typing import Final
 
-from ramet.backends.disk import TEMP_PREFIX
+from ramet.backends.local.disk import TEMP_PREFIX
 from ramet.core.errors import missing_extra
 from ramet.store.statcache import StatCache
 

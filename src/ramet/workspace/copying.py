@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from ramet.backends.disk import DiskResource, copy_content
+from ramet.backends.local.disk import DiskResource, copy_content
 from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.session_data import copy

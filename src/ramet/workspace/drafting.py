@@ -20,9 +20,9 @@ from itertools import compress
 from operator import is_not
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
-from ramet.backends.ram_nodes import Dir, Fifo, File, Link
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ramet.backends.blocks import Blocks
-from ramet.backends.ram import RAMResource
-from ramet.backends.ram_nodes import Link
+from ramet.backends.local.buffers import Blocks
+from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.ram_nodes import Link
 from ramet.core.errors import RametError
 from ramet.core.ops import remove_tree
 from ramet.core.paths import Path, decode, parse

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from ramet.backends.blocks import Blocks
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
-from ramet.backends.ram_nodes import Dir, Fifo, File
+from ramet.backends.local.buffers import Blocks
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.ram_nodes import Dir, Fifo, File
 from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Described, Dumpable, How, Layer, Resource
 from ramet.core.stat import Attrs, Kind

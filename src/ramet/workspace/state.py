@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import REDACTED, Quick, Resource

@@ -15,7 +15,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ramet.backends.disk import DiskResource
+from ramet.backends.local.disk import DiskResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource

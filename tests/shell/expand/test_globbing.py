@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, parse

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.holding import Lateness, too_long
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.commands.table import COMMANDS
 from ramet.core.limits import Budget, Limits, TimeUp
 from ramet.core.paths import ROOT, parse

@@ -12,7 +12,7 @@ import pytest
 from tests.shell_runner import CWD, ENV
 from tests.spec.table import CASES, load
 
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.commands.table import COMMANDS
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import IO, Final, NamedTuple
 
 from ramet.agents.openai_agents.archive import portable_target
-from ramet.backends.ram import RAMResource
-from ramet.backends.ram_nodes import File
+from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.ram_nodes import File
 from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from agents.sandbox.errors import GitCloneError, GitCopyError, GitMissingInImageError
 
-from ramet.backends.disk import DiskResource
+from ramet.backends.local.disk import DiskResource
 from ramet.core import ops
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import How

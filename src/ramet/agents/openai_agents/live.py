@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from ramet.agents.openai_agents.archive import Marker, Packed, Segment
 from ramet.agents.openai_agents.checkpoints import without
 from ramet.agents.openai_agents.mounts import native_resource
-from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
-from ramet.backends.ram_nodes import Dir
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
+from ramet.backends.local.ram_nodes import Dir
 from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, encode, parse

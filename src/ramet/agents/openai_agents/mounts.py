@@ -14,7 +14,7 @@ from ramet.core.resource import Resource
 
 
 def _s3(mount: Any) -> Resource:
-    from ramet.backends.s3 import S3Config, S3Resource
+    from ramet.backends.objects.s3 import S3Config, S3Resource
 
     return S3Resource(
         S3Config(
@@ -31,7 +31,7 @@ def _s3(mount: Any) -> Resource:
 
 
 def _r2(mount: Any) -> Resource:
-    from ramet.backends.s3 import S3Config, S3Resource
+    from ramet.backends.objects.s3 import S3Config, S3Resource
 
     return S3Resource(
         S3Config(
@@ -48,7 +48,7 @@ def _r2(mount: Any) -> Resource:
 
 def _gcs(mount: Any) -> Resource:
     if mount.access_id is not None:  # the keys of its S3 protocol
-        from ramet.backends.s3 import S3Config, S3Resource
+        from ramet.backends.objects.s3 import S3Config, S3Resource
 
         return S3Resource(
             S3Config(
@@ -60,7 +60,7 @@ def _gcs(mount: Any) -> Resource:
                 aws_secret_access_key=mount.secret_access_key,
             )
         )
-    from ramet.backends.gcs import GCSConfig, GCSResource
+    from ramet.backends.objects.gcs import GCSConfig, GCSResource
 
     given = (mount.service_account_file, mount.service_account_credentials, mount.access_token)
     return GCSResource(
@@ -77,7 +77,7 @@ def _gcs(mount: Any) -> Resource:
 
 
 def _azure(mount: Any) -> Resource:
-    from ramet.backends.azure import AzureConfig, AzureResource
+    from ramet.backends.objects.azure import AzureConfig, AzureResource
 
     return AzureResource(
         AzureConfig(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ramet.apps.cli.shared import HOME, Where, anywhere, opened, reported
-from ramet.backends.addresses import without_password
+from ramet.backends.redacted_urls import without_password
 from ramet.core.errors import RametError
 
 

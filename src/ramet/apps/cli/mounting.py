@@ -43,8 +43,8 @@ def mount(
             return (await ws.commit(message or f"mount {prefix}")).name
 
     async def act() -> str:
-        from ramet.backends.disk import DiskResource
-        from ramet.backends.ram import RAMResource
+        from ramet.backends.local.disk import DiskResource
+        from ramet.backends.local.ram import RAMResource
 
         async with opened(store).open(_named(name), commit="never") as ws:
             ws.mount(prefix, RAMResource() if folder is None else DiskResource(folder), mode)
@@ -132,7 +132,7 @@ def bind(
     meanwhile. What a crash leaves in the directory is committed when the workspace is opened again. The status is the
     program's.
     """
-    from ramet.backends.disk import DiskResource
+    from ramet.backends.local.disk import DiskResource
 
     with reported():
         words = program or [os.environ.get("SHELL") or "/bin/sh"]

@@ -67,7 +67,7 @@ def reported() -> Iterator[None]:
 
 def _from_afar(error: Exception) -> OSError:
     """What the object store that the store is in says."""
-    from ramet.backends.object_errors import translated
+    from ramet.backends.objects.errors import translated
     from ramet.core.paths import ROOT
 
     if "recognise URL" in str(error):

@@ -105,7 +105,7 @@ def serve(
 
 
 def _mounts(texts: list[str]) -> dict[str, dict[str, Any]]:
-    from ramet.backends.disk import DiskResource
+    from ramet.backends.local.disk import DiskResource
 
     found: dict[str, dict[str, Any]] = {}
     for text in texts:

@@ -16,7 +16,7 @@ from ramet.apps.server.asking import NDJSON, NO_STORE, Call, Reply, answer, deco
 from ramet.apps.server.describing import mount_info, revision_info
 from ramet.apps.server.handle_files import BYTES, pulled
 from ramet.apps.server.working import in_a_loop, long_work
-from ramet.backends.ram import RAMResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.feed import Cursor, Event
 from ramet.store.gitstream import Exported, branch_name, fast_import

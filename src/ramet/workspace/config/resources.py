@@ -89,13 +89,13 @@ def _kind(name: str, hint: Any, secret: bool, path: bool) -> Kind:
 
 
 def _ram(values: Values) -> Resource:
-    from ramet.backends.ram import RAMResource
+    from ramet.backends.local.ram import RAMResource
 
     return RAMResource(quota=values["quota"])
 
 
 def _disk(values: Values) -> Resource:
-    from ramet.backends.disk import DiskResource
+    from ramet.backends.local.disk import DiskResource
 
     return DiskResource(values["root"], create=values["create"], fsync=values["fsync"])
 
@@ -103,7 +103,7 @@ def _disk(values: Values) -> Resource:
 def _s3_fields(service: str) -> dict[str, Field]:
     from string import Formatter
 
-    from ramet.backends.s3 import PRESETS, S3Config
+    from ramet.backends.objects.s3 import PRESETS, S3Config
 
     found = fields_of(S3Config, secret=S3Config.secrets)
     del found["service"]
@@ -116,7 +116,7 @@ def _s3_fields(service: str) -> dict[str, Field]:
 
 
 def _s3(service: str, values: Values) -> Resource:
-    from ramet.backends.s3 import S3Config, S3Resource
+    from ramet.backends.objects.s3 import S3Config, S3Resource
 
     return S3Resource(S3Config.of(service, **{name: value for name, value in values.items() if value is not None}))
 
@@ -126,97 +126,97 @@ def _s3_row(service: str, says: str) -> Backend:
 
 
 def _gcs_fields() -> dict[str, Field]:
-    from ramet.backends.gcs import GCSConfig
+    from ramet.backends.objects.gcs import GCSConfig
 
     return fields_of(GCSConfig, secret=GCSConfig.secrets, paths=("service_account_path",))
 
 
 def _gcs(values: Values) -> Resource:
-    from ramet.backends.gcs import GCSConfig, GCSResource
+    from ramet.backends.objects.gcs import GCSConfig, GCSResource
 
     return GCSResource(GCSConfig(**values))
 
 
 def _azure_fields() -> dict[str, Field]:
-    from ramet.backends.azure import AzureConfig
+    from ramet.backends.objects.azure import AzureConfig
 
     return fields_of(AzureConfig, secret=AzureConfig.secrets)
 
 
 def _azure(values: Values) -> Resource:
-    from ramet.backends.azure import AzureConfig, AzureResource
+    from ramet.backends.objects.azure import AzureConfig, AzureResource
 
     return AzureResource(AzureConfig(**values))
 
 
 def _redis(values: Values) -> Resource:
-    from ramet.backends.redis import RedisResource
+    from ramet.backends.databases.redis import RedisResource
 
     return RedisResource(**values)
 
 
 def _ssh_fields() -> dict[str, Field]:
-    from ramet.backends.ssh import SSHConfig
+    from ramet.backends.remote.ssh import SSHConfig
 
     return fields_of(SSHConfig, paths=("known_hosts", "client_keys"))
 
 
 def _ssh(values: Values) -> Resource:
-    from ramet.backends.ssh import SSHConfig, SSHResource
+    from ramet.backends.remote.ssh import SSHConfig, SSHResource
 
     return SSHResource(SSHConfig(**values))
 
 
 def _http_fields() -> dict[str, Field]:
-    from ramet.backends.http import HTTPConfig
+    from ramet.backends.remote.http import HTTPConfig
 
     return fields_of(HTTPConfig, secret=("headers",))
 
 
 def _http(values: Values) -> Resource:
-    from ramet.backends.http import HTTPConfig, HTTPResource
+    from ramet.backends.remote.http import HTTPConfig, HTTPResource
 
     return HTTPResource(HTTPConfig(**{**values, "headers": values["headers"] or {}}))
 
 
 def _postgres_fields() -> dict[str, Field]:
-    from ramet.backends.postgres import PostgresConfig
+    from ramet.backends.databases.postgres import PostgresConfig
 
     return fields_of(PostgresConfig)
 
 
 def _postgres(values: Values) -> Resource:
-    from ramet.backends.postgres import PostgresConfig, PostgresResource
+    from ramet.backends.databases.postgres import PostgresConfig, PostgresResource
 
     return PostgresResource(PostgresConfig(**values))
 
 
 def _mongo_fields() -> dict[str, Field]:
-    from ramet.backends.mongo import MongoConfig
+    from ramet.backends.databases.mongo import MongoConfig
 
     return fields_of(MongoConfig)
 
 
 def _mongo(values: Values) -> Resource:
-    from ramet.backends.mongo import MongoConfig, MongoResource
+    from ramet.backends.databases.mongo import MongoConfig, MongoResource
 
     return MongoResource(MongoConfig(**values))
 
 
 def _mail_fields() -> dict[str, Field]:
-    from ramet.backends.mail import MailConfig
+    from ramet.backends.remote.mail import MailConfig
 
     return fields_of(MailConfig, paths=("ca_file",))
 
 
 def _mail(values: Values) -> Resource:
-    from ramet.backends.mail import MailConfig, MailResource
+    from ramet.backends.remote.mail import MailConfig, MailResource
 
     return MailResource(MailConfig(**values))
 
 
 def _fsspec(values: Values) -> Resource:
-    from ramet.backends.fsspec import FsspecResource
+    from ramet.backends.remote.fsspec import FsspecResource
 
     return FsspecResource(values["url"], values["root"], ttl=values["ttl"], **(values["options"] or {}))
 

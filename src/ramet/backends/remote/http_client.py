@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from ramet.backends.addresses import unreached
+from ramet.backends.redacted_urls import unreached
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ramet.backends.object_config import StoreConfig
-from ramet.backends.objects import ObjectResource
+from ramet.backends.objects.config import StoreConfig
+from ramet.backends.objects.object_store import ObjectResource
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

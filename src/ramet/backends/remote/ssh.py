@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
 
-from ramet.backends.addresses import secret_from, unreached
+from ramet.backends.redacted_urls import secret_from, unreached
 from ramet.core.errors import Unavailable, fail, missing_extra
 from ramet.core.paths import Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How

@@ -18,9 +18,9 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urljoin, urlsplit
 
-from ramet.backends.addresses import secret_from
-from ramet.backends.fixed import Fixed
-from ramet.backends.http_client import HTTPClient
+from ramet.backends.redacted_urls import secret_from
+from ramet.backends.remote.http_client import HTTPClient
+from ramet.backends.unwritable import Fixed
 from ramet.core.errors import RametError, fail, unavailable
 from ramet.core.paths import ROOT, Path, decode, encode, parse
 from ramet.core.resource import REDACTED, Cap, Description

@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ramet.backends.addresses import REFUSED, UNKNOWN, secret_in
-from ramet.backends.database import Database, DatabaseConfig
-from ramet.backends.naming import as_name, from_name
+from ramet.backends.databases.config import Database, DatabaseConfig
+from ramet.backends.file_names import as_name, from_name
+from ramet.backends.redacted_urls import REFUSED, UNKNOWN, secret_in
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
 from ramet.core.resource import REDACTED
@@ -224,7 +224,7 @@ class MongoResource(Database):
                 yield name, self._file
             yield "documents", self._directory
         else:
-            from ramet.backends.mongo_names import file_name
+            from ramet.backends.databases.mongo_names import file_name
 
             cursor = self._client()[database][info["name"]].find({}, {"_id": 1}, **self._limits).sort("_id", 1)
             async with closing(self._cursor(path, cursor)) as found:
@@ -252,7 +252,7 @@ class MongoResource(Database):
 
     async def _lines(self, path: Path, cursor: Any) -> AsyncIterator[bytes]:
         """Documents as lines: the first few at once, then in blocks."""
-        from ramet.backends.mongo_names import line
+        from ramet.backends.databases.mongo_names import line
 
         lines: list[bytes] = []
         size = count = 0
@@ -268,7 +268,7 @@ class MongoResource(Database):
             yield b"".join(lines)
 
     async def _document(self, path: Path, database: str, info: dict[str, Any], name: str) -> bytes:
-        from ramet.backends.mongo_names import LONG, file_name, line, value_of
+        from ramet.backends.databases.mongo_names import LONG, file_name, line, value_of
 
         collection = self._client()[database][info["name"]]
         value: tuple[Any] | None = value_of(name)
@@ -287,7 +287,7 @@ class MongoResource(Database):
         return line(document)
 
     async def _database(self, path: Path, database: str) -> bytes:
-        from ramet.backends.mongo_names import pretty
+        from ramet.backends.databases.mongo_names import pretty
 
         rows = []
         for info in await self._collections(path, database):
@@ -299,7 +299,7 @@ class MongoResource(Database):
         return pretty({"name": database, "collections": rows})
 
     async def _schema(self, path: Path, database: str, info: dict[str, Any]) -> bytes:
-        from ramet.backends.mongo_names import fields, pretty
+        from ramet.backends.databases.mongo_names import fields, pretty
 
         collection = self._client()[database][info["name"]]
         cursor = collection.find({}, **self._limits).sort("_id", 1).limit(SAMPLE)
@@ -321,7 +321,7 @@ class MongoResource(Database):
         if document or (file and file != "documents"):
             yield path
         elif info:
-            from ramet.backends.mongo_names import file_name, folded, line
+            from ramet.backends.databases.mongo_names import file_name, folded, line
 
             top = Path(f"/{as_name(database)}/{_segment(info['name'])}")
             for name in () if file else FILES:
@@ -347,7 +347,7 @@ class MongoResource(Database):
         """A filter (an object) or a pipeline (an array) in extended JSON, asked of the collection at `path`."""
         from bson.errors import BSONError
 
-        from ramet.backends.mongo_names import parsed
+        from ramet.backends.databases.mongo_names import parsed
 
         database, info, _, _ = await self._place(path)
         if not info:

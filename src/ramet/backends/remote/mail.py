@@ -25,12 +25,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ramet.backends import mail_message, mail_sending
-from ramet.backends.addresses import secret_from, unreached
-from ramet.backends.fixed import Fixed
-from ramet.backends.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set, understood
-from ramet.backends.mail_message import Part
-from ramet.backends.naming import as_name
+from ramet.backends.file_names import as_name
+from ramet.backends.redacted_urls import secret_from, unreached
+from ramet.backends.remote import mail_message
+from ramet.backends.remote import smtp as mail_sending
+from ramet.backends.remote.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set, understood
+from ramet.backends.remote.mail_message import Part
+from ramet.backends.unwritable import Fixed
 from ramet.core.errors import fail, unavailable
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Description, Letter

@@ -16,8 +16,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Final
 
-from ramet.backends.blocks import Blocks
-from ramet.backends.ram_nodes import Dir, Fifo, File, Link, Node, Token, UsedDir, UsedFile, digest
+from ramet.backends.local.buffers import Blocks
+from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link, Node, Token, UsedDir, UsedFile, digest
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import ROW, Cap, Data, How

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ramet.backends.addresses import unreached, without_password
+from ramet.backends.redacted_urls import unreached, without_password
 from ramet.core.errors import RametError, fail, missing_extra, unavailable
 from ramet.core.paths import ROOT, Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How
@@ -97,7 +97,7 @@ class RedisResource:
                 socket_timeout=self._timeout,
                 retry=Retry(NoBackoff(), 0),
             )
-            script = client.register_script(files("ramet.backends").joinpath("redis.lua").read_bytes())
+            script = client.register_script(files("ramet.backends.databases").joinpath("redis.lua").read_bytes())
             found = self._clients[loop] = (client, script)
         return found
 

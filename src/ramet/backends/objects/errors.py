@@ -6,7 +6,7 @@ import errno
 import re
 from typing import Final
 
-from ramet.backends.addresses import REFUSED, UNKNOWN
+from ramet.backends.redacted_urls import REFUSED, UNKNOWN
 from ramet.core.errors import fail, unavailable
 from ramet.core.paths import Path
 

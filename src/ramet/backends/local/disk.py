@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import islice
 from typing import Final, Literal
 
-from ramet.backends.beneath import open_beneath, open_parent
+from ramet.backends.local.safe_open import open_beneath, open_parent
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import ROW, Cap, Data, How

@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ramet.backends.object_config import StoreConfig
-from ramet.backends.object_errors import brief, translated
-from ramet.backends.object_listing import MARKER, Entries, escaped, files_of, is_plain, level_of, stat_of, unescaped
+from ramet.backends.objects.config import StoreConfig
+from ramet.backends.objects.errors import brief, translated
+from ramet.backends.objects.listing import MARKER, Entries, escaped, files_of, is_plain, level_of, stat_of, unescaped
 from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, Description, How, Whole

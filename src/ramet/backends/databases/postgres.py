@@ -27,11 +27,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ramet.backends import postgres_catalog as catalog
-from ramet.backends.addresses import unreached
-from ramet.backends.database import Database, DatabaseConfig
-from ramet.backends.naming import as_name, fits, from_name
-from ramet.backends.postgres_catalog import Table
+from ramet.backends.databases import postgres_catalog as catalog
+from ramet.backends.databases.config import Database, DatabaseConfig
+from ramet.backends.databases.postgres_catalog import Table
+from ramet.backends.file_names import as_name, fits, from_name
+from ramet.backends.redacted_urls import unreached
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat

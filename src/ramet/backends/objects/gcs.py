@@ -6,8 +6,8 @@ import errno
 from dataclasses import dataclass
 from typing import Any
 
-from ramet.backends.object_config import StoreConfig
-from ramet.backends.objects import ObjectResource
+from ramet.backends.objects.config import StoreConfig
+from ramet.backends.objects.object_store import ObjectResource
 from ramet.core.errors import fail
 from ramet.core.paths import Path
 

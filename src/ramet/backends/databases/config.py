@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, ClassVar
 
-from ramet.backends.addresses import secret_from, without_password
-from ramet.backends.fixed import Fixed
+from ramet.backends.redacted_urls import secret_from, without_password
+from ramet.backends.unwritable import Fixed
 from ramet.core.resource import Cap, Description
 from ramet.core.stat import Kind, Stat
 

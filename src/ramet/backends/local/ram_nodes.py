@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Self, TypeVar
 
-from ramet.backends.blocks import Blocks
+from ramet.backends.local.buffers import Blocks
 from ramet.core.paths import encode
 from ramet.core.stat import Kind, Stat
 

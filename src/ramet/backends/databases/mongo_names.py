@@ -15,7 +15,7 @@ from bson import ObjectId, json_util
 from bson.binary import UuidRepresentation
 from bson.errors import BSONError
 
-from ramet.backends.naming import as_name, fits, from_name
+from ramet.backends.file_names import as_name, fits, from_name
 
 LONG: Final = "%sha256-"
 SUFFIX: Final = ".json"

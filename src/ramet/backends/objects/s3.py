@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
-from ramet.backends.object_config import StoreConfig
-from ramet.backends.objects import ObjectResource
+from ramet.backends.objects.config import StoreConfig
+from ramet.backends.objects.object_store import ObjectResource
 from ramet.core.errors import RametError
 
 

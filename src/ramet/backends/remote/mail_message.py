@@ -12,7 +12,7 @@ from email.message import Message
 from email.utils import collapse_rfc2231_value, decode_params, getaddresses
 from typing import Any, Final, NamedTuple
 
-from ramet.backends.naming import as_name
+from ramet.backends.file_names import as_name
 
 STEM_BYTES: Final = 160
 NAME_BYTES: Final = 200

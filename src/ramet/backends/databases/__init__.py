@@ -1,0 +1,1 @@
+"""Databases as trees: PostgreSQL, MongoDB, Redis."""

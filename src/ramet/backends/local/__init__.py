@@ -1,0 +1,1 @@
+"""Trees on this machine: in memory and on disk."""

@@ -1,0 +1,1 @@
+"""Buckets of object stores: S3, Google Cloud Storage, Azure."""

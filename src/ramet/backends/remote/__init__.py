@@ -1,0 +1,1 @@
+"""Trees on other machines: SSH, HTTP, mail, fsspec."""
