@@ -15,9 +15,9 @@ from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Stat
 from ramet.layers.cache import Cache
 from ramet.layers.emulate import Emulate
-from ramet.layers.forward import Forward
 from ramet.layers.limit import Limit
 from ramet.layers.overlay import Overlay
+from ramet.layers.passthrough import Forward
 from ramet.layers.retry import Retry
 from ramet.layers.trace import Trace
 from ramet.testing import CHECKS, Check, run_check

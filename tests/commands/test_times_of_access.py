@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ramet import DiskResource, RAMResource, Workspace
 from ramet.core.resource import Cap
-from ramet.layers.forward import Forward
+from ramet.layers.passthrough import Forward
 from ramet.workspace.result import IOResult
 
 

@@ -17,8 +17,8 @@ from ramet.core import ops
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.stat import Stat
 from ramet.layers.cache import Cache
-from ramet.layers.file_store import Entry, FileStore
-from ramet.layers.forward import Forward
+from ramet.layers.memory_cache import Entry, FileStore
+from ramet.layers.passthrough import Forward
 
 P = parse
 

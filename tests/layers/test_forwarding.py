@@ -13,9 +13,9 @@ from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.layers.cache import Cache
 from ramet.layers.emulate import EMULATED, Emulate
-from ramet.layers.forward import Forward
 from ramet.layers.hide import Hide
 from ramet.layers.limit import Limit
+from ramet.layers.passthrough import Forward
 from ramet.layers.readonly import ReadOnly
 from ramet.layers.retry import Retry
 from ramet.layers.trace import Trace

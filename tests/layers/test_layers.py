@@ -17,11 +17,11 @@ from ramet.core.resource import Cap, Data, HardLinks, How, Openable, extension
 from ramet.core.stat import Attrs, Stat
 from ramet.layers.cache import Cache
 from ramet.layers.emulate import Emulate
-from ramet.layers.file_store import FileStore
-from ramet.layers.forward import Forward
 from ramet.layers.hide import Hide
 from ramet.layers.limit import Limit
+from ramet.layers.memory_cache import FileStore
 from ramet.layers.overlay import Overlay
+from ramet.layers.passthrough import Forward
 from ramet.layers.readonly import ReadOnly
 from ramet.layers.retry import Patience, Retry
 from ramet.layers.stack import Policy, build

@@ -12,7 +12,7 @@ from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.resource import Cap, Description
 from ramet.layers.cache import Cache
-from ramet.layers.shared_cache import SharedFileStore
+from ramet.layers.disk_cache import SharedFileStore
 from ramet.layers.stack import Policy, build
 
 P = parse

@@ -16,8 +16,8 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, How
 from ramet.core.stat import Attrs, Stat
 from ramet.layers.cache import Cache
-from ramet.layers.file_store import FileStore
-from ramet.layers.forward import Forward
+from ramet.layers.memory_cache import FileStore
+from ramet.layers.passthrough import Forward
 from ramet.layers.retry import Patience, Retry
 from ramet.layers.stack import Policy, build
 from ramet.layers.trace import Operation

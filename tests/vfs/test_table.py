@@ -18,7 +18,7 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, How
 from ramet.core.stat import Attrs, Kind
 from ramet.layers.emulate import Emulate
-from ramet.layers.forward import Forward
+from ramet.layers.passthrough import Forward
 from ramet.layers.readonly import ReadOnly
 from ramet.testing import refused
 from ramet.vfs.dev import DevResource

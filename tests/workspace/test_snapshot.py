@@ -115,7 +115,7 @@ def test_sessions_history_and_finished_jobs_come_back() -> None:
 
 
 def test_settings_and_cache_come_back() -> None:
-    from ramet.layers.file_store import Entry
+    from ramet.layers.memory_cache import Entry
 
     ws = Workspace()
     ws.cached_files.put(parse("/s3/f"), Entry(b"cached bytes", "etag", 60.0, 123.0))

@@ -24,9 +24,9 @@ from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 from ramet.core.usage import served_from_cache
-from ramet.layers.ahead import FILES, LISTINGS, TOTAL, Ahead, is_directory, worth_it
-from ramet.layers.file_store import MIB, Entry, FileStore
-from ramet.layers.forward import Forward
+from ramet.layers.memory_cache import MIB, Entry, FileStore
+from ramet.layers.passthrough import Forward
+from ramet.layers.prefetch import FILES, LISTINGS, TOTAL, Ahead, is_directory, worth_it
 
 
 @dataclass

@@ -14,7 +14,7 @@ from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
-from ramet.layers.forward import Forward
+from ramet.layers.passthrough import Forward
 
 EMULATED = Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.TRUNCATE | Cap.PRECONDITIONS
 

@@ -11,7 +11,7 @@ from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
-from ramet.layers.forward import Forward
+from ramet.layers.passthrough import Forward
 
 
 class _Gate:

@@ -8,7 +8,7 @@ from ramet.backends.unwritable import Fixed
 from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Handle, Openable, extension
-from ramet.layers.forward import Forward
+from ramet.layers.passthrough import Forward
 
 
 class Immutable(Fixed):

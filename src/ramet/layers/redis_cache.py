@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final
 from ramet.core.errors import missing_extra
 from ramet.core.paths import Path
 from ramet.core.resource import Described, Resource, extension
-from ramet.layers.file_store import MIB, FileStore
+from ramet.layers.memory_cache import MIB, FileStore
 
 PATIENCE: Final = 2.0
 """Seconds that an answer may take."""

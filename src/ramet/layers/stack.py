@@ -10,8 +10,8 @@ from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Resource
 from ramet.layers.cache import Cache
 from ramet.layers.emulate import EMULATED, Emulate
-from ramet.layers.file_store import FileStore
 from ramet.layers.limit import Limit
+from ramet.layers.memory_cache import FileStore
 from ramet.layers.readonly import ReadOnly
 from ramet.layers.retry import Patience, Retry
 from ramet.layers.trace import Operation, Trace

@@ -13,7 +13,7 @@ from ramet.core.paths import Path
 from ramet.core.resource import Data, Fifos, Handle, HardLinks, How, Openable, Resource, extension
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
-from ramet.layers.forward import Forward
+from ramet.layers.passthrough import Forward
 
 T = TypeVar("T")
 

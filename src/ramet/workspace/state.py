@@ -11,7 +11,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import REDACTED, Quick, Resource
-from ramet.layers.file_store import Entry
+from ramet.layers.memory_cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode, in_order

@@ -23,7 +23,7 @@ from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Stat
 from ramet.core.streams import BytesReader, IteratorReader, Reader
 from ramet.layers.cache import Cache
-from ramet.layers.file_store import FileStore
+from ramet.layers.memory_cache import FileStore
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
@@ -420,7 +420,7 @@ def _cache(settings: Settings) -> FileStore:
         return FileStore(max_bytes=settings.cache_bytes)
     from pathlib import Path as LocalPath
 
-    from ramet.layers.shared_cache import SharedFileStore
+    from ramet.layers.disk_cache import SharedFileStore
 
     return SharedFileStore(max_bytes=settings.cache_bytes, directory=LocalPath(settings.cache_dir))
 

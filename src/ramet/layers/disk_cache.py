@@ -21,7 +21,7 @@ from pathlib import Path as LocalPath
 
 from ramet.core.paths import Path
 from ramet.core.resource import Described, Resource, extension
-from ramet.layers.file_store import MIB, Entry, FileStore
+from ramet.layers.memory_cache import MIB, Entry, FileStore
 
 SWEEP_EVERY = 64
 """Files stored between two looks at how much there is."""
