@@ -19,7 +19,7 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource
 from ramet.layers.stack import Policy, build
 from ramet.vfs.dev import DevResource
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 TMPFS = "/dev/shm" if os.path.isdir("/dev/shm") else None
 MIB = 1 << 20

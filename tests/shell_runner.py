@@ -14,7 +14,7 @@ from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Capture
 from ramet.shell.interp.shell import Shell
 from ramet.vfs.dev import DevResource
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 CWD = "/tmp/case"
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LC_ALL": "C.UTF-8"}

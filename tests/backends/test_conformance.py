@@ -21,7 +21,7 @@ from ramet.layers.passthrough import Forward
 from ramet.layers.retry import Retry
 from ramet.layers.trace import Trace
 from ramet.testing import CHECKS, Check, run_check
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 
 class Slow(Forward):

@@ -17,7 +17,7 @@ from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from ramet.core.limits import Budget, Limits, TimeUp
 from ramet.core.paths import ROOT, Path
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Capture, Reader, Writer
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 CWD = Path("/w")
 

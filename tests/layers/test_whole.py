@@ -21,7 +21,7 @@ from ramet.layers.passthrough import Forward
 from ramet.layers.retry import Patience, Retry
 from ramet.layers.stack import Policy, build
 from ramet.layers.trace import Operation
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 P = parse
 

@@ -20,7 +20,7 @@ from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind
 from ramet.layers.overlay import Overlay
 from ramet.layers.readonly import ReadOnly
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 P = parse
 BOTH = Open.READ | Open.WRITE

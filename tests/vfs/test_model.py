@@ -19,7 +19,7 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import How, Resource
 from ramet.core.stat import Kind
 from ramet.layers.overlay import Overlay
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 Model = dict[str, bytes | None]  # path -> content, None for a directory
 

@@ -22,8 +22,8 @@ from ramet.layers.passthrough import Forward
 from ramet.layers.readonly import ReadOnly
 from ramet.testing import refused
 from ramet.vfs.dev import DevResource
-from ramet.vfs.streams import RemoteStream
-from ramet.vfs.table import VFS
+from ramet.vfs.open_files import RemoteStream
+from ramet.vfs.vfs import VFS
 
 P = parse
 WRITE = Open.WRITE | Open.CREATE | Open.TRUNCATE

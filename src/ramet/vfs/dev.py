@@ -9,7 +9,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.vfs.streams import DeviceStream, device_block
+from ramet.vfs.open_files import DeviceStream, device_block
 
 DEVICES = ("full", "null", "random", "tty", "urandom", "zero")
 LINKS = {"stdin": "/dev/fd/0", "stdout": "/dev/fd/1", "stderr": "/dev/fd/2"}

@@ -13,7 +13,7 @@ from ramet.core.errors import fail
 from ramet.core.fs import Open
 from ramet.core.stat import Stat
 from ramet.core.streams import BLOCK, pipe
-from ramet.vfs.streams import CountedStream
+from ramet.vfs.open_files import CountedStream
 
 
 class Fifo:

@@ -18,7 +18,7 @@ from ramet.core.streams import BytesReader, FileStream, Null, OpenDirectory
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Session as ShellState
 from ramet.vfs.fifo import FifoStream
-from ramet.vfs.streams import DeviceStream, LocalStream, RemoteStream
+from ramet.vfs.open_files import DeviceStream, LocalStream, RemoteStream
 
 STANDARD = 3
 """Descriptors below this one are given anew with every call."""

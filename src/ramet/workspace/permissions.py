@@ -13,7 +13,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Cap
 from ramet.core.stat import Stat
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 READ, WRITE, SEARCH = 0o400, 0o200, 0o100
 REMEMBERED = 10_000

@@ -20,8 +20,8 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, Data, How, Queryable, Whole
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import FileStream, closing
-from ramet.vfs.streams import CountedStream
-from ramet.vfs.table import VFS
+from ramet.vfs.open_files import CountedStream
+from ramet.vfs.vfs import VFS
 from ramet.workspace.history import History, OperationRecord
 from ramet.workspace.permissions import READ, Permissions
 from ramet.workspace.policy import Policy, Request

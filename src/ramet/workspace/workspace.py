@@ -31,7 +31,7 @@ from ramet.shell.interp.jobs import Pids
 from ramet.shell.interp.shell import Shell
 from ramet.shell.interp.specials import PATH
 from ramet.vfs.dev import DevResource
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 from ramet.workspace.copying import adopt_kernel, copy_workspace, load_workspace
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, ObserverResource

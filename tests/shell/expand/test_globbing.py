@@ -13,7 +13,7 @@ from ramet.core.paths import ROOT, parse
 from ramet.shell.expand import globbing
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fields import GlobWord
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 FILES = ("a.c", "b.c", "B.h", ".hidden", "d/x.c", "d/e/y.c", "d/.z", "sp ace")
 TABLE = [

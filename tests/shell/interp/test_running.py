@@ -17,7 +17,7 @@ from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Capture, pipe
 from ramet.shell.interp import Hook, Session, Shell
 from ramet.vfs.dev import DevResource
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 
 class Box:

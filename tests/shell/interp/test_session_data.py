@@ -25,7 +25,7 @@ from ramet.shell.interp.shell import Shell
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.parser import Parser
 from ramet.vfs.dev import DevResource
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 from ramet.workspace.descriptors import dump_descriptors, reopen
 
 STEPS = [

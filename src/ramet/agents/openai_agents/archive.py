@@ -21,7 +21,7 @@ from ramet.core import ops
 from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat, default_mode
-from ramet.vfs.table import MAX_LINKS, VFS
+from ramet.vfs.vfs import MAX_LINKS, VFS
 from ramet.workspace.tar import TarWriter
 
 BLOCK: Final = 512

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramet.agents.links import ABSENT, follow
 from ramet.core.paths import Path
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 
 async def real_path(fs: VFS, path: Path) -> Path:

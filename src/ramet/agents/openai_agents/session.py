@@ -51,7 +51,7 @@ from ramet.core.errors import RametError, fail, reason
 from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Kind, Stat, default_mode
-from ramet.vfs.table import VFS
+from ramet.vfs.vfs import VFS
 
 AnyPath: TypeAlias = HostPath | str
 AnyUser: TypeAlias = str | User | None

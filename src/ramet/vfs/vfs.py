@@ -36,7 +36,7 @@ from ramet.layers.readonly import ReadOnly
 from ramet.vfs.dev import DevResource
 from ramet.vfs.fifo import Fifo, FifoStream
 from ramet.vfs.mounts import MountTable, power_of
-from ramet.vfs.streams import LocalStream, RemoteStream
+from ramet.vfs.open_files import LocalStream, RemoteStream
 
 MAX_LINKS = 40
 
