@@ -15,9 +15,9 @@ from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
-from ramet.shell.expand import globbing
-from ramet.shell.expand.braces import expand_braces, has_braces
-from ramet.shell.expand.fields import GlobWord
+from ramet.shell.expand.pattern import glob as globbing
+from ramet.shell.expand.word.braces import expand_braces, has_braces
+from ramet.shell.expand.word.fields import GlobWord
 from ramet.shell.syntax import nodes, parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.printer import to_text

@@ -9,7 +9,7 @@ import pytest
 
 from ramet.concurrency.offload import Abandoned, here
 from ramet.patterns import AWK, compile
-from ramet.shell.expand.arith_parse import parse_arith
+from ramet.shell.expand.arith.parser import parse_arith
 
 WORK: dict[str, Callable[[], object]] = {
     "an octal number": lambda: parse_arith("0" * 10_000),

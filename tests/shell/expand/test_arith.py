@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ramet.shell.expand import arith
-from ramet.shell.expand.arith import Unbound, evaluate, prepare, template
-from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.arith import evaluate as arith
+from ramet.shell.expand.arith.evaluate import Unbound, evaluate, prepare, template
+from ramet.shell.expand.arith.parser import ArithFailure
 
 
 class Array(dict[Any, str]):

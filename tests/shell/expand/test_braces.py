@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.syntax import nodes as n
 from ramet.shell.syntax import parse
 from ramet.shell.syntax.printer import word_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ramet.shell.expand.fields import Fields, GlobWord, distinct, escape, split_plain
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.word.fields import Fields, GlobWord, distinct, escape, split_plain
 
 SPLITTING = [
     (None, [("split", " a b ")], ["a", "b"]),

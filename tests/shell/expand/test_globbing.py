@@ -10,9 +10,9 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, parse
-from ramet.shell.expand import globbing
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.fields import GlobWord
+from ramet.shell.expand.pattern import glob as globbing
+from ramet.shell.expand.word.fields import GlobWord
 from ramet.vfs.vfs import VFS
 
 FILES = ("a.c", "b.c", "B.h", ".hidden", "d/x.c", "d/e/y.c", "d/.z", "sp ace")

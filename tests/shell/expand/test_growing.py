@@ -11,8 +11,8 @@ from tests.holding import held_by, too_long
 from ramet import Workspace
 from ramet.core.limits import Budget
 from ramet.core.paths import decode
-from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.growing import Parts, Span, decoded, grown, put_together
+from ramet.shell.expand.long_text import Parts, Span, decoded, grown, put_together
+from ramet.shell.expand.offload import LARGE
 
 
 @pytest.mark.parametrize("shift", range(5))

@@ -15,16 +15,20 @@ from hypothesis import strategies as st
 from ramet.concurrency import bigtext as growth
 from ramet.core.limits import Budget, Cancelled
 from ramet.core.paths import encode
-from ramet.shell.expand import aside as aside_module
-from ramet.shell.expand import fields, growing, pattern_text, patterns, quote, transform
-from ramet.shell.expand.aside import aside, checkpoint
-from ramet.shell.expand.braces import count_words, expand_braces, text_blocks
-from ramet.shell.expand.fields import Fields
-from ramet.shell.expand.pattern_text import Where
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand import long_text as growing
+from ramet.shell.expand import offload as aside_module
+from ramet.shell.expand import quote
+from ramet.shell.expand.offload import aside, checkpoint
+from ramet.shell.expand.pattern import matcher as patterns
+from ramet.shell.expand.pattern import plain as pattern_text
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.pattern.plain import Where
 from ramet.shell.expand.values import Assoc, Indexed
+from ramet.shell.expand.word import fields, transform
+from ramet.shell.expand.word.braces import count_words, expand_braces, text_blocks
+from ramet.shell.expand.word.fields import Fields
 from ramet.shell.syntax import nodes as n
-from ramet.shell.syntax import usual
+from ramet.shell.syntax import shortcuts as usual
 from ramet.shell.syntax import words as words_module
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import word_text

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.shell.expand import growing, patterns
-from ramet.shell.expand.pattern_tokens import PatternTooCostly, is_active
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand import long_text as growing
+from ramet.shell.expand.pattern import matcher as patterns
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.pattern.tokens import PatternTooCostly, is_active
 
 MATCHES = [
     # pattern, text, whether it matches

@@ -11,7 +11,7 @@ import pytest
 
 from ramet import Workspace
 from ramet.core.streams import PipeWriter
-from ramet.shell.expand.transform import key_text
+from ramet.shell.expand.word.transform import key_text
 from ramet.shell.syntax.nodes import Function
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import function_parts, function_text, to_text

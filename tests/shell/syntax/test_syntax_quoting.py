@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ramet.shell.syntax.quoting import ansi_decode, code_point
+from ramet.shell.syntax.ansi_c import ansi_decode, code_point
 
 CASES = {
     r"abc": "abc",

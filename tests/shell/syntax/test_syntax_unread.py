@@ -9,7 +9,7 @@ import pytest
 
 from ramet.shell.syntax import nodes as n
 from ramet.shell.syntax import parse
-from ramet.shell.syntax.unread import Unread
+from ramet.shell.syntax.lazy_simple import Unread
 
 TEXT = "echo $x 'a b' 2 > f 2>&1 < g"
 

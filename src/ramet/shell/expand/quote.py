@@ -9,9 +9,9 @@ from typing import Any, Final
 from unicodedata import category
 
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import WINDOW, windows
-from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.growing import find, grown
+from ramet.shell.expand.c_locale import as_bytes, bytewise
+from ramet.shell.expand.long_text import find, grown
+from ramet.shell.expand.offload import WINDOW, windows
 
 # It names the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
 _BACKSLASH: Final = re.compile(r"[\x00-\x22$&-*,;<>?\[-^`{-}\x7f]")

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import WINDOW, checkpoint, watched
+from ramet.shell.expand.offload import WINDOW, checkpoint, watched
 
 EXPORT, READONLY, INTEGER, LOWER, UPPER, NAMEREF, TRACE, CAPITAL = (1 << n for n in range(8))
 

@@ -9,15 +9,16 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
 from ramet.core.limits import NOTABLE
-from ramet.shell.expand import texts, words
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, watched
-from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Unforgiven
-from ramet.shell.expand.fields import distinct
-from ramet.shell.expand.growing import Parts, grown, put_together
+from ramet.shell.expand.long_text import Parts, grown, put_together
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside, watched
 from ramet.shell.expand.quote import single
-from ramet.shell.expand.tildes import untilded
 from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
+from ramet.shell.expand.word import compile as words
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.expand.word.braces import expand_braces, has_braces
+from ramet.shell.expand.word.fields import distinct
+from ramet.shell.expand.word.tilde import untilded
 from ramet.shell.interp.lengthening import put_behind, takes_long
 from ramet.shell.interp.noticed import NOTICED
 from ramet.shell.interp.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
-from ramet.shell.expand.pieces import Text
+from ramet.shell.expand.word.pieces import Text
 from ramet.shell.interp.assign import Assign, put_patiently, set_item, word_of
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.redirect import Plan, Undo, apply, restore

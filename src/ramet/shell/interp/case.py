@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from ramet.shell.expand import texts
-from ramet.shell.expand.aside import LARGE, aside, long_match
-from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.growing import Parts, has_any, put_together
-from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.pieces import ready
+from ramet.shell.expand.c_locale import as_bytes, bytewise
+from ramet.shell.expand.long_text import Parts, has_any, put_together
+from ramet.shell.expand.offload import LARGE, aside, long_match
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.expand.word.pieces import ready
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import Case

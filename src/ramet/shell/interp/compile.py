@@ -10,13 +10,14 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from ramet.shell.expand import arith, texts
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LONG_SOURCE, aside
+from ramet.shell.expand.arith import evaluate as arith
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, is_name
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.compile_depth import At, level, line_around
 from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
-from ramet.shell.expand.nesting import At, level, line_around
-from ramet.shell.expand.numerals import LONGEST_NAME, is_name
+from ramet.shell.expand.offload import LONG_SOURCE, aside
 from ramet.shell.expand.values import EXPORT, READONLY
+from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.case import compile_case
 from ramet.shell.interp.cond import compile_cond

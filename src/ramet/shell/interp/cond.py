@@ -13,19 +13,19 @@ from ramet.concurrency.recursion import apart, roomy
 from ramet.core import paths
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
-from ramet.shell.expand import texts
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, long_match
-from ramet.shell.expand.bytewise import as_bytes, bytewise
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, among, is_name, is_number
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.c_locale import as_bytes, bytewise
+from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.errors import BadSubscript, Discard
-from ramet.shell.expand.growing import Deferred, Parts, decoded, encoded, length, put_together, whole
-from ramet.shell.expand.marks import regex_text
-from ramet.shell.expand.nesting import level
-from ramet.shell.expand.numerals import LONGEST_NUMBER, among, is_name, is_number
-from ramet.shell.expand.pattern_text import text_pattern
-from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.pieces import ready
+from ramet.shell.expand.long_text import Deferred, Parts, decoded, encoded, length, put_together, whole
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside, long_match
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.pattern.plain import text_pattern
 from ramet.shell.expand.values import Assoc, NameRef
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.expand.word.pieces import ready
+from ramet.shell.expand.word.quote_marks import regex_text
 from ramet.shell.interp.drive import Run, drive
 from ramet.shell.interp.noticed import compatibility
 from ramet.shell.interp.own_fds import WithDescriptors

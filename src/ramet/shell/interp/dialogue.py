@@ -9,7 +9,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Final
 
-from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard
 from ramet.shell.interp import subshell
 from ramet.shell.interp.builtins.usage import number_of

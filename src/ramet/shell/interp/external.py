@@ -15,7 +15,7 @@ from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import BySignal, Died
 from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import LARGE, WINDOW, aside
+from ramet.shell.expand.offload import LARGE, WINDOW, aside
 from ramet.shell.interp import function_table
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import Description, release_all

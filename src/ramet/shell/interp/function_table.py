@@ -10,8 +10,8 @@ from functools import partial
 from typing import Final
 
 from ramet.concurrency.bigtext import grown
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
-from ramet.shell.expand.numerals import LONGEST_NAME, among
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.frames import FunctionDef
 from ramet.shell.interp.patience import write_lines

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from ramet.core.limits import Cancelled, TimeUp
-from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.arith.numerals import is_number
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
-from ramet.shell.expand.numerals import is_number
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.frames import Frame, FunctionDef
 from ramet.shell.interp.function_table import traced

@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.streams import Capture
-from ramet.shell.expand import words
-from ramet.shell.expand.arith import Unbound
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LONG_SOURCE
-from ramet.shell.expand.braces import has_braces
+from ramet.shell.expand.arith.evaluate import Unbound
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
-from ramet.shell.expand.pattern_tokens import PatternTooCostly
+from ramet.shell.expand.offload import LONG_SOURCE
+from ramet.shell.expand.pattern.tokens import PatternTooCostly
+from ramet.shell.expand.word import compile as words
+from ramet.shell.expand.word.braces import has_braces
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Session

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.growing import script_text
+from ramet.shell.expand.long_text import script_text
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.interp import recording, signals, startup
 from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.shell.expand.growing import grown
+from ramet.shell.expand.long_text import grown
 from ramet.shell.expand.values import HUGE, Assoc, Indexed, NameRef
 
 if TYPE_CHECKING:

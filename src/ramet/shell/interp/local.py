@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ramet.shell.expand import texts
-from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import Readonly
-from ramet.shell.expand.growing import Parts, put_together
-from ramet.shell.expand.numerals import is_name
+from ramet.shell.expand.long_text import Parts, put_together
+from ramet.shell.expand.offload import LARGE
 from ramet.shell.expand.values import NameRef
+from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.assign import assign_word
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.scopes import MISSING

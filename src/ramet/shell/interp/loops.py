@@ -8,14 +8,16 @@ from typing import Any, Final
 
 from ramet.concurrency.release import let_go
 from ramet.core.errors import reason
-from ramet.shell.expand import arith, texts, words
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.arith import evaluate as arith
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.compile_depth import line_around
 from ramet.shell.expand.errors import Readonly, ShellError, Slip
-from ramet.shell.expand.growing import decoded, joined
-from ramet.shell.expand.nesting import line_around
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.long_text import decoded, joined
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import is_heavy
+from ramet.shell.expand.word import compile as words
+from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.patience import refused_patiently
 from ramet.shell.interp.session import Session

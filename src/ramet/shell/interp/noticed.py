@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from ramet.shell.expand.numerals import is_number
+from ramet.shell.expand.arith.numerals import is_number
 
 if TYPE_CHECKING:
     from ramet.shell.interp.session import Session

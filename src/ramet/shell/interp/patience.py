@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 from ramet.concurrency.sorting import sorting
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.growing import blocks
+from ramet.shell.expand.long_text import blocks
+from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.speaking import message_of

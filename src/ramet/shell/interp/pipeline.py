@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any, Final
 
 from ramet.core.streams import pipe
-from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.growing import blocks, spanned
+from ramet.shell.expand.long_text import blocks, spanned
+from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
 from ramet.shell.interp.descriptors import Description

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from ramet.shell.expand import texts
-from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.long_text import Parts, put_together
 from ramet.shell.expand.values import EXPORT
+from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.noticed import NOTICED

@@ -7,9 +7,9 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from ramet.shell.expand import texts
-from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Overflow, ShellError, TooLong
+from ramet.shell.expand.word import to_text as texts
 from ramet.shell.syntax.nodes import DoubleQuoted, Simple, Word
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import sys
 from functools import partial
 from typing import Final
 
-from ramet.shell.expand.aside import LONG_SOURCE, aside
-from ramet.shell.expand.growing import Parts, put_together
+from ramet.shell.expand.long_text import Parts, put_together
+from ramet.shell.expand.offload import LONG_SOURCE, aside
 from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.recording import Recorder
 from ramet.shell.interp.script_input import ScriptInput

@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 from ramet.concurrency.bigtext import decoded, encoded
 from ramet.core import ops, paths
 from ramet.core.errors import reason
-from ramet.shell.expand.aside import WINDOW, aside
-from ramet.shell.expand.globbing import between_colons
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.offload import WINDOW, aside
+from ramet.shell.expand.pattern.glob import between_colons
+from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.history import expansion, lines
+from ramet.shell.history.entries import Entry, Kept, file_text, read_entries
 from ramet.shell.history.expansion import Chars, Expanded, ExpansionFailure, TooLong
-from ramet.shell.history.kept import Entry, Kept, file_text, read_entries
 from ramet.shell.interp.builtins.usage import number_of
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.errors import SyntaxFailure, Unready

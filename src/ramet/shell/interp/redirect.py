@@ -15,13 +15,14 @@ from ramet.core.errors import fail, reason
 from ramet.core.fs import Open
 from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Null, OpenDirectory
-from ramet.shell.expand import texts, words
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.arith.numerals import is_number
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.growing import Parts, made, part_of, slices
-from ramet.shell.expand.numerals import is_number
-from ramet.shell.expand.params import parameter
+from ramet.shell.expand.long_text import Parts, made, part_of, slices
+from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.word import compile as words
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.expand.word.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result
 from ramet.shell.interp.own_fds import as_device

@@ -7,9 +7,9 @@ from typing import Any, Final
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.lazy_simple import Unread
 from ramet.shell.syntax.nodes import If, Script, Simple, Statement, made_of
 from ramet.shell.syntax.printer import substitution_text
-from ramet.shell.syntax.unread import Unread
 
 _LONGEST: Final = 4096
 """Characters of a substitution that is read again: what is longer keeps the lines that it has in the script."""

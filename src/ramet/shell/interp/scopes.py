@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.growing import has_any, part_of
+from ramet.shell.expand.long_text import has_any, part_of
+from ramet.shell.expand.offload import LARGE
 from ramet.shell.expand.values import Value
 
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path
 from ramet.core.streams import Null, Reader, Writer
-from ramet.shell.expand import arith, texts
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, apart
-from ramet.shell.expand.bytewise import bytewise
+from ramet.shell.expand.arith import evaluate as arith
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
-from ramet.shell.expand.fields import DEFAULT_IFS, distinct
-from ramet.shell.expand.numerals import LONGEST_NAME
-from ramet.shell.history.kept import Kept
+from ramet.shell.expand.offload import LARGE, apart
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.expand.word.fields import DEFAULT_IFS, distinct
+from ramet.shell.history.entries import Kept
 from ramet.shell.interp.crew import Crew
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, drive

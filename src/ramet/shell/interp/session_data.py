@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef, Value
-from ramet.shell.history.kept import Entry
+from ramet.shell.history.entries import Entry
 from ramet.shell.interp.function_table import define_again, set_flags
 from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.options import OPTIONS, SHOPTS

@@ -25,12 +25,12 @@ from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import Exec, User
 from ramet.core.streams import IteratorReader, Null, Reader, Writer
-from ramet.shell.expand import globbing
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, aside, windows
-from ramet.shell.expand.bytewise import bytewise
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
-from ramet.shell.expand.growing import grown
+from ramet.shell.expand.long_text import grown
+from ramet.shell.expand.offload import LARGE, aside, windows
+from ramet.shell.expand.pattern import glob as globbing
 from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.crew import Crew

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Final
 
 from ramet.concurrency.bigtext import grown
-from ramet.shell.expand.aside import LONG_SOURCE, aside
+from ramet.shell.expand.offload import LONG_SOURCE, aside
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,

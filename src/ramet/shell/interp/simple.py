@@ -12,14 +12,14 @@ from itertools import takewhile
 from typing import Any, Final
 
 from ramet.concurrency.release import let_go
-from ramet.shell.expand import words
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, aside, watched
-from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
+from ramet.shell.expand.arith.numerals import among
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
-from ramet.shell.expand.growing import grown_patiently
-from ramet.shell.expand.numerals import among
+from ramet.shell.expand.long_text import grown_patiently
+from ramet.shell.expand.offload import LARGE, aside, watched
 from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
+from ramet.shell.expand.word import compile as words
+from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.interp.assign import (
     Assign,
     AssignWord,

@@ -10,9 +10,9 @@ from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.streams import Writer
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, windows
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.offload import LARGE, windows
 from ramet.shell.interp.descriptors import Table
 from ramet.shell.interp.drive import Result
 from ramet.shell.interp.frames import Frame, FunctionDef, Killed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core import paths
-from ramet.shell.expand.numerals import is_name, is_number, is_signed
+from ramet.shell.expand.arith.numerals import is_name, is_number, is_signed
 from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, Dynamic, Indexed, Value
 from ramet.shell.interp.noticed import NOTICED, compatibility
 from ramet.shell.interp.options import OPTIONS, SHOPTS

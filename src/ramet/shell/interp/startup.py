@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.drive import EXIT
 from ramet.shell.interp.session import Session
 

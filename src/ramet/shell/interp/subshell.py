@@ -14,13 +14,13 @@ from ramet.core.errors import LimitExceeded, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
-from ramet.shell.expand.arith import Unbound
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
-from ramet.shell.expand.braces import TooManyWords
+from ramet.shell.expand.arith.evaluate import Unbound
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
-from ramet.shell.expand.growing import decoded_blocks, grown_patiently
-from ramet.shell.expand.pattern_tokens import PatternTooCostly
+from ramet.shell.expand.long_text import decoded_blocks, grown_patiently
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.pattern.tokens import PatternTooCostly
+from ramet.shell.expand.word.braces import TooManyWords
 from ramet.shell.interp import in_place, signals
 from ramet.shell.interp.descriptors import Description, release_all, release_some
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
@@ -33,9 +33,9 @@ from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap, send
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.lazy_simple import first_word
 from ramet.shell.syntax.nodes import CommandSub, Literal, ProcessSub, Script, Simple, Word, made_of
 from ramet.shell.syntax.printer import lines_text
-from ramet.shell.syntax.unread import first_word
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
 """What ends a shell, or its current line, with a message."""

@@ -10,9 +10,9 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import LARGE, aside, watched
-from ramet.shell.expand.growing import behind, blocks, has_any
-from ramet.shell.expand.numerals import is_number
+from ramet.shell.expand.arith.numerals import is_number
+from ramet.shell.expand.long_text import behind, blocks, has_any
+from ramet.shell.expand.offload import LARGE, aside, watched
 from ramet.shell.interp.assign import AssignWord
 from ramet.shell.interp.session import Session
 

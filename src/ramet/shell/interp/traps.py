@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.shell.expand.arith import Unbound
-from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.arith.evaluate import Unbound
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Overflow, TooLong
 from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive

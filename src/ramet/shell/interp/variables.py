@@ -14,11 +14,10 @@ from typing import Any, Final, TypeVar
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
-from ramet.shell.expand.bytewise import at_seam, whole
+from ramet.shell.expand.arith.numerals import is_name
+from ramet.shell.expand.c_locale import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
-from ramet.shell.expand.growing import spliced
-from ramet.shell.expand.numerals import is_name
-from ramet.shell.expand.transform import lower, upper
+from ramet.shell.expand.long_text import spliced
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -36,6 +35,7 @@ from ramet.shell.expand.values import (
     is_unset,
     key_names,
 )
+from ramet.shell.expand.word.transform import lower, upper
 from ramet.shell.interp.lengthening import is_copied, longer, put_behind
 from ramet.shell.interp.scopes import ASIDE, MISSING, Aside, Missing, Saved, Scope, aside, split_subscript
 

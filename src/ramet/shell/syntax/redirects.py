@@ -26,7 +26,7 @@ from ramet.shell.syntax.nodes import (
 )
 from ramet.shell.syntax.printer import word_text
 from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, WORD, Options, newlines
-from ramet.shell.syntax.usual import EMPTY
+from ramet.shell.syntax.shortcuts import EMPTY
 
 CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 """Reserved words that end a list."""

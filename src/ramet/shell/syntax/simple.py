@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from ramet.concurrency.bigtext import part_of
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.errors import Unready
+from ramet.shell.syntax.lazy_simple import Unread, read_plain
 from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
 from ramet.shell.syntax.redirects import REDIRECTIONS
 from ramet.shell.syntax.scanner import ALONE, COMMENT, COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
-from ramet.shell.syntax.unread import Unread, read_plain
 from ramet.shell.syntax.words import WORDS, remember
 
 RESERVED = frozenset(

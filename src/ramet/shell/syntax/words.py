@@ -14,6 +14,8 @@ from ramet.concurrency.bigtext import apart as apart_of_others
 from ramet.concurrency.bigtext import part_of
 from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import DEEPEST, room
+from ramet.shell.syntax.ansi_c import ansi_decode
+from ramet.shell.syntax.error_context import surround
 from ramet.shell.syntax.errors import TooDeep, Unready
 from ramet.shell.syntax.modes import (
     ARGUMENT,
@@ -53,10 +55,8 @@ from ramet.shell.syntax.nodes import (
     Word,
 )
 from ramet.shell.syntax.printer import word_text
-from ramet.shell.syntax.quoting import ansi_decode
 from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
-from ramet.shell.syntax.surroundings import surround
-from ramet.shell.syntax.usual import EMPTY, USUAL_DOLLAR, usual_param, usual_word
+from ramet.shell.syntax.shortcuts import EMPTY, USUAL_DOLLAR, usual_param, usual_word
 
 _LONG = 1 << 20
 """Characters of a text that gets a place of its own in memory."""

@@ -11,15 +11,15 @@ from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
-from ramet.shell.expand.fields import split_plain
-from ramet.shell.expand.globbing import between_colons
-from ramet.shell.expand.growing import behind, has_any, joined
-from ramet.shell.expand.numerals import LONGEST_NAME, among
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.long_text import behind, has_any, joined
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.pattern.glob import between_colons
+from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
-from ramet.shell.expand.words import Words, fields_of
-from ramet.shell.expand.words import words as compile_words
+from ramet.shell.expand.word.compile import Words, fields_of
+from ramet.shell.expand.word.compile import words as compile_words
+from ramet.shell.expand.word.fields import split_plain
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.bindings import FUNCTIONS
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
@@ -284,7 +284,7 @@ async def _by_command(sh: Session, command: str, word: str) -> list[str]:
 
 
 async def _globbed(sh: Session, pattern: str) -> list[str]:
-    from ramet.shell.expand.fields import GlobWord
+    from ramet.shell.expand.word.fields import GlobWord
 
     field = GlobWord("", pattern)  # nothing stays where nothing matches
     # A pattern of a completion is none of the shell's own: names that begin with a dot, or are to be ignored, are not

@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Final
 
 from ramet.concurrency.bigtext import part_of
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside, checkpoint
+from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
-from ramet.shell.expand.growing import grown
-from ramet.shell.expand.numerals import is_name
+from ramet.shell.expand.long_text import grown
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramet.shell.expand.numerals import among
+from ramet.shell.expand.arith.numerals import among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE, Assoc, Indexed
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.listing import declaration_line, every_name, write_variables

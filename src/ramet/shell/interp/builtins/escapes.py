@@ -7,7 +7,7 @@ import sys
 from typing import Final
 
 from ramet.core.paths import encode
-from ramet.shell.syntax.quoting import code_point
+from ramet.shell.syntax.ansi_c import code_point
 
 _NAMED: Final = {
     "a": b"\a",

@@ -8,8 +8,8 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
+from ramet.shell.expand.arith.numerals import is_name, is_number
 from ramet.shell.expand.errors import Readonly, TooMany
-from ramet.shell.expand.numerals import is_name, is_number
 from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Final
 
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.aside import LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.joining import spaced
-from ramet.shell.expand.params import joined_patiently
+from ramet.shell.expand.offload import LONG_SOURCE, WINDOW, aside
+from ramet.shell.expand.word.array_join import spaced
+from ramet.shell.expand.word.params import joined_patiently
+from ramet.shell.history.entries import Entry
 from ramet.shell.history.expansion import ExpansionFailure
-from ramet.shell.history.kept import Entry
 from ramet.shell.interp import recording
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.drive import Result, drive

@@ -14,14 +14,14 @@ from typing import Final
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
-from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.bounds import within
-from ramet.shell.expand.bytewise import bytewise
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
-from ramet.shell.expand.fields import delimiters, split_plain, words_between
-from ramet.shell.expand.growing import decoded, decoded_blocks, grown, has_any, part_of, search
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.long_text import decoded, decoded_blocks, grown, has_any, part_of, search
+from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import Assoc
+from ramet.shell.expand.word.fields import delimiters, split_plain, words_between
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive

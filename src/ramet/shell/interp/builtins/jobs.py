@@ -6,9 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.growing import part_of
-from ramet.shell.expand.numerals import is_name, is_number, is_signed
+from ramet.shell.expand.arith.numerals import is_name, is_number, is_signed
+from ramet.shell.expand.long_text import part_of
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of

@@ -8,12 +8,13 @@ from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand import quote, transform
-from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.bytewise import bytewise
-from ramet.shell.expand.growing import behind
-from ramet.shell.expand.numerals import LONGEST_NAME, among
+from ramet.shell.expand import quote
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.c_locale import bytewise
+from ramet.shell.expand.long_text import behind
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
+from ramet.shell.expand.word import transform
 from ramet.shell.interp.function_table import write_functions
 from ramet.shell.interp.patience import MANY, in_order, refused_patiently, turn
 from ramet.shell.interp.session import Session

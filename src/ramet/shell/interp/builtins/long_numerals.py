@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.shell.expand.growing import search
-from ramet.shell.expand.numerals import LONGEST_NUMBER
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER
+from ramet.shell.expand.long_text import search
 
 LONGEST_REAL: Final = 40_000
 """Characters of a real number that is read as it is."""

@@ -9,8 +9,8 @@ from typing import Final
 from ramet.concurrency.bigtext import part_of
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.numerals import LONGEST_NAME, among
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.assign import AssignWord, without_arrays
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage

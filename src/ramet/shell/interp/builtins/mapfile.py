@@ -9,10 +9,10 @@ from ramet.concurrency.release import let_go
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.arith.numerals import is_name, is_number
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
-from ramet.shell.expand.growing import decoded, decoded_blocks, grown
-from ramet.shell.expand.numerals import is_name, is_number
+from ramet.shell.expand.long_text import decoded, decoded_blocks, grown
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.drive import Result, drive

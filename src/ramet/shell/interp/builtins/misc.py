@@ -11,15 +11,15 @@ from ramet.concurrency.release import let_go
 from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
-from ramet.shell.expand.bounds import joined
-from ramet.shell.expand.bytewise import bytewise
+from ramet.shell.expand.arith.numerals import is_number
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
-from ramet.shell.expand.growing import between, blocks, script_text
-from ramet.shell.expand.joining import spaced
-from ramet.shell.expand.numerals import is_number
-from ramet.shell.expand.params import joined_patiently
+from ramet.shell.expand.long_text import between, blocks, script_text
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.size_check import joined
+from ramet.shell.expand.word.array_join import spaced
+from ramet.shell.expand.word.params import joined_patiently
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive

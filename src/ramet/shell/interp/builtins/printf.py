@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ramet.concurrency.bigtext import decoded
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith_parse import wrap
-from ramet.shell.expand.aside import LARGE, aside, checkpoint
-from ramet.shell.expand.bytewise import bytewise
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name
+from ramet.shell.expand.arith.parser import wrap
+from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.growing import decoded_blocks, encoded, grown
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name
+from ramet.shell.expand.long_text import decoded_blocks, encoded, grown
+from ramet.shell.expand.offload import LARGE, aside, checkpoint
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.long_numerals import LONGEST_REAL, shortened, shortened_real
 from ramet.shell.interp.builtins.usage import bad_option

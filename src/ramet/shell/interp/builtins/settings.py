@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import LARGE
-from ramet.shell.expand.numerals import among
+from ramet.shell.expand.arith.numerals import among
+from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.builtins.listing import write_settings
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.noticed import COMPATIBLE, switch_compatibility

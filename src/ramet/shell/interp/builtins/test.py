@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.recursion import HOP
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
-from ramet.shell.expand.growing import starts
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_number
+from ramet.shell.expand.long_text import starts
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
 from ramet.shell.interp.drive import Result, drive

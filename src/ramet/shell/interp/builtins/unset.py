@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, among, is_name
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.numerals import LONGEST_NAME, among, is_name
+from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of

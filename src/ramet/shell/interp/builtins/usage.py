@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.growing import find, has_any
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_signed
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_signed
+from ramet.shell.expand.long_text import find, has_any
+from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.patience import refuse, refused_patiently, then
 from ramet.shell.interp.session import Builtin, Session

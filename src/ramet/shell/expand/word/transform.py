@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Any, Final
 
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import WINDOW, watched, windows
-from ramet.shell.expand.bytewise import as_bytes
+from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.growing import behind, blocks, grown, part_of, spliced
-from ramet.shell.expand.pattern_text import Pattern
+from ramet.shell.expand.long_text import behind, blocks, grown, part_of, spliced
+from ramet.shell.expand.offload import WINDOW, watched, windows
+from ramet.shell.expand.pattern.plain import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
-from ramet.shell.syntax.quoting import ansi_decode
+from ramet.shell.syntax.ansi_c import ansi_decode
 from ramet.text import casing as letters
 from ramet.text.casing import Changed
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
-from ramet.shell.expand.fetching import is_plain, variable
-from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.pieces import Text
+from ramet.shell.expand.c_locale import as_bytes, as_text, bytewise
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.word.param_lookup import is_plain, variable
+from ramet.shell.expand.word.pieces import Text
 from ramet.shell.syntax.nodes import Param
 
 

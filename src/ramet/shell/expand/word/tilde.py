@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ramet.shell.expand.marks import Quote, marked
-from ramet.shell.expand.numerals import LONGEST_NAME
-from ramet.shell.expand.pieces import Text, const
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
+from ramet.shell.expand.word.pieces import Text, const
+from ramet.shell.expand.word.quote_marks import Quote, marked
 from ramet.shell.syntax.nodes import Escaped, Literal, Part, Word
 
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,65535}+\+?=")

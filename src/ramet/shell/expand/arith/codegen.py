@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet.concurrency.recursion import room
-from ramet.shell.expand.arith_operators import COMPARE, binary, signs_of
-from ramet.shell.expand.arith_parse import MAX, MIN, ArithFailure, Node, wrap
+from ramet.shell.expand.arith.operators import COMPARE, binary, signs_of
+from ramet.shell.expand.arith.parser import MAX, MIN, ArithFailure, Node, wrap
 
 EXPANDED = '$`"'
 """Characters of a subscript that is expanded before it is evaluated."""

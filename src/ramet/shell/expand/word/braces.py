@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ramet.shell.expand.aside import WINDOW, checkpoint, windows
-from ramet.shell.expand.brace_quotes import bare_units, bared, reread
 from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.offload import WINDOW, checkpoint, windows
+from ramet.shell.expand.word.brace_quotes import bare_units, bared, reread
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ramet.concurrency.bigtext import part_of
 from ramet.concurrency.recursion import room
-from ramet.shell.expand.aside import WINDOW, checkpoint, watched, windows
+from ramet.shell.expand.offload import WINDOW, checkpoint, watched, windows
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"

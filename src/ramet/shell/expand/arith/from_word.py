@@ -8,13 +8,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from ramet.shell.expand import arith
-from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.arith import evaluate as arith
+from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import TooLong
-from ramet.shell.expand.fetching import kept, kept_key
-from ramet.shell.expand.growing import Deferred, Parts, length, whole
-from ramet.shell.expand.pieces import Text, concat, const
+from ramet.shell.expand.long_text import Deferred, Parts, length, whole
 from ramet.shell.expand.values import HUGE
+from ramet.shell.expand.word.param_lookup import kept, kept_key
+from ramet.shell.expand.word.pieces import Text, concat, const
 from ramet.shell.syntax.nodes import Literal, Part
 
 

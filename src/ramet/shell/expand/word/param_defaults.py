@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ramet.shell.expand.errors import Discard, Fatal, Readonly
-from ramet.shell.expand.params import (
+from ramet.shell.expand.word.params import (
     Found,
     parameter,
     shown,
     target_of,
     unbound,
 )
-from ramet.shell.expand.pieces import Text
+from ramet.shell.expand.word.pieces import Text
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Param, Simple, Word

@@ -14,12 +14,12 @@ from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
 from ramet.core.paths import PATH_MAX, TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
-from ramet.shell.expand.aside import aside, watched, windows
-from ramet.shell.expand.bytewise import as_bytes
+from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.fields import ACTIVE, LONG, GlobWord, has_bracket, may_be_pattern
-from ramet.shell.expand.growing import has_any
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.long_text import has_any
+from ramet.shell.expand.offload import aside, watched, windows
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.word.fields import ACTIVE, LONG, GlobWord, has_bracket, may_be_pattern
 
 _PLAIN_ACTIVE: Final = re.compile(r"[*?]|\A[^\[]*+\[.+\]", re.DOTALL).search
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ramet.concurrency.recursion import room
-from ramet.shell.expand.arith_code import EVERY, EXPANDED, NUMBERS_KEPT, generated
-from ramet.shell.expand.arith_operators import binary, signs_of
-from ramet.shell.expand.arith_parse import HOLE, MAX_LEVEL, ArithFailure, Node, deep, parse_arith, wrap
-from ramet.shell.expand.aside import apart, checkpoint
+from ramet.shell.expand.arith.codegen import EVERY, EXPANDED, NUMBERS_KEPT, generated
+from ramet.shell.expand.arith.operators import binary, signs_of
+from ramet.shell.expand.arith.parser import HOLE, MAX_LEVEL, ArithFailure, Node, deep, parse_arith, wrap
+from ramet.shell.expand.offload import apart, checkpoint
 
 
 class Vars(Protocol):

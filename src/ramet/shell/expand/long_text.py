@@ -21,7 +21,7 @@ from ramet.concurrency.bigtext import grown as grown
 from ramet.concurrency.bigtext import part_of as part_of
 from ramet.concurrency.bigtext import spanned as spanned
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.aside import LARGE, WINDOW, aside, checkpoint, windows
+from ramet.shell.expand.offload import LARGE, WINDOW, aside, checkpoint, windows
 from ramet.shell.expand.values import HUGE
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.aside import WINDOW, windows
-from ramet.shell.expand.growing import decoded, encoded, grown
+from ramet.shell.expand.long_text import decoded, encoded, grown
+from ramet.shell.expand.offload import WINDOW, windows
 
 
 def bytewise(host: Any) -> bool:

@@ -13,19 +13,21 @@ from typing import Any, NamedTuple
 
 from ramet.concurrency.recursion import room
 from ramet.concurrency.release import let_go
-from ramet.shell.expand.aside import LARGE, WINDOW, aside
-from ramet.shell.expand.bounds import joined
-from ramet.shell.expand.choices import chosen
-from ramet.shell.expand.fields import Fields
-from ramet.shell.expand.growing import Parts, put_together
-from ramet.shell.expand.nesting import level
-from ramet.shell.expand.params import (
+from ramet.shell.expand.compile_depth import level
+from ramet.shell.expand.long_text import Parts, put_together
+from ramet.shell.expand.offload import LARGE, WINDOW, aside
+from ramet.shell.expand.size_check import joined
+from ramet.shell.expand.values import is_heavy, is_slow
+from ramet.shell.expand.word.fields import Fields
+from ramet.shell.expand.word.param_defaults import chosen
+from ramet.shell.expand.word.params import (
     Found,
     Star,
     joined_patiently,
     star_join,
 )
-from ramet.shell.expand.texts import (
+from ramet.shell.expand.word.tilde import ASSIGNMENT, TILDE_WORD
+from ramet.shell.expand.word.to_text import (
     CHOOSING,
     Text,
     argument_text,
@@ -36,8 +38,6 @@ from ramet.shell.expand.texts import (
     sliced,
     with_tildes,
 )
-from ramet.shell.expand.tildes import ASSIGNMENT, TILDE_WORD
-from ramet.shell.expand.values import is_heavy, is_slow
 from ramet.shell.syntax.nodes import (
     ArithSub,
     CommandSub,

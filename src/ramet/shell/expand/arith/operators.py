@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ramet.shell.expand.arith_parse import ArithFailure, Node, wrap
+from ramet.shell.expand.arith.parser import ArithFailure, Node, wrap
 
 
 def divide(a: int, b: int) -> int:

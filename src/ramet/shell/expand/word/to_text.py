@@ -12,12 +12,8 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.recursion import apart, roomy
-from ramet.shell.expand import arith
-from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, gathered
-from ramet.shell.expand.choices import Choice, chosen, message_word, refuse_unset
-from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
-from ramet.shell.expand.expressions import (
+from ramet.shell.expand.arith import evaluate as arith
+from ramet.shell.expand.arith.from_word import (
     bounded,
     calculated,
     filled,
@@ -26,7 +22,16 @@ from ramet.shell.expand.expressions import (
     number_parts,
     subscripted,
 )
-from ramet.shell.expand.fetching import (
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.compile_depth import level
+from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
+from ramet.shell.expand.long_text import Deferred, Parts, whole
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, WINDOW, aside, gathered
+from ramet.shell.expand.values import HUGE, Assoc, Subscript, is_heavy
+from ramet.shell.expand.word.array_join import BY_PARTS, DOCUMENTS, joint, spaced
+from ramet.shell.expand.word.fields import escape
+from ramet.shell.expand.word.param_defaults import Choice, chosen, message_word, refuse_unset
+from ramet.shell.expand.word.param_lookup import (
     HEAVY,
     HEAVY_AT,
     NO_ARGUMENTS,
@@ -40,12 +45,8 @@ from ramet.shell.expand.fetching import (
     nothing,
     variable,
 )
-from ramet.shell.expand.fields import escape
-from ramet.shell.expand.growing import Deferred, Parts, whole
-from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
-from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, mark_ampersand, marked, regex_escape
-from ramet.shell.expand.nesting import level
-from ramet.shell.expand.params import (
+from ramet.shell.expand.word.param_strip import stripped
+from ramet.shell.expand.word.params import (
     Found,
     apply_of,
     base_of,
@@ -56,14 +57,22 @@ from ramet.shell.expand.params import (
     span,
     unbound,
 )
-from ramet.shell.expand.pieces import Text as Text
-from ramet.shell.expand.pieces import concat as concat
-from ramet.shell.expand.pieces import const as const
-from ramet.shell.expand.pieces import patient as patient
-from ramet.shell.expand.pieces import ready as ready
-from ramet.shell.expand.stripping import stripped
-from ramet.shell.expand.tildes import ASSIGNMENT, tilded
-from ramet.shell.expand.values import HUGE, Assoc, Subscript, is_heavy
+from ramet.shell.expand.word.pieces import Text as Text
+from ramet.shell.expand.word.pieces import concat as concat
+from ramet.shell.expand.word.pieces import const as const
+from ramet.shell.expand.word.pieces import patient as patient
+from ramet.shell.expand.word.pieces import ready as ready
+from ramet.shell.expand.word.quote_marks import (
+    Quote,
+    alone,
+    as_element,
+    as_fields,
+    as_is,
+    mark_ampersand,
+    marked,
+    regex_escape,
+)
+from ramet.shell.expand.word.tilde import ASSIGNMENT, tilded
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,

@@ -11,16 +11,17 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.release import let_go
-from ramet.shell.expand import quote, transform
-from ramet.shell.expand.aside import LARGE, apart, watched
-from ramet.shell.expand.bounds import joined, total, within
-from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
+from ramet.shell.expand import quote
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.c_locale import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
-from ramet.shell.expand.growing import Deferred, Parts, Span, find, part_of, put_together
-from ramet.shell.expand.numerals import LONGEST_NUMBER, is_name, is_number
-from ramet.shell.expand.pattern_text import TextPattern
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.long_text import Deferred, Parts, Span, find, part_of, put_together
+from ramet.shell.expand.offload import LARGE, apart, watched
+from ramet.shell.expand.pattern.matcher import compile_pattern
+from ramet.shell.expand.pattern.plain import TextPattern
+from ramet.shell.expand.size_check import joined, total, within
 from ramet.shell.expand.values import Assoc, Indexed, NameRef, is_heavy, to_evaluate
+from ramet.shell.expand.word import transform
 from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Literal, Param, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 

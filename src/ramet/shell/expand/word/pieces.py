@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple
 
 from ramet.core.limits import NOTABLE
-from ramet.shell.expand.bounds import within
-from ramet.shell.expand.growing import Parts, length, put_together
+from ramet.shell.expand.long_text import Parts, length, put_together
+from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import HUGE
 
 

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from ramet.shell.expand.aside import WINDOW, aside, long_match
-from ramet.shell.expand.bounds import within
-from ramet.shell.expand.choices import refuse_unset
-from ramet.shell.expand.params import Apply, Base, Found, Star, joined_patiently, one_text, star_join, unbound
-from ramet.shell.expand.pieces import Text, const, ready
+from ramet.shell.expand.offload import WINDOW, aside, long_match
+from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import is_heavy, is_slow, key_names
+from ramet.shell.expand.word.param_defaults import refuse_unset
+from ramet.shell.expand.word.params import Apply, Base, Found, Star, joined_patiently, one_text, star_join, unbound
+from ramet.shell.expand.word.pieces import Text, const, ready
 from ramet.shell.syntax.nodes import Param
 
 NO_ARGUMENTS: Final = ("", "")

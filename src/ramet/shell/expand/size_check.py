@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ramet.core.limits import NOTABLE
-from ramet.shell.expand import growing
-from ramet.shell.expand.aside import WINDOW, checkpoint
+from ramet.shell.expand import long_text as growing
+from ramet.shell.expand.offload import WINDOW, checkpoint
 
 
 def within(host: Any, size: int) -> None:

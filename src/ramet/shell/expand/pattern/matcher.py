@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ramet.concurrency.recursion import room
-from ramet.shell.expand.aside import checkpoint, windows
-from ramet.shell.expand.fields import LONG
-from ramet.shell.expand.growing import find, grown, has_any, joined, part_of, search
-from ramet.shell.expand.pattern_text import (
+from ramet.shell.expand.long_text import find, grown, has_any, joined, part_of, search
+from ramet.shell.expand.offload import checkpoint, windows
+from ramet.shell.expand.pattern.plain import (
     MAX_EXTENDED,
     WINDOW,
     Pattern,
@@ -27,7 +26,7 @@ from ramet.shell.expand.pattern_text import (
     one_regex,
     text_pattern,
 )
-from ramet.shell.expand.pattern_tokens import (
+from ramet.shell.expand.pattern.tokens import (
     ACTIVE,
     ONE,
     STAR,
@@ -39,6 +38,7 @@ from ramet.shell.expand.pattern_tokens import (
     TokenReader,
     characters,
 )
+from ramet.shell.expand.word.fields import LONG
 
 # ------------------------------------------------------------------------ matching
 

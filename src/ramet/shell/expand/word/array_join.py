@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ramet.shell.expand.bounds import joined
-from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, distinct, escape
-from ramet.shell.expand.marks import Quote, alone, as_element, as_fields, as_is, regex_escape
-from ramet.shell.expand.params import Found, Star, one_text, star_join
+from ramet.shell.expand.size_check import joined
+from ramet.shell.expand.word.fields import DEFAULT_IFS, delimiters, distinct, escape
+from ramet.shell.expand.word.params import Found, Star, one_text, star_join
+from ramet.shell.expand.word.quote_marks import Quote, alone, as_element, as_fields, as_is, regex_escape
 from ramet.shell.syntax.nodes import Param
 
 

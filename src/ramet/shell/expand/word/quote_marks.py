@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ramet.concurrency.bigtext import grown
-from ramet.shell.expand.aside import LARGE, windows
+from ramet.shell.expand.offload import LARGE, windows
 
 Quote = Callable[[str], str] | None
 """What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""

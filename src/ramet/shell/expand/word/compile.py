@@ -12,16 +12,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside, gathered
-from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
-from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.fetching import is_plain, variable
-from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for, may_be_pattern
-from ramet.shell.expand.growing import Parts, put_together
-from ramet.shell.expand.texts import concat, part_text
-from ramet.shell.expand.tildes import untilded
+from ramet.shell.expand.long_text import Parts, put_together
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, WINDOW, aside, gathered
 from ramet.shell.expand.values import key_names
+from ramet.shell.expand.word.braces import count_words, expand_braces, has_braces, text_blocks
+from ramet.shell.expand.word.fields import LONG, PLAIN, Fields, fields_for, may_be_pattern
+from ramet.shell.expand.word.param_lookup import is_plain, variable
+from ramet.shell.expand.word.tilde import untilded
+from ramet.shell.expand.word.to_fields import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
+from ramet.shell.expand.word.to_text import concat, part_text
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     DoubleQuoted,

@@ -10,9 +10,9 @@ from typing import Literal as OneOf
 
 from ramet.core.errors import LimitExceeded
 from ramet.core.limits import NOTABLE
-from ramet.shell.expand.aside import checkpoint
-from ramet.shell.expand.growing import between, blocks, find, grown, part_of, spanned, spliced, starts
-from ramet.shell.expand.pattern_tokens import (
+from ramet.shell.expand.long_text import between, blocks, find, grown, part_of, spanned, spliced, starts
+from ramet.shell.expand.offload import checkpoint
+from ramet.shell.expand.pattern.tokens import (
     Set,
     Token,
 )

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ramet.core.paths import TEXT_MAX
-from ramet.shell.expand.aside import LARGE, WINDOW, checkpoint, watched, windows
-from ramet.shell.expand.bounds import within
-from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
-from ramet.shell.expand.growing import find, grown, has_any, joined, search, spanned
+from ramet.shell.expand.c_locale import as_bytes, as_text, bytewise
+from ramet.shell.expand.long_text import find, grown, has_any, joined, search, spanned
+from ramet.shell.expand.offload import LARGE, WINDOW, checkpoint, watched, windows
+from ramet.shell.expand.size_check import within
 
 DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search

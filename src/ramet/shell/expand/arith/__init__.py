@@ -1,0 +1,1 @@
+"""Arithmetic expansion: parser, evaluator and generated code."""

@@ -1,0 +1,1 @@
+"""Shell patterns: tokens, matcher and pathname expansion."""

@@ -1,0 +1,1 @@
+"""Word expansion: parameters, braces, tildes, quotes and field splitting."""
