@@ -17,7 +17,7 @@ from bench.harness import Case, Measure
 from bench.peers import start_all
 from bench.sandbox import inside_seconds, spawn_seconds
 from ramet import Workspace
-from ramet.shell.interp.compile import compile_script
+from ramet.shell.interp.run.compile import compile_script
 from ramet.shell.syntax.parser import Parser
 
 TIMES = 200

@@ -12,7 +12,7 @@ from ramet.core.paths import ROOT, parse
 from ramet.core.proc import Exec, Proc, User
 from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Capture
-from ramet.shell.interp.shell import Shell
+from ramet.shell.interp.main.shell import Shell
 from ramet.vfs.dev import DevResource
 from ramet.vfs.vfs import VFS
 

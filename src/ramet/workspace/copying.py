@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ramet.backends.local.disk import DiskResource, copy_content
 from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
-from ramet.shell.interp.session_data import copy
+from ramet.shell.interp.state.serialize import copy
 from ramet.workspace.descriptors import dump_descriptors
 from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import Mount, MountForm, in_order

@@ -14,7 +14,7 @@ from ramet.core.proc import PROGRAM
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
-from ramet.shell.interp.external import AS_PROGRAMS, SHELLS
+from ramet.shell.interp.run.external import AS_PROGRAMS, SHELLS
 from ramet.workspace.registry import CommandRegistry
 
 

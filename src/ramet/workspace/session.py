@@ -8,8 +8,8 @@ from typing import Any
 
 from ramet.core.errors import RametError
 from ramet.core.paths import Path
-from ramet.shell.interp.session import Session as ShellState
-from ramet.shell.interp.shell import Shell
+from ramet.shell.interp.main.shell import Shell
+from ramet.shell.interp.state.shell_state import Session as ShellState
 from ramet.workspace.descriptors import reopen
 from ramet.workspace.session_fs import SessionFS
 

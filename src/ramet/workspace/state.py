@@ -78,7 +78,7 @@ def _mount_state(mount: Mount, missing: Callable[[str], None]) -> dict[str, Any]
 
 
 def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
-    from ramet.shell.interp.session_data import dump
+    from ramet.shell.interp.state.serialize import dump
 
     session = ws.get_session(session_id)
     return {
@@ -200,7 +200,7 @@ def _resource_for(state: dict[str, Any], given: Resource | None, opened: Opened)
 
 def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> None:
     """Sessions, cache, history and jobs of a snapshot into a workspace whose mounts are there already."""
-    from ramet.shell.interp.session_data import load
+    from ramet.shell.interp.state.serialize import load
 
     manifest = opened.manifest
     for plain in _list(manifest, "sessions"):

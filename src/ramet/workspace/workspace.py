@@ -27,9 +27,9 @@ from ramet.layers.memory_cache import FileStore
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
-from ramet.shell.interp.jobs import Pids
-from ramet.shell.interp.shell import Shell
-from ramet.shell.interp.specials import PATH
+from ramet.shell.interp.main.shell import Shell
+from ramet.shell.interp.process.jobs import Pids
+from ramet.shell.interp.state.special_variables import PATH
 from ramet.vfs.dev import DevResource
 from ramet.vfs.vfs import VFS
 from ramet.workspace.copying import adopt_kernel, copy_workspace, load_workspace

@@ -14,8 +14,8 @@ from tests.holding import Lateness, longest_hold, too_long
 from ramet import Workspace
 from ramet.concurrency import collector as collecting
 from ramet.core.errors import RametError
-from ramet.shell.interp.crew import Crew
-from ramet.shell.interp.session import Session
+from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.state.shell_state import Session
 
 MANY = {
     "stages": "eval \"sleep 99 $(printf '| cat %.0s' {1..1500})\"",

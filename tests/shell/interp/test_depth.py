@@ -17,7 +17,7 @@ from tests.shell.interp.test_running import Box
 from tests.shell_runner import run_script
 
 from ramet.concurrency.recursion import DEEPEST, room
-from ramet.shell.interp.session_data import copy, dump, load
+from ramet.shell.interp.state.serialize import copy, dump, load
 from ramet.shell.syntax import Parser, parse
 from ramet.shell.syntax.printer import function_text, to_text
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.shell_runner import run_script
 
-from ramet.shell.interp.session import Session
+from ramet.shell.interp.state.shell_state import Session
 
 HEAD = "x=abc n=3; a=(1 2); set -- one two; f() { :; }; "
 

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from ramet import Workspace
-from ramet.shell.interp.session import Session
+from ramet.shell.interp.state.shell_state import Session
 
 
 def _sessions() -> int:

@@ -10,7 +10,7 @@ from tests.holding import Lateness, held_by, too_long
 
 from ramet import Workspace
 from ramet.core.limits import Budget
-from ramet.shell.interp.patience import MANY, in_order
+from ramet.shell.interp.run.batches import MANY, in_order
 
 N = 60_000
 WORDS = f"{{1..{N}}}"

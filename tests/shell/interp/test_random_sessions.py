@@ -9,7 +9,7 @@ import re
 import pytest
 from tests.shell.interp.test_session_data import _as_data, _run
 
-from ramet.shell.interp.session_data import copy
+from ramet.shell.interp.state.serialize import copy
 
 CHOICES = {
     "NAME": ["a", "b", "m", "n", "ref", "x_1"],

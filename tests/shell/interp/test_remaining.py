@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.shell.interp.remaining import MANY, Parameters, Remaining, shifted
+from ramet.shell.interp.state.positional import MANY, Parameters, Remaining, shifted
 
 WORDS = [str(number) for number in range(MANY * 4)]
 

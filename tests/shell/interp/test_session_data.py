@@ -18,10 +18,10 @@ from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.proc import User
 from ramet.core.streams import BytesReader, Capture
-from ramet.shell.interp.session import Session
-from ramet.shell.interp.session_data import copy, dump
-from ramet.shell.interp.session_data import load as put
-from ramet.shell.interp.shell import Shell
+from ramet.shell.interp.main.shell import Shell
+from ramet.shell.interp.state.serialize import copy, dump
+from ramet.shell.interp.state.serialize import load as put
+from ramet.shell.interp.state.shell_state import Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.parser import Parser
 from ramet.vfs.dev import DevResource

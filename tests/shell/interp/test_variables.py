@@ -6,7 +6,7 @@ import pytest
 
 from ramet.shell.expand.errors import Discard, Readonly
 from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, UPPER, Assoc, Indexed
-from ramet.shell.interp.variables import Variables
+from ramet.shell.interp.state.variables import Variables
 
 
 def test_plain_and_array_values_read_as_text() -> None:

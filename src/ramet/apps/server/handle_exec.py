@@ -19,7 +19,7 @@ from ramet.apps.server.problems import Refused, internal, problem_of
 from ramet.apps.server.spooling import PIECE, spool
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
-from ramet.shell.interp.session_data import dump
+from ramet.shell.interp.state.serialize import dump
 from ramet.store.frames import sealed_of
 from ramet.workspace.execution import Execution
 from ramet.workspace.result import IOResult

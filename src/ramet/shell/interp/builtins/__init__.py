@@ -5,25 +5,31 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.shell.interp.builtins import (
-    bindings,
+    bind as bindings,
+)
+from ramet.shell.interp.builtins import (
     completion,
     declare,
     dirs,
     fc,
     flow,
     history,
-    io,
     jobs,
     lookup,
     mapfile,
     misc,
     printf,
-    settings,
     test,
     unset,
 )
+from ramet.shell.interp.builtins import (
+    read as io,
+)
+from ramet.shell.interp.builtins import (
+    set_shopt as settings,
+)
 from ramet.shell.interp.builtins.usage import helped
-from ramet.shell.interp.session import Builtin
+from ramet.shell.interp.state.shell_state import Builtin
 
 _TABLE: Final[dict[str, Builtin]] = {
     **misc.TABLE,

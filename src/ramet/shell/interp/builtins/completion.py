@@ -20,14 +20,11 @@ from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.word.compile import Words, fields_of
 from ramet.shell.expand.word.compile import words as compile_words
 from ramet.shell.expand.word.fields import split_plain
-from ramet.shell.interp import signals
-from ramet.shell.interp.builtins.bindings import FUNCTIONS
+from ramet.shell.interp.builtins.bind import FUNCTIONS
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.external import BIN
-from ramet.shell.interp.options import OPTIONS, SHOPTS
-from ramet.shell.interp.patience import (
+from ramet.shell.interp.process import signals
+from ramet.shell.interp.run.batches import (
     MANY,
     each,
     in_buckets,
@@ -38,7 +35,10 @@ from ramet.shell.interp.patience import (
     then,
     write_lines,
 )
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.run.external import BIN
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.options import OPTIONS, SHOPTS
+from ramet.shell.interp.state.shell_state import Builtin, Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word
 from ramet.shell.syntax.parser import Parser
@@ -250,7 +250,7 @@ async def _by_function(sh: Session, name: str, word: str) -> list[str]:
     if function is None:
         sh.complain(f"completion: function `{name}' not found")
         return []
-    from ramet.shell.interp.functions import call_function
+    from ramet.shell.interp.run.functions import call_function
 
     sh.store.unset("COMPREPLY")
     given = {"COMP_LINE": "", "COMP_POINT": "0", "COMP_TYPE": "0", "COMP_KEY": "0", "COMP_CWORD": "-1"}
@@ -269,8 +269,8 @@ async def _by_function(sh: Session, name: str, word: str) -> list[str]:
 async def _by_command(sh: Session, command: str, word: str) -> list[str]:
     """What a command prints when it is given the word."""
     from ramet.core.streams import Capture
-    from ramet.shell.interp.descriptors import Description
-    from ramet.shell.interp.subshell import run_shell
+    from ramet.shell.interp.process.descriptors import Description
+    from ramet.shell.interp.run.subshell import run_shell
 
     child = sh.fork()
     out = Capture(sh.budget.limits.string_bytes)
@@ -308,7 +308,7 @@ async def _files(sh: Session, word: str, only_directories: bool = False) -> list
         prefix, _, rest = where[1:].partition("/")
         home = sh.tilde(prefix)
         where = where if home is None else f"{home}/{rest}"
-    from ramet.shell.interp.cond import file_test
+    from ramet.shell.interp.run.conditions import file_test
 
     found: list[str] = []
     try:

@@ -28,7 +28,11 @@ from ramet.shell.expand.values import (
     Indexed,
     NameRef,
 )
-from ramet.shell.interp.assign import (
+from ramet.shell.interp.builtins.declare_args import MARKERS, Request, functions, show, show_locals
+from ramet.shell.interp.builtins.usage import explained
+from ramet.shell.interp.builtins.variable_list import write_settings
+from ramet.shell.interp.fast.local import led_to
+from ramet.shell.interp.run.assign import (
     MANY_ITEMS,
     AssignWord,
     Item,
@@ -38,19 +42,13 @@ from ramet.shell.interp.assign import (
     put,
     without_arrays,
 )
-from ramet.shell.interp.builtins.declared import MARKERS, Request, functions, show, show_locals
-from ramet.shell.interp.builtins.listing import (
-    write_settings,
-)
-from ramet.shell.interp.builtins.usage import explained
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.local import led_to
-from ramet.shell.interp.patience import MANY, each, then, turn
-from ramet.shell.interp.scopes import is_subscript, split_subscript
-from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.specials import KEPT_BY_SHELL
-from ramet.shell.interp.traps import Leave
-from ramet.shell.interp.variables import Variables
+from ramet.shell.interp.run.batches import MANY, each, then, turn
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.run.traps import Leave
+from ramet.shell.interp.state.scopes import is_subscript, split_subscript
+from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.special_variables import KEPT_BY_SHELL
+from ramet.shell.interp.state.variables import Variables
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import ArrayLiteral, Script, Simple, Word
 from ramet.shell.syntax.parser import Parser
@@ -607,7 +605,7 @@ def _apply_global(sh: Session, request: Request, name: str, assignment: AssignWo
         return _apply_one(sh, request, assignment if assignment is not None else name, False)
     finally:
         request.everywhere = True
-        from ramet.shell.interp.scopes import MISSING
+        from ramet.shell.interp.state.scopes import MISSING
 
         store.scope_at(outermost)[name] = (store.values.get(name, MISSING), store.attrs.get(name, 0))
         store._restore(name, hidden)

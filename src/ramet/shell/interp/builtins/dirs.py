@@ -12,12 +12,12 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.offload import LARGE
 from ramet.shell.expand.pattern.glob import between_colons
-from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import flags_of, usage
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import refused_patiently, write_lines
-from ramet.shell.interp.restricted import refused
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.main.restricted import refused
+from ramet.shell.interp.run.assign import put
+from ramet.shell.interp.run.batches import refused_patiently, write_lines
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 
 async def change(sh: Session, word: str, physical: bool = False) -> None:

@@ -8,11 +8,11 @@ from typing import Final
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
-from ramet.shell.interp import recording
 from ramet.shell.interp.builtins.usage import bad_option, options_of
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import write_lines
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.main import history_record as recording
+from ramet.shell.interp.run.batches import write_lines
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 _SHOWN: Final = 16
 """Commands that `fc -l` lists when it is told nothing."""

@@ -10,15 +10,16 @@ from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import is_name, is_number
 from ramet.shell.expand.errors import Readonly, TooMany
-from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
-from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
-from ramet.shell.interp.frames import Frame
-from ramet.shell.interp.noticed import compatibility
-from ramet.shell.interp.patience import each, refuse, then, write_lines
-from ramet.shell.interp.remaining import shifted
-from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.traps import hidden
+from ramet.shell.interp.main import startup_files as startup
+from ramet.shell.interp.process import signals
+from ramet.shell.interp.run.batches import each, refuse, then, write_lines
+from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, EXIT, RETURN, Result, drive
+from ramet.shell.interp.run.traps import hidden
+from ramet.shell.interp.state.assignment_hooks import compatibility
+from ramet.shell.interp.state.frames import Frame
+from ramet.shell.interp.state.positional import shifted
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 
 def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:

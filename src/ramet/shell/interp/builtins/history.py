@@ -14,12 +14,12 @@ from ramet.shell.expand.word.array_join import spaced
 from ramet.shell.expand.word.params import joined_patiently
 from ramet.shell.history.entries import Entry
 from ramet.shell.history.expansion import ExpansionFailure
-from ramet.shell.interp import recording
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import MANY, plain, refused_patiently, write_lines
-from ramet.shell.interp.restricted import refused
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.main import history_record as recording
+from ramet.shell.interp.main.restricted import refused
+from ramet.shell.interp.run.batches import MANY, plain, refused_patiently, write_lines
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 
 def history(sh: Session, argv: list[str]) -> Result:

@@ -9,18 +9,18 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import is_name, is_number, is_signed
 from ramet.shell.expand.long_text import part_of
 from ramet.shell.expand.offload import LARGE, aside
-from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import each, plain, refuse, refused_patiently, then, turn, write_lines
-from ramet.shell.interp.processes import deliver
-from ramet.shell.interp.scopes import split_subscript
-from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.traps import interrupted
+from ramet.shell.interp.process import signals
+from ramet.shell.interp.process.process_table import deliver
+from ramet.shell.interp.run.batches import each, plain, refuse, refused_patiently, then, turn, write_lines
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.run.traps import interrupted
+from ramet.shell.interp.state.scopes import split_subscript
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 if TYPE_CHECKING:
-    from ramet.shell.interp.jobs import Job, Jobs
+    from ramet.shell.interp.process.jobs import Job, Jobs
 
 
 def jobs(sh: Session, argv: list[str]) -> Result:
@@ -83,7 +83,7 @@ def _listed(sh: Session, table: Jobs, chosen: list[Job], only: str, long: bool, 
 
 def _found(sh: Session, command: str, spec: str, table: Jobs | None = None) -> Job | None:
     """The job that a text names; None for none, after a complaint when it may be several."""
-    from ramet.shell.interp.jobs import Ambiguous
+    from ramet.shell.interp.process.jobs import Ambiguous
 
     try:
         return (sh.jobs if table is None else table).find(spec)

@@ -12,12 +12,10 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
 from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import bucket
-from ramet.shell.interp.assign import AssignWord, without_arrays
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.external import search, search_path
-from ramet.shell.interp.function_table import definition
-from ramet.shell.interp.patience import (
+from ramet.shell.interp.main.restricted import refused
+from ramet.shell.interp.run.assign import AssignWord, without_arrays
+from ramet.shell.interp.run.batches import (
     MANY,
     each,
     in_buckets,
@@ -29,9 +27,11 @@ from ramet.shell.interp.patience import (
     turn,
     write_lines,
 )
-from ramet.shell.interp.restricted import refused
-from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.specials import is_alias_name
+from ramet.shell.interp.run.external import search, search_path
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.function_table import definition
+from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.special_variables import is_alias_name
 
 _BUCKETS: Final = 256
 
@@ -104,7 +104,7 @@ async def _everywhere(sh: Session, name: str) -> list[str]:
 async def _file(sh: Session, name: str) -> str | None:
     """The program behind a name, by PATH or as a path."""
     if "/" in name:
-        from ramet.shell.interp.external import BIN, in_table
+        from ramet.shell.interp.run.external import BIN, in_table
 
         try:
             stat = await sh.shell.fs.stat(sh.shell.fs.named(name, sh.cwd), follow=True)
@@ -243,7 +243,7 @@ def command(sh: Session, argv: list[str]) -> Result:
 
 async def _standard(sh: Session, words: list[str]) -> int:
     """`command -p`: the program where programs live, whatever PATH says."""
-    from ramet.shell.interp.external import run_external
+    from ramet.shell.interp.run.external import run_external
 
     name = words[0]
     found = await search_path(sh, name, _STANDARD) if "/" not in name else None

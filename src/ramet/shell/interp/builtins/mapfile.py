@@ -15,10 +15,10 @@ from ramet.shell.expand.long_text import decoded, decoded_blocks, grown
 from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import refuse, refused_patiently
-from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import TRANSFORM
+from ramet.shell.interp.run.batches import refuse, refused_patiently
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.variables import TRANSFORM
 
 _COUNTS: Final = {
     "n": "line count",

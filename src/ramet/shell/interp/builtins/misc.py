@@ -22,14 +22,14 @@ from ramet.shell.expand.word.array_join import spaced
 from ramet.shell.expand.word.params import joined_patiently
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
-from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
-from ramet.shell.interp.frames import Frame
-from ramet.shell.interp.functions import HOP, hop
-from ramet.shell.interp.patience import MANY, plain, refuse, refused_patiently, rows, told, write_lines
-from ramet.shell.interp.restricted import refused
-from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.speaking import message_of
-from ramet.shell.interp.traps import active, exit_within
+from ramet.shell.interp.main.restricted import refused
+from ramet.shell.interp.run.batches import MANY, plain, refuse, refused_patiently, rows, told, write_lines
+from ramet.shell.interp.run.functions import HOP, hop
+from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
+from ramet.shell.interp.run.traps import active, exit_within
+from ramet.shell.interp.state.frames import Frame
+from ramet.shell.interp.state.messages import message_of
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 
 def true(sh: Session, argv: list[str]) -> Result:
@@ -265,7 +265,7 @@ def _note_late_trap(sh: Session, result: int, trapped: bool) -> None:
 
 async def _read(sh: Session, file: str) -> bytes:
     if file.startswith("/dev/"):
-        from ramet.shell.interp.redirect import read_device
+        from ramet.shell.interp.run.redirect import read_device
 
         return await read_device(sh, file)
     path = sh.shell.fs.named(file, sh.cwd)
@@ -323,7 +323,7 @@ def execute(sh: Session, argv: list[str]) -> Result:
 
 
 async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) -> int:
-    from ramet.shell.interp.external import lacks_interpreter, run_external, runnable, search
+    from ramet.shell.interp.run.external import lacks_interpreter, run_external, runnable, search
 
     target = argv[0]
     found = target if "/" in target else await search(sh, target)

@@ -20,11 +20,11 @@ from ramet.shell.expand.offload import LARGE, aside, checkpoint
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.long_numerals import LONGEST_REAL, shortened, shortened_real
 from ramet.shell.interp.builtins.usage import bad_option
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import refused_patiently
-from ramet.shell.interp.scopes import split_subscript
-from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.time_text import time_text
+from ramet.shell.interp.main.time_text import time_text
+from ramet.shell.interp.run.batches import refused_patiently
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.scopes import split_subscript
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 if TYPE_CHECKING:
     from ramet.shell.interp.builtins.long_double import LongDouble

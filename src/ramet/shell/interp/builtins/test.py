@@ -13,10 +13,18 @@ from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.expand.long_text import starts
 from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import HUGE
-from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import refuse, refused_patiently
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.run.batches import refuse, refused_patiently
+from ramet.shell.interp.run.conditions import (
+    FILE_PAIRS,
+    FILE_TESTS,
+    NUMERIC,
+    UNARY,
+    compare_files,
+    file_test,
+    plain_unary,
+)
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 BINARY: Final = frozenset((*NUMERIC, *FILE_PAIRS, "=", "==", "!=", "<", ">"))
 

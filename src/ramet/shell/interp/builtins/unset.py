@@ -9,12 +9,12 @@ from ramet.shell.expand.arith.numerals import LONGEST_NAME, among, is_name
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
-from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.noticed import NOTICED, compatibility
-from ramet.shell.interp.scopes import split_subscript
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state import function_table
+from ramet.shell.interp.state.assignment_hooks import NOTICED, compatibility
+from ramet.shell.interp.state.scopes import split_subscript
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 
 def unset(sh: Session, argv: list[str]) -> Result:

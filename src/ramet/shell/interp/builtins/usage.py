@@ -11,9 +11,9 @@ from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_signed
 from ramet.shell.expand.long_text import find, has_any
 from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.interp.drive import Result, drive
-from ramet.shell.interp.patience import refuse, refused_patiently, then
-from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.run.batches import refuse, refused_patiently, then
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.shell_state import Builtin, Session
 
 _GENERATORS: Final = "[-o option] [-A action] [-G globpat] [-W wordlist] [-F function] [-C command]"
 _COMPLETION: Final = f"{_GENERATORS} [-X filterpat] [-P prefix] [-S suffix]"

@@ -1,0 +1,594 @@
+"""read: a line of an input as variables."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
+from typing import Final
+
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.streams import Reader
+from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.c_locale import bytewise
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
+from ramet.shell.expand.long_text import decoded, decoded_blocks, grown, has_any, part_of, search
+from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.size_check import within
+from ramet.shell.expand.values import Assoc
+from ramet.shell.expand.word.fields import delimiters, split_plain, words_between
+from ramet.shell.interp.builtins.usage import bad_option, options_of
+from ramet.shell.interp.run.assign import put
+from ramet.shell.interp.run.batches import MANY, plain, refuse, refused_patiently
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.state.scopes import split_subscript
+from ramet.shell.interp.state.shell_state import Builtin, Session
+
+_WHITE: Final = " \t\n"
+TIMED_OUT: Final = 142
+
+
+@dataclass
+class _Read:
+    """What the options of `read` ask for."""
+
+    raw: bool = False
+    array: str | None = None
+    delim: bytes = b"\n"
+    count: int | None = None
+    exact: bool = False
+    prompt: str = ""
+    timeout: float | None = None
+    fd: int = 0
+    names: list[str] = field(default_factory=list)
+    wrong: int = 0
+    """The place of the first name, after the first of all, that is none: those before it get their values."""
+
+
+def _options(sh: Session, argv: list[str]) -> _Read | Result:
+    """What the words ask for; a status when they are wrong, or so long that all of it takes its time."""
+    if len(argv) <= _FEW and sum(map(len, argv)) <= _SHORT:
+        usual = _usual(tuple(argv))
+        if usual is not None:
+            return usual
+    request = _Read()
+    letters, operands, wrong = options_of(argv, "ers", "adinNptu")
+    for letter, value in letters:
+        problem = _option(request, letter, value)
+        if not problem and letter == "u" and request.fd not in sh.fds:
+            problem = (value, ": invalid file descriptor: Bad file descriptor")
+        if problem:
+            return refuse(sh, "read: ", *problem)
+    if wrong is not None:
+        return bad_option(sh, argv[0], *wrong)
+    request.names = argv[operands:]
+    if len(request.names) <= MANY:
+        request.names = [str(name) for name in request.names]
+        if sum(map(len, request.names)) + len(request.array or "") > LARGE:
+            return drive(_read_long(sh, request))
+        for place, name in enumerate(request.names):
+            if _misnamed(name):
+                if not place:
+                    return refuse(sh, *_no_name(name))
+                request.wrong = place
+                break
+    return request
+
+
+async def _read_long(sh: Session, request: _Read) -> int:
+    """The same with a name that is very long, perhaps that of an element."""
+    for place, name in enumerate(request.names):
+        if await aside(sh, partial(_misnamed, name)) if len(name) > LARGE else _misnamed(name):
+            if not place:
+                return await refused_patiently(sh, _no_name(name))
+            request.wrong = place
+            break
+    return await _read(sh, request, sh.reader(request.fd))
+
+
+_FEW: Final = 8
+_SHORT: Final = 256
+
+
+@lru_cache(256)
+def _usual(argv: tuple[str, ...]) -> _Read | None:
+    """The same for a call that is right whatever the session is like, as those in loops are; None for others."""
+    request = _Read()
+    letters, operands, wrong = options_of(list(argv), "ers", "adinNptu")
+    request.names = [str(name) for name in argv[operands:]]
+    if wrong or any(letter == "u" or _option(request, letter, value) for letter, value in letters):
+        return None
+    return None if any(map(_misnamed, request.names)) else request
+
+
+def _no_name(name: str) -> tuple[str, ...]:
+    return "read: `", name, "': not a valid identifier"
+
+
+def _misnamed(name: str) -> bool:
+    return not is_name(name) and (not is_name(split_subscript(name)[0]) or name.endswith("[]"))
+
+
+def _option(request: _Read, letter: str, value: str) -> tuple[str, ...]:
+    """Takes an option; what is wrong with it, if anything."""
+    if letter == "r":
+        request.raw = True
+    elif letter == "a":
+        request.array = value
+    elif letter == "d":
+        request.delim = encode(value[:1])[:1] or b"\0"
+    elif letter in "nN":
+        if not is_number(value):
+            return value, ": invalid number"
+        request.count, request.exact = int(value), letter == "N"
+    elif letter == "p":
+        request.prompt = value
+    elif letter == "t":
+        request.timeout = _seconds(value)
+        if request.timeout < 0:
+            return value, ": invalid timeout specification"
+    elif letter == "u":
+        if not is_number(value):
+            return value, ": invalid file descriptor specification"
+        request.fd = int(value)
+    return ()
+
+
+def _seconds(value: str) -> float:
+    """How long to wait; less than nothing where that is no number."""
+    try:
+        return float(value) if len(value) <= LONGEST_NUMBER else -1
+    except ValueError:
+        return -1
+
+
+def read(sh: Session, argv: list[str]) -> Result:
+    request = _options(sh, argv)
+    if not isinstance(request, _Read):
+        return request
+    reader = sh.reader(request.fd)
+    if len(request.names) > MANY:
+        return drive(_read_many(sh, request, reader))
+    if request.count is None and request.timeout is None:
+        # The usual case: the line is there already and has no escapes.
+        try:
+            line = reader.readline_now(request.delim)
+        except OSError as error:
+            return sh.error(f"read: read error: {request.fd}: {reason(error)}")
+        if line is not None and len(line) <= LARGE and (request.raw or b"\\" not in line):
+            complete = line.endswith(request.delim) and bool(line)
+            text = line[:-1] if complete else line
+            return _assign(sh, request, text, (), 0 if complete else 1)
+        if line is not None:
+            if len(line) <= _SPAN:
+                taken = _Taken(request.delim)
+                if taken.add(line) is not None:  # else it goes on
+                    return _assign(sh, request, taken.out, taken.escaped, 0)
+            reader.unread(line)
+    return drive(_read(sh, request, reader))
+
+
+async def _read_many(sh: Session, request: _Read, reader: Reader) -> int:
+    """A line for so many variables that even their names take a while."""
+    request.names = await plain(sh, request.names, 0)
+    for name in request.names:
+        await sh.budget.breathe()
+        if _misnamed(name):
+            return await refused_patiently(sh, _no_name(name))
+    return await _read(sh, request, reader)
+
+
+async def _read(sh: Session, request: _Read, reader: Reader) -> int:
+    if request.timeout == 0:
+        ready = getattr(reader, "ready", True)
+        return 0 if ready else 1
+    timeout = request.timeout
+    if timeout is None and (usual := sh.store.get("TMOUT")) and (seconds := _seconds(usual)) > 0:
+        timeout = seconds
+    source = _Source(reader, timeout, sh)
+    try:
+        if request.count is not None:
+            data, escaped, complete = await _characters(source, request)
+        else:
+            data, escaped, complete = await _line(source, request)
+    except OSError as error:
+        return sh.error(f"read: read error: {request.fd}: {reason(error)}")
+    status = TIMED_OUT if source.expired else 0 if complete else 1
+    if len(request.names) > MANY and request.array is None:
+        return await _assign_many(sh, request, data, escaped, status)
+    names = sum(map(len, request.names)) + len(request.array or "")
+    if isinstance(data, list) or len(data) > LARGE or names > LARGE:
+        return await aside(sh, lambda: _assign(sh, request, data, escaped, status))
+    return _assign(sh, request, data, escaped, status)
+
+
+class _Source:
+    """Bytes of the input, with a deadline."""
+
+    def __init__(self, reader: Reader, timeout: float | None, sh: Session) -> None:
+        self.reader, self.sh = reader, sh
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.expired = False
+
+    def hold(self, size: int) -> None:
+        """Say that so much is taken of a line whose end has not come."""
+        within(self.sh, size)
+
+    async def block(self) -> bytes:
+        await self.sh.budget.breathe()
+        if self.deadline is None:
+            return await self.reader.read()
+        left = self.deadline - time.monotonic()
+        try:
+            return await asyncio.wait_for(self.reader.read(), max(left, 0))
+        except TimeoutError:
+            self.expired = True
+            return b""
+
+
+async def _line(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], bool]:
+    """A line up to the delimiter, backslashes resolved unless raw: (bytes, places of escaped bytes, complete)."""
+    taken = _Taken(request.delim)
+    while True:
+        block = await source.block()
+        if not block:
+            return taken.result(False)
+        if request.raw or not (taken.pending or b"\\" in block):
+            end = block.find(request.delim)
+            if end >= 0:
+                source.reader.unread(block[end + 1 :])
+                taken.out += block[:end]
+                return taken.result(True)
+            taken.out += block
+            taken.lay_down()
+            source.hold(taken.size())
+            continue
+        for start in range(0, len(block), _SPAN):
+            rest = taken.add(block[start : start + _SPAN])
+            if rest is not None:
+                source.reader.unread(rest + block[start + _SPAN :])
+                return taken.result(True)
+            taken.lay_down()
+            source.hold(taken.size())
+            await source.sh.budget.breathe()
+
+
+_SPAN: Final = 1 << 13
+"""Bytes that are looked at one by one before others may want to run."""
+_BACKSLASH: Final = 0x5C
+
+
+@cache
+def _special(delim: bytes) -> re.Pattern[bytes]:
+    """Finds what is not just a character of a line."""
+    return re.compile(rb"\\(?:.|\Z)|" + re.escape(delim), re.DOTALL)
+
+
+class _Taken:
+    """What of a line is read already, backslashes resolved."""
+
+    def __init__(self, delim: bytes) -> None:
+        self.out = bytearray()
+        self.before: list[bytearray] = []
+        """What comes before it."""
+        self.behind = 0
+        """The size of that."""
+        self.escaped = array("q")  # there may be millions, and they go at once
+        self.pending = False  # a backslash waits for its character
+        self._special = _special(delim)
+
+    def result(self, complete: bool) -> tuple[_Data, Sequence[int], bool]:
+        return [*self.before, self.out] if self.before else self.out, self.escaped, complete
+
+    def size(self) -> int:
+        return self.behind + len(self.out)
+
+    def lay_down(self) -> None:
+        """Begin anew where there is much: one that grows further would be copied."""
+        if len(self.out) > _MUCH:
+            self.before.append(self.out)
+            self.behind += len(self.out)
+            self.out = bytearray()
+
+    def escape(self, byte: int) -> None:
+        if byte != 0x0A:  # a line that goes on
+            self.escaped.append(self.behind + len(self.out))
+            self.out.append(byte)
+
+    def add(self, part: bytes) -> bytes | None:
+        """Take some bytes; what comes after the delimiter, if that is among them."""
+        out, place = self.out, 0
+        if self.pending and part:
+            self.escape(part[0])
+            self.pending, place = False, 1
+        for found in self._special.finditer(part, place):
+            start, end = found.span()
+            out += part[place:start]
+            place = end
+            if end - start == 2:
+                self.escape(part[start + 1])
+            elif part[start] == _BACKSLASH:
+                self.pending = True
+            else:
+                return part[end:]
+        out += part[place:]
+        return None
+
+
+async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], bool]:
+    """`-n` and `-N`: so many characters."""
+    taken = _Taken(request.delim)
+    left, pending = request.count or 0, False
+    if not left:
+        return taken.result(True)
+    ends = (b"" if request.raw else rb"\\") + (b"" if request.exact else re.escape(request.delim))
+    find = re.compile(b"[\0" + ends + b"]").search
+    by_bytes = bytewise(source.sh)
+    block, place = b"", 0
+    while True:
+        if place >= len(block):
+            block, place = await source.block(), 0
+            if not block:
+                return taken.result(False)
+        plain, count = (b"", 0) if pending else _plain_characters(block[place : place + _SPAN], left, find, by_bytes)
+        if count:
+            await source.sh.budget.breathe()
+            taken.out += plain
+            taken.lay_down()
+            place += len(plain)
+            left -= count
+        else:
+            found = (_BYTE if by_bytes else _CHARACTER)(block, place)
+            assert found is not None
+            char = found[0]
+            if not by_bytes and found.end() == len(block) and _goes_on(char) and (more := await source.block()):
+                block, place = block[place:] + more, 0
+                continue
+            place += len(char)
+            if char == b"\0" and (request.exact or request.delim != char):  # no character of any text
+                await source.sh.budget.breathe()
+                place = len(block) - len(block[place:].lstrip(b"\0"))
+                continue
+            if pending:
+                pending = False
+                if char == b"\n":
+                    continue
+                taken.escaped.append(taken.size())
+            elif char == b"\\" and not request.raw:
+                pending = True
+                continue
+            elif char == request.delim and not request.exact:
+                source.reader.unread(block[place:])
+                return taken.result(True)
+            taken.out += char
+            left -= 1
+        if not left:
+            source.reader.unread(block[place:])
+            return taken.result(True)
+
+
+_BYTE: Final = re.compile(b".", re.DOTALL).match
+_CHARACTER: Final = re.compile(
+    b"[\xc2-\xdf].?|[\xe0-\xef](?:[\x80-\xbf].?|.?)|[\xf0-\xf4](?:[\x80-\xbf](?:[\x80-\xbf].?|.?)|.?)|.", re.DOTALL
+).match
+"""A character; where the bytes of one break off, the byte at which that is noticed counts to it, as in bash."""
+
+
+def _goes_on(char: bytes) -> bool:
+    """Whether the next bytes may belong to a character."""
+    return _BEGUN(char) is not None
+
+
+_BEGUN: Final = re.compile(b"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2}", re.DOTALL).fullmatch
+
+
+def _plain_characters(
+    data: bytes, most: int, find: Callable[[bytes], re.Match[bytes] | None], by_bytes: bool
+) -> tuple[bytes, int]:
+    """The characters at the start of some bytes that are nothing but that, and how many they are."""
+    found = find(data)
+    if found is not None:
+        data = data[: found.start()]
+    if by_bytes or data.isascii():
+        data = data[:most]
+        return data, len(data)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        text = data[: error.start].decode()
+    if len(text) > most:
+        text = text[:most]
+    return text.encode(), len(text)
+
+
+_Data = bytes | bytearray | list[bytearray]
+"""What was read; very much of it in parts."""
+_MUCH: Final = 1 << 20
+
+
+def _text(data: _Data, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """What was read as text, with the places of escaped characters."""
+    if isinstance(data, list):
+        return _long_text(data, escaped)
+    if b"\0" in data:
+        return decode(bytes(data).replace(b"\0", b"")), ()
+    text = decoded(data)
+    return text, _as_characters(data, escaped) if escaped and not text.isascii() else escaped
+
+
+def _long_text(data: list[bytearray], escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
+    if any(b"\0" in part for part in data):
+        return grown(decoded_blocks(bytes(part).replace(b"\0", b"") for part in data)), ()
+    text = grown(decoded_blocks(map(bytes, data)))
+    return text, _as_characters(b"".join(data), escaped) if escaped and not text.isascii() else escaped
+
+
+def _assign(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
+    text, escaped = _text(data, escaped)
+    if request.array is not None:
+        return _put_list(sh, request.array, text, escaped) or status
+    if not request.names:
+        return _put(sh, ("REPLY",), (text,)) or status
+    values = _values(sh, request, text, escaped)
+    if request.wrong:
+        failed = _put(sh, request.names[: request.wrong], values[: request.wrong])
+        if not failed:
+            sh.complain(*_no_name(request.names[request.wrong]))
+        return 1
+    return _put(sh, request.names, values) or status
+
+
+def _put_list(sh: Session, target: str, text: str, escaped: Sequence[int]) -> int:
+    if not is_name(target):
+        sh.complain(*_no_name(target))
+        return 1
+    name, _ = sh.store.follow(target)
+    if type(sh.vars.get(name)) is Assoc:
+        return sh.error(f"read: {name}: not an indexed array")
+    try:
+        sh.store.set_list(target, split_all(text, sh.ifs, set(escaped)))
+    except ShellError as error:
+        return _failed(sh, error)
+    return 0
+
+
+def _put(sh: Session, names: Sequence[str], values: Sequence[str]) -> int:
+    try:
+        for name, value in zip(names, values, strict=True):
+            if name[-1:] == "]":
+                at = name.index("[")
+                sh.store.set_element(name[:at], part_of(name, at + 1, len(name) - 1), value)
+            else:
+                put(sh, name, value)
+    except ShellError as error:
+        return _failed(sh, error)
+    return 0
+
+
+def _failed(sh: Session, error: ShellError) -> int:
+    """A status: what goes wrong with an assignment is told, or ends more than the command."""
+    if isinstance(error, BadSubscript | Fatal):
+        raise error
+    if isinstance(error, BadNumber):
+        raise BadNumber(("read: ", *error.parts)) from None
+    sh.complain(*error.parts)
+    return 1
+
+
+def _values(sh: Session, request: _Read, text: str, escaped: Sequence[int]) -> list[str]:
+    count = len(request.names)
+    return [text, *[""] * (count - 1)] if request.exact else split_some(text, sh.ifs, count, set(escaped))
+
+
+async def _assign_many(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
+    """The same for very many variables: a row of them at a time."""
+    values = await aside(sh, lambda: _values(sh, request, *_text(data, escaped)))
+    for start in range(0, len(values), MANY):
+        if failed := _put(sh, request.names[start : start + MANY], values[start : start + MANY]):
+            return failed
+        await sh.budget.breathe()
+    return status
+
+
+def _as_characters(data: bytes | bytearray, places: Sequence[int]) -> Sequence[int]:
+    """Places of bytes as those of the characters that begin there."""
+    found = array("q")
+    before = count = 0
+    for place in places:
+        count += len(decode(bytes(data[before:place])))
+        before = place
+        found.append(count)
+    return found
+
+
+class _Cutter:
+    """Cuts fields off a text by IFS, honouring escaped characters."""
+
+    def __init__(self, text: str, ifs: str, escaped: set[int]) -> None:
+        self.text, self.escaped = text, escaped
+        self.white = [c for c in ifs if c in _WHITE]
+        self.other = [c for c in ifs if c not in _WHITE]
+        self.delimiter = delimiters(ifs)[0]
+        self.any = re.compile(f"[{re.escape(ifs)}]")
+        self.pos = 0
+        self.skip_white()
+
+    def skip_white(self) -> None:
+        while self.pos < len(self.text) and self.text[self.pos] in self.white and self.pos not in self.escaped:
+            self.pos += 1
+
+    def field(self) -> str:
+        start = self.pos
+        return part_of(self.text, start, self.next_end())
+
+    def next_end(self) -> int:
+        """Where the next field ends; what comes after its separator is next then."""
+        text, start, escaped = self.text, self.pos, self.escaped
+        end = search(self.any, text, start)
+        if not escaped:
+            match = self.delimiter.match(text, end)
+            self.pos = end if match is None else match.end()
+            return end
+        while end in escaped:
+            end = search(self.any, text, end + 1)
+        self.pos = end
+        self.skip_white()
+        if self.pos < len(text) and text[self.pos] in self.other and self.pos not in escaped:
+            self.pos += 1
+            self.skip_white()
+        return end
+
+    @property
+    def ended(self) -> bool:
+        return self.pos >= len(self.text)
+
+
+def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
+    """Fields for `count` names; the last one takes the rest."""
+    if not ifs:
+        return [text, *[""] * (count - 1)]
+    if len(text) > LARGE and not has_any(text, ifs):
+        return [text, *[""] * (count - 1)]  # which a pattern would be slow to see
+    if not escaped and not ifs.strip(_WHITE) and len(text) <= LARGE:
+        # Only white space separates, as nearly always.
+        found = delimiters(ifs)[0].split(text.lstrip(ifs), count - 1) if count > 1 else [text.lstrip(ifs)]
+        found[-1] = found[-1].rstrip(ifs)
+        return found + [""] * (count - len(found))
+    cutter = _Cutter(text, ifs, escaped)
+    values: list[str] = []
+    while len(values) < count - 1:
+        values.append("" if cutter.ended else cutter.field())
+    start = cutter.pos
+    end = cutter.next_end()
+    if cutter.ended:
+        values.append(part_of(text, start, end))
+        return values
+    end = len(text)
+    while end > start and text[end - 1] in cutter.white and end - 1 not in escaped:
+        end -= 1
+    values.append(part_of(text, start, end))
+    return values
+
+
+def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
+    if not ifs:
+        return [text] if text else []
+    if not escaped and not ifs.strip(_WHITE):
+        return words_between(ifs)(text) if len(text) < LARGE else split_plain(text, ifs)
+    if not escaped and len(text) <= LARGE:
+        pattern, white, _ = delimiters(ifs)
+        parts = pattern.split(text.lstrip(white) if white else text)
+        return parts if parts[-1] else parts[:-1]
+    cutter = _Cutter(text, ifs, escaped)
+    values: list[str] = []
+    while not cutter.ended:
+        values.append(cutter.field())
+    return values
+
+
+TABLE: Final[dict[str, Builtin]] = {"read": read}

@@ -1,0 +1,1 @@
+"""Shortcuts for common commands; each must equal what run/ does."""

@@ -1,0 +1,134 @@
+"""`local name=value ...` compiled: the commonest line of a function runs without the machinery of `declare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ramet.shell.expand.arith.numerals import is_name
+from ramet.shell.expand.errors import Readonly
+from ramet.shell.expand.long_text import Parts, put_together
+from ramet.shell.expand.offload import LARGE
+from ramet.shell.expand.values import NameRef
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.interp.run.assign import assign_word
+from ramet.shell.interp.run.maybe_async import Result, Run, drive
+from ramet.shell.interp.state.scopes import MISSING
+from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.special_variables import KEPT_BY_SHELL
+from ramet.shell.interp.state.variables import Variables
+from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
+
+
+def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
+    """A closure for plain `local` commands, None when there is anything unusual about the words."""
+    first = node.words[0]
+    if not 2 <= len(node.words) <= _FEW or not isinstance(first, Word) or len(first.parts) != 1:
+        return None
+    if type(name := first.parts[0]) is not Literal or name.text != "local":
+        return None
+    plans: list[tuple[str, Callable[[Session], Any] | None]] = []
+    for word in node.words[1:]:
+        if isinstance(word, Assignment):
+            if word.subscript is not None or word.append or isinstance(word.value, ArrayLiteral):
+                return None
+            value = texts.declared(word.value)
+            if value.wait:
+                return None
+            plans.append((word.name, value.parts or value.run if value.large is None else _large(value)))
+        elif len(word.parts) == 1 and type(word.parts[0]) is Literal and is_name(word.parts[0].text):
+            plans.append((word.parts[0].text, None))
+        else:
+            return None
+    if any(name in KEPT_BY_SHELL for name, _ in plans):
+        return None
+    line = node.line
+
+    def run(sh: Session) -> Result:
+        store = sh.store
+        if (
+            sh.watch
+            or not store.scopes
+            or store.scopes[-1].temporary
+            or not sh.frames
+            or not sh.frames[-1].function
+            or "localvar_inherit" in sh.shopts
+            or "local" in sh.functions
+            or "local" in sh.disabled
+            or sh.allexport
+        ):
+            return drive(slow(sh))
+        sh.line, sh.ran = line, node
+        found = [(name, None if value is None else value(sh)) for name, value in plans]
+        return drive(later(sh, found)) if sh.parted else declare(sh, found)
+
+    async def later(sh: Session, found: list[tuple[str, Any]]) -> int:
+        """The same with values that are yet to be put together."""
+        sh.parted = False
+        for place, (name, value) in enumerate(found):
+            if isinstance(value, Parts):
+                found[place] = name, await put_together(sh, value)
+            elif value is not None and not isinstance(value, str):
+                found[place] = name, await value
+        return declare(sh, found)
+
+    def declare(sh: Session, found: list[tuple[str, str | None]]) -> int:
+        store = sh.store
+        values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
+        for name, text in found:
+            if name in attrs or name in scope:
+                if type(values.get(name)) is NameRef:
+                    name = led_to(store, name)
+                    if not is_name(name):
+                        continue  # an element has no life of its own
+                try:
+                    if name not in scope:
+                        store.local(name)
+                    scope.temps.discard(name)
+                    if text is not None:
+                        store.writable(name)
+                        store.set(name, text)
+                except Readonly as error:
+                    sh.status = sh.error(f"local: {error.message}")
+                    return 1
+            else:
+                scope[name] = (values.get(name, MISSING), 0)
+                values[name] = text
+        name, text = found[-1]
+        if text is None:
+            sh.last_arg = name
+        else:
+            sh.last_arg = f"{name}={text}" if len(text) <= LARGE else assign_word(name, None, False, text, None)
+        sh.pipes = None
+        sh.status = 0
+        return 0
+
+    return run
+
+
+def _large(text: texts.Text) -> Callable[[Session], Any]:
+    """A value that is found while others run when it is made of many."""
+
+    def run(sh: Session) -> Any:
+        pending = None if text.large is None else text.large(sh)
+        if pending is None:
+            return text.run(sh)
+        sh.parted = True
+        return pending
+
+    return run
+
+
+def led_to(store: Variables, name: str) -> str:
+    """`local -n r=x; local r`: what a reference of this very function leads to is what becomes local."""
+    own = store.scopes[store._own_depth()]
+    for _ in range(len(own) + 1):
+        value = store.values.get(name)
+        if name not in own or type(value) is not NameRef or not value.target:
+            break
+        name = value.target
+    return name
+
+
+_FEW: Final = 64
+"""Variables that are declared at once while nobody waits."""

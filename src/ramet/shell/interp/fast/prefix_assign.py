@@ -1,0 +1,126 @@
+"""`IFS= read -r line` compiled: assignments before a builtin that hardly ever waits, without the general machinery."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from ramet.shell.expand.long_text import Parts, put_together
+from ramet.shell.expand.values import EXPORT
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.interp.builtins import BUILTINS
+from ramet.shell.interp.run.maybe_async import Result, Run, drive
+from ramet.shell.interp.state.assignment_hooks import NOTICED
+from ramet.shell.interp.state.scopes import MISSING, Scope
+from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.syntax.nodes import Literal, Simple, Word
+
+_QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
+"""Builtins that run nothing else, and whose assignments end with those before them."""
+_FEW: Final = 64
+
+
+def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[..., Any]) -> Run | None:
+    """A closure for a plain case; None when there is anything unusual. `slow` gets the words where they are known."""
+    first = node.words[0]
+    if (
+        node.redirects
+        or not isinstance(first, Word)
+        or len(first.parts) != 1
+        or not isinstance(first.parts[0], Literal)
+    ):
+        return None
+    name = first.parts[0].text
+    if name not in _QUICK or len(node.assigns) > _FEW:
+        return None
+    plans: list[tuple[str, Callable[[Session], str | Parts]]] = []
+    for assign in node.assigns:
+        if (
+            assign.subscript is not None
+            or assign.append
+            or not isinstance(assign.value, Word)
+            or assign.name in NOTICED
+        ):
+            return None
+        value = texts.text(assign.value, assign=True)
+        if value.wait:
+            return None
+        plans.append((assign.name, value.parts or value.run))
+    line, builtin = node.line, BUILTINS[name]
+
+    def run(sh: Session) -> Result:
+        if sh.watch:
+            return drive(slow(sh, None))
+        sh.line, sh.ran = line, node
+        argv = expand(sh)
+        store = sh.store
+        values, attrs = store.values, store.attrs
+        if (
+            type(argv) is not list
+            or sh.globbing
+            or len(argv) > _FEW
+            or sh.posix
+            or name in sh.functions
+            or name in sh.disabled
+        ):
+            return drive(slow(sh, argv))
+        for one, _ in plans:
+            if one in attrs or type(values.get(one, "")) is not str:
+                return drive(slow(sh, argv))
+        scope = Scope(True)
+        store.scopes.append(scope)
+        try:
+            for plan in plans:
+                one, text = plan
+                found = text(sh)
+                if type(found) is not str:
+                    return patiently(sh, argv, plans.index(plan), found)
+                if one not in scope:
+                    scope[one] = (values.get(one, MISSING), 0)
+                values[one] = found
+                attrs[one] = EXPORT
+            result = builtin(sh, argv)
+        except BaseException:
+            store.pop()
+            raise
+        if type(result) is not int:
+            return _rest(sh, argv, result)  # type: ignore[arg-type]
+        store.pop()
+        return _settled(sh, argv, result)
+
+    async def patiently(sh: Session, argv: list[str], start: int, found: str | Parts) -> int:
+        """The same from a value on that is yet to be put together."""
+        store = sh.store
+        scope = store.scopes[-1]
+        try:
+            for place in range(start, len(plans)):
+                one, text = plans[place]
+                found = found if place == start else text(sh)
+                whole = await put_together(sh, found) if isinstance(found, Parts) else found
+                if one not in scope:
+                    scope[one] = (store.values.get(one, MISSING), 0)
+                store.values[one] = whole
+                store.attrs[one] = EXPORT
+            result: Any = builtin(sh, argv)
+            if type(result) is not int:
+                result = await result
+        finally:
+            store.pop()
+        return _settled(sh, argv, result)
+
+    return run
+
+
+async def _rest(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
+    try:
+        result = await pending
+    finally:
+        sh.store.pop()
+    return _settled(sh, argv, result)
+
+
+def _settled(sh: Session, argv: list[str], status: int) -> int:
+    sh.last_arg = argv[-1]
+    sh.pipes = None
+    sh.status = status
+    return status

@@ -1,0 +1,1 @@
+"""The shell as a program: command line, startup files, interactive mode."""

@@ -1,0 +1,1 @@
+"""Virtual processes: jobs, descriptors, signals, process groups."""

@@ -1,0 +1,62 @@
+"""Process groups: what `timeout` starts, as something that a signal reaches as a whole.
+
+The shells in a group get the signal as shells do, with their traps; the programs that they wait for die of it, unless
+it is ignored where they were started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from ramet.shell.interp.process import signals
+from ramet.shell.interp.state.frames import Killed
+from ramet.shell.interp.state.shell_state import Session
+
+
+class Group:
+    __slots__ = ("members", "number", "programs")
+
+    def __init__(self) -> None:
+        self.members: list[Session] = []
+        self.programs: dict[asyncio.Task[int], Session] = {}
+        self.number = 0
+
+    def signal(self, number: int) -> bool:
+        """Send a signal; False when nobody here has his own way with it: then its sender may end it all."""
+        name = signals.NAMES[number]
+        if number == 9 or not any(name in shell.traps or "EXIT" in shell.traps for shell in self.members):
+            return False
+        self.number = number
+        for shell in self.members:
+            if shell.traps.get(name) != "":
+                shell.pending.append(number)
+                shell.watch = True
+        for task, shell in self.programs.items():
+            if shell.traps.get(name) != "":
+                task.cancel()
+        return True
+
+    async def run(self, sh: Session, work: Coroutine[Any, Any, int]) -> int:
+        """Run a program for a shell of the group."""
+        task = asyncio.ensure_future(work)
+        self.programs[task] = sh
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
+        finally:
+            del self.programs[task]
+        if not task.cancelled():
+            return task.result()
+        if signals.NAMES[self.number] not in sh.traps:
+            sh.pending.clear()
+            raise Killed(self.number)  # it reaches the shell as well
+        if sh.lone:
+            sh.killed = self.number
+        else:
+            sh.died = self.number, sh.shell.next_pid()
+        return 128 + self.number

@@ -1,0 +1,1 @@
+"""Run commands: simple commands, pipelines, loops, redirections, traps."""

@@ -1,0 +1,682 @@
+"""Assignments: plain, to elements, and of whole arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, Final, NamedTuple, overload
+
+from ramet.core.limits import NOTABLE
+from ramet.shell.expand.errors import Discard, Unforgiven
+from ramet.shell.expand.long_text import Parts, grown, put_together
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside, watched
+from ramet.shell.expand.quote import single
+from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
+from ramet.shell.expand.word import compile as words
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.expand.word.braces import expand_braces, has_braces
+from ramet.shell.expand.word.fields import distinct
+from ramet.shell.expand.word.tilde import untilded
+from ramet.shell.interp.run.append_assign import put_behind, takes_long
+from ramet.shell.interp.state.assignment_hooks import NOTICED
+from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
+from ramet.shell.syntax.printer import assignment_text, word_text
+
+
+class Item(NamedTuple):
+    """An element of a compound assignment after expansion."""
+
+    key: str | None
+    append: bool
+    value: str
+    spread: tuple[str, ...] = ()
+    """For an indexed array: the words that braces make of the element, subscripts and all."""
+    source: ArrayElement | None = None
+    """For an associative array: where it comes from, unless it has been an argument."""
+
+    @property
+    def written(self) -> str:
+        """How errors show it: arguments have been expanded and quoted again by then."""
+        if self.source is None:
+            head = "" if self.key is None else f"[{single(self.key)}]{'+=' if self.append else '='}"
+            return head + single(self.value)
+        if self.source.subscript is None:
+            return word_text(self.source.value)
+        sign = "+=" if self.source.append else "="
+        return f"[{word_text(self.source.subscript)}]{sign}{word_text(self.source.value)}"
+
+
+class Values(Sequence[Item]):
+    """The elements of a compound assignment without subscripts, which are made only for those who look at them."""
+
+    __slots__ = ("texts",)
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (Item(None, False, text) for text in self.texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | Sequence[Item]:
+        if isinstance(place, slice):
+            return Values(self.texts[place])
+        return Item(None, False, self.texts[place])
+
+
+class AssignWord(str):
+    """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts.
+
+    Of a long value it has nothing in itself, since that would be a copy; `str` gives all of it.
+    """
+
+    __slots__ = ("append", "items", "key", "name", "read", "value")
+    name: str
+    key: str | None
+    append: bool
+    value: str
+    items: Sequence[Item] | None
+    read: Sequence[Item] | None
+    """What a builtin has read in the value of an array that came as text."""
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.value) > LARGE
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(self.value) <= LARGE else grown((text, self.value))
+
+
+class Assign(NamedTuple):
+    """A compiled assignment; `run(sh)` performs it, `word(sh)` gives it as an argument.
+
+    One that need not wait gives an awaitable all the same when there turns out to be much to do, or the value of an
+    argument is long.
+    """
+
+    wait: bool
+    run: Callable[[Session], Any]
+    word: Callable[[Session], Any]
+    node: Assignment
+    flat: Assign | None = None
+    """For an array before a command: its text, which is what an environment can hold."""
+    element: tuple[texts.Text, texts.Text] | None = None
+    """The subscript and the value of an element."""
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def shown(self) -> str:
+        """What a trace shows before the value."""
+        subscript = "" if self.node.subscript is None else f"[{word_text(self.node.subscript, bash=True)}]"
+        return f"{self.node.name}{subscript}{'+' if self.node.append else ''}="
+
+    @property
+    def literal(self) -> str | None:
+        """An array as text: what stands in the environment of a command it is put before."""
+        return (
+            assignment_text(self.node, bash=True).partition("=")[2]
+            if isinstance(self.node.value, ArrayLiteral)
+            else None
+        )
+
+
+def compile_before_command(node: Assignment) -> Assign:
+    """An assignment that is made for a command, or for good when its words turn out to be none."""
+    found = compile_assign(node)
+    if not isinstance(node.value, ArrayLiteral) or node.subscript is not None:
+        return found
+    parts: list[Part] = [Literal("(")]
+    for number, element in enumerate(node.value.elements):
+        if number:
+            parts.append(Literal(" "))
+        if element.subscript is not None:
+            sign = "+=" if element.append else "="
+            parts += (Literal("["), *element.subscript.parts, Literal("]" + sign))
+        parts += element.value.parts
+    text = Word((*parts, Literal(")")))
+    return found._replace(flat=_scalar(Assignment(node.name, None, node.append, text), text))
+
+
+def compile_assign(node: Assignment, keyed: bool = False, argument: bool = False) -> Assign:
+    """An assignment; `keyed` when it is an argument that makes an associative array."""
+    if isinstance(node.value, ArrayLiteral):
+        if node.subscript is not None:
+            return _list_in_list(node, node.subscript)
+        return _for_either(_array(node, node.value), node.value, keyed)
+    if node.subscript is not None:
+        return _element(node, node.subscript, node.value)
+    return _scalar(node, node.value, argument)
+
+
+def put(sh: Session, name: str, value: str, append: bool = False) -> None:
+    """`name=value` where nothing is known about the variable."""
+    sh.store.set(name, value, append)
+    if sh.allexport:
+        sh.store.flag(sh.store.follow(name)[0], EXPORT)
+    if name in NOTICED:
+        NOTICED[name](sh, value)
+
+
+async def put_patiently(sh: Session, name: str, value: str, append: bool = False) -> None:
+    """The same for a value of any length."""
+    if (len(value) > LONG_SOURCE and (name in sh.store.attrs or name in NOTICED)) or (
+        append and takes_long(sh.store, name, value)
+    ):
+        await aside(sh, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
+    else:
+        put(sh, name, value, append)
+
+
+async def word_of(assign: Assign, sh: Session) -> AssignWord:
+    """An assignment as an argument, for those who can wait."""
+    found: Any = assign.word(sh)
+    return found if isinstance(found, AssignWord) else await found
+
+
+def _separating(assign: Callable[[Session], Awaitable[None] | None]) -> Callable[[Session], Awaitable[None] | None]:
+    """`IFS=value`: which characters there are in a very long one is found out before anything is split."""
+
+    async def later(sh: Session, pending: Awaitable[None] | None) -> None:
+        if pending is not None:
+            await pending
+        await aside(sh, partial(distinct, sh.store.get("IFS") or ""))
+
+    def run(sh: Session) -> Awaitable[None] | None:
+        pending = assign(sh)
+        value = sh.vars.get("IFS")
+        return pending if pending is None and (type(value) is not str or len(value) < LARGE) else later(sh, pending)
+
+    return run
+
+
+async def _later_word(node: Assignment, key: str | None, pending: Awaitable[str]) -> AssignWord:
+    return assign_word(node.name, key, node.append, await pending, None)
+
+
+async def _ready(value: str) -> str:
+    return value
+
+
+def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
+    name, append = node.name, node.append
+    text = texts.declared(value) if argument else texts.text(value, assign=True)
+    inner = text.run
+    parts: Callable[[Session], str | Parts] = text.parts or inner
+    plain = name not in NOTICED
+    simple = not append and plain
+    seamless = len(value.parts) < 2
+    if text.wait:
+
+        async def waiting(sh: Session) -> None:
+            sh.joining = True
+            try:
+                found = await inner(sh)
+            finally:
+                sh.joining = False
+            await put_patiently(sh, name, found, append)
+
+        async def waiting_word(sh: Session) -> AssignWord:
+            return assign_word(name, None, append, await inner(sh), None)
+
+        return Assign(True, waiting, waiting_word, node)
+    if text.large is not None:
+        return _joined(node, text, text.large)
+
+    async def later(sh: Session, found: Parts) -> None:
+        await put_patiently(sh, name, await put_together(sh, found), append)
+
+    def run(sh: Session) -> Awaitable[None] | None:
+        found = parts(sh)
+        if isinstance(found, Parts):
+            return later(sh, found)
+        if simple and name not in sh.store.attrs and not sh.allexport and (seamless or found.isascii()):
+            old = sh.vars.get(name)
+            if type(old) is str or old is None:
+                sh.vars[name] = found
+                return None
+        if append:
+            old = sh.vars.get(name)
+            size = len(old) + len(found) if type(old) is str else sys.maxsize
+            del old  # nothing but the variable has it when it is made longer
+            if size < NOTABLE and plain and found.isascii() and name not in sh.store.attrs and not sh.allexport:
+                put_behind(sh.vars, name, found)
+                return None
+            if size > HUGE and takes_long(sh.store, name, found):
+                return put_patiently(sh, name, found, True)
+        if len(found) > LONG_SOURCE and (name in sh.store.attrs or not plain):
+            return put_patiently(sh, name, found, append)
+        put(sh, name, found, append)
+        return None
+
+    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+        found = parts(sh)
+        if isinstance(found, Parts):
+            return _later_word(node, None, put_together(sh, found))
+        if len(found) > LARGE:
+            return _later_word(node, None, _ready(found))
+        return assign_word(name, None, append, found, None)
+
+    return Assign(False, _separating(run) if name == "IFS" else run, word, node)
+
+
+def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Coroutine[Any, Any, str] | None]) -> Assign:
+    """`x=${a[*]}`."""
+
+    async def later(sh: Session, pending: Awaitable[str]) -> None:
+        await put_patiently(sh, node.name, await pending, node.append)
+
+    def run(sh: Session) -> Awaitable[None] | None:
+        pending = large(sh)
+        if pending is not None:
+            return later(sh, pending)
+        put(sh, node.name, text.run(sh), node.append)
+        return None
+
+    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+        pending = large(sh)
+        if pending is not None:
+            return _later_word(node, None, pending)
+        return assign_word(node.name, None, node.append, text.run(sh), None)
+
+    return Assign(False, run, word, node)
+
+
+def assign_word(name: str, key: str | None, append: bool, value: str, items: Sequence[Item] | None) -> AssignWord:
+    subscript = "" if key is None else f"[{key}]"
+    word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value if len(value) <= LARGE else ''}")
+    word.name, word.key, word.append, word.value, word.items, word.read = name, key, append, value, items, None
+    return word
+
+
+def _list_in_list(node: Assignment, subscript: Word) -> Assign:
+    return _refused(node, f"{node.name}[{word_text(subscript)}]: cannot assign list to array member")
+
+
+def _refused(node: Assignment, message: str) -> Assign:
+    def refuse(sh: Session) -> Any:
+        raise Unforgiven(message)
+
+    return Assign(False, refuse, refuse, node)
+
+
+def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
+    name, append = node.name, node.append
+    written = word_text(subscript)
+    if not written:
+        return _refused(node, f"{name}[{written}]: bad array subscript")
+    key, text = texts.subscript(subscript), texts.text(value, assign=True)
+    large, parts = text.large, text.parts or text.run
+    name_in_word = texts.text(subscript)  # declare and its kin take the whole as a word, whose quotes are gone
+
+    def store(sh: Session, index: str, found: str) -> None:
+        set_item(sh, name, index, found, append, written)
+
+    def is_much(sh: Session, index: str, found: str) -> bool:
+        if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
+            return True
+        return append and takes_long(sh.store, name, found, index)
+
+    if key.wait or text.wait:
+
+        async def both(sh: Session) -> tuple[str, str]:
+            index = await key.run(sh) if key.wait else key.run(sh)
+            return index, await text.run(sh) if text.wait else text.run(sh)
+
+        async def waiting(sh: Session) -> None:
+            index, found = await both(sh)
+            if is_much(sh, index, found):
+                await aside(sh, lambda: store(sh, index, found))
+            else:
+                store(sh, index, found)
+
+        async def waiting_word(sh: Session) -> AssignWord:
+            index, found = await both(sh)
+            return assign_word(name, str(index), append, found, None)
+
+        return Assign(True, waiting, waiting_word, node, None, (key, texts.patient(text)))
+
+    async def later(sh: Session, index: str, pending: Awaitable[str]) -> None:
+        found = await pending
+        await aside(sh, lambda: store(sh, index, found))
+
+    async def at_long_key(sh: Session, index: Parts) -> None:
+        whole_index = await put_together(sh, index)
+        pending = None if large is None else large(sh)
+        found: Any = parts(sh) if pending is None else await pending
+        text = await put_together(sh, found) if isinstance(found, Parts) else found
+        await aside(sh, lambda: store(sh, whole_index, text))
+
+    key_parts = key.run if key.parts is None else key.parts
+
+    def run(sh: Session) -> Awaitable[None] | None:
+        index: Any = key_parts(sh)
+        if isinstance(index, Parts):
+            return at_long_key(sh, index)
+        pending = None if large is None else large(sh)
+        if pending is not None:
+            return later(sh, index, pending)
+        found: Any = parts(sh)
+        if isinstance(found, Parts):
+            return later(sh, index, put_together(sh, found))
+        if is_much(sh, index, found):
+            return aside(sh, lambda: store(sh, index, found))
+        store(sh, index, found)
+        return None
+
+    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+        pending = None if large is None else large(sh)
+        found: Any = "" if pending is not None else parts(sh)
+        if isinstance(found, Parts):
+            pending = put_together(sh, found)
+        elif len(found) > LARGE:
+            pending = _ready(found)
+        index: str = name_in_word.run(sh)
+        if pending is not None:
+            return _later_word(node, index, pending)
+        return assign_word(name, index, append, found, None)
+
+    return Assign(False, run, word, node, None, (key, texts.patient(text)))
+
+
+def set_item(sh: Session, name: str, subscript: str, value: str, append: bool, written: str) -> None:
+    """`name[subscript]=value` with the subscript as expanded text, and as it is written."""
+    if sh.store.is_assoc(name):
+        if not subscript:
+            raise Unforgiven(f"{name}[{written}]: bad array subscript")
+        sh.store.set_item(name, subscript, value, append)
+        return
+    if written in ("@", "*"):
+        raise Unforgiven(f"{name}[{written}]: bad array subscript")
+    sh.store.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
+
+
+def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
+    """`name=(...)`, whose words are one text each, as they are written, when the array is an associative one."""
+    node = indexed.node
+    name, append = node.name, node.append
+    plans: list[tuple[texts.Text | None, bool, texts.Text]] = []
+
+    async def pairs(sh: Session, argument: bool = False) -> list[Item]:
+        if not plans and len(literal.elements) > MANY_ITEMS:
+            plans[:] = await aside(sh, lambda: list(_pair_plans(literal)))
+        elif not plans:
+            plans.extend(_pair_plans(literal))
+        items: list[Item] = []
+        for number, (key, add, text) in enumerate(plans):
+            if number and not number % 256:
+                await sh.budget.breathe()
+            index = None if key is None else await key.run(sh) if key.wait else key.run(sh)
+            value = await text.run(sh) if text.wait else text.run(sh)
+            items.append(Item(index, add, value, (), None if argument else literal.elements[number]))
+        return items
+
+    async def assign(sh: Session) -> None:
+        await assign_all(sh, name, await pairs(sh), append)
+
+    async def as_word(sh: Session) -> AssignWord:
+        return assign_word(name, None, append, "(...)", await pairs(sh, argument=True))
+
+    def run(sh: Session) -> Any:
+        return assign(sh) if sh.store.is_assoc(name) else indexed.run(sh)
+
+    def word(sh: Session) -> Any:
+        return as_word(sh) if keyed or (not sh.frames and sh.store.is_assoc(name)) else indexed.word(sh)
+
+    return Assign(True, run, word, node)
+
+
+def _pair_plans(literal: ArrayLiteral) -> Iterator[tuple[texts.Text | None, bool, texts.Text]]:
+    """Keys and values as texts: without tildes, braces, fields and names of files."""
+    loose = bool(literal.elements) and _is_loose(literal.elements[0])
+    for element in literal.elements:
+        subscript = element.subscript
+        if subscript is None:
+            yield None, False, texts.bare(element.value)
+        elif loose:
+            sign = Literal("]+=" if element.append else "]=")
+            yield None, False, texts.bare(Word((Literal("["), *subscript.parts, sign, *element.value.parts)))
+        else:
+            yield texts.bare(subscript), element.append, texts.bare(element.value)
+
+
+def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
+    """`name=(words)` without subscripts, as nearly all are."""
+    name, append = node.name, node.append
+    fields = words.words([untilded(element.value) for element in literal.elements], patient=True)
+
+    async def evaluate(sh: Session) -> list[str]:
+        found = await words.fields_of(fields, sh)
+        if sh.globbing:
+            found = await sh.shell.globbed(sh, found)
+        if len(found) > sh.budget.limits.expansion_words:
+            raise sh.budget.exceeded("expansion_words")
+        return found
+
+    async def run(sh: Session) -> None:
+        found = await evaluate(sh)
+        store = sh.store
+        old = store.values.get(name)
+        if name in store.attrs or type(old) is Assoc or type(old) is NameRef or type(old) is Dynamic:
+            await assign_all(sh, name, Values(found), append)
+            return
+        if not append:
+            store.values[name] = Indexed(found, store.token)
+            return
+        array = store.indexed(name)
+        array.blank = False
+        for start in range(0, len(found), _BLOCK):
+            array.extend(found[start : start + _BLOCK] if len(found) > _BLOCK else found)
+            if start:
+                await sh.budget.breathe()
+        store.values[name] = array
+
+    async def word(sh: Session) -> AssignWord:
+        return assign_word(name, None, append, "(...)", Values(await evaluate(sh)))
+
+    return Assign(True, run, word, node)
+
+
+_BLOCK: Final = 16384
+
+
+def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
+    if all(element.subscript is None for element in literal.elements):
+        return _plain_array(node, literal)
+    name, append = node.name, node.append
+    plans = [_element_plan(element) for element in literal.elements]
+
+    async def evaluate(sh: Session) -> list[Item]:
+        items: list[Item] = []
+        for number, plan in enumerate(plans):
+            if number and not number % 256:
+                await sh.budget.breathe()
+            if isinstance(plan, Item):
+                items.append(plan)
+                continue
+            key, add, text, fields = plan
+            found: list[str] = []
+            if fields is not None:
+                found = await words.fields_of(fields, sh)
+                if sh.globbing and key is None:
+                    found = await sh.shell.globbed(sh, found)
+            if key is None:
+                if len(items) + len(found) > sh.budget.limits.expansion_words:
+                    raise sh.budget.exceeded("expansion_words")
+                for start in range(0, len(found), _BLOCK):
+                    items += [Item(None, False, value) for value in found[start : start + _BLOCK]]
+                    await sh.budget.breathe()
+            elif text is not None:
+                index = await key.run(sh) if key.wait else key.run(sh)
+                sh.globbing = False  # what braces make of an element is no name of a file
+                spread = tuple(map(str, found))
+                items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), spread))
+        return items
+
+    async def run(sh: Session) -> None:
+        await assign_all(sh, name, await evaluate(sh), append)
+
+    async def word(sh: Session) -> AssignWord:
+        items = await evaluate(sh)
+        return assign_word(name, None, append, "(...)", items)
+
+    return Assign(True, run, word, node)
+
+
+def _is_loose(first: ArrayElement) -> bool:
+    """Is that the beginning of keys and values in turn? What begins with a bracket never is (`[a]]=b`)."""
+    parts = first.value.parts
+    bracket = bool(parts) and isinstance(parts[0], Literal) and parts[0].text.startswith("[")
+    return first.subscript is None and not bracket
+
+
+class _Plan(NamedTuple):
+    """How to come by an element of a compound assignment."""
+
+    key: texts.Text | None
+    append: bool
+    text: texts.Text | None
+    fields: words.Words | None
+
+
+def _element_plan(element: ArrayElement) -> _Plan | Item:
+    """An element as it always is, or how to come by it."""
+    if element.subscript is None:
+        return _Plan(None, False, None, words.words((untilded(element.value),), patient=True))
+    key, text, spread = texts.text(element.subscript), texts.patient(texts.element(element.value)), _spread(element)
+    if key.const is not None and text.const is not None and spread is None:
+        return Item(key.const, element.append, text.const)
+    return _Plan(key, element.append, text, spread)
+
+
+MANY_ITEMS: Final = 2048
+"""Elements of a compound assignment from which on it is made aside."""
+
+
+async def assign_all(sh: Session, name: str, items: Sequence[Item], append: bool) -> None:
+    """`name=(...)` or `name+=(...)`, however much there is to assign."""
+    if len(items) > MANY_ITEMS:
+        await aside(sh, lambda: assign_items(sh, name, items, append))
+    else:
+        assign_items(sh, name, items, append)
+
+
+def _spread(element: ArrayElement) -> words.Words | None:
+    """`[0]={x,y}`: for an indexed array that is one word before it is an element, and braces make several of it."""
+    if element.subscript is None or not has_braces(element.value):
+        return None
+    sign = Literal("]+=" if element.append else "]=")
+    whole = Word((Literal("["), *element.subscript.parts, sign, *element.value.parts))
+    return words.words((whole,)) if len(list(islice(expand_braces(whole), 2))) > 1 else None
+
+
+def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) -> None:
+    """`name=(...)` or `name+=(...)`."""
+    store = sh.store
+    named = store.values.get(name)
+    if type(named) is NameRef and not named.target:
+        sh.complain(f"warning: {name}: removing nameref attribute")
+        store.flag(name, remove=NAMEREF)
+    name, deeper = store.follow(name)
+    if deeper is not None:
+        raise Discard(f"`{name}[{deeper}]': not a valid identifier")
+    store.assignable(name)
+    old = store.values.get(name)
+    if type(old) is Assoc:
+        _assign_pairs(sh, name, old, items, append)
+        return
+    if append:
+        array = store.indexed(name)
+        array.blank = False
+    else:
+        array = Indexed((), store.token)
+    plain = name not in store.attrs
+    if plain and isinstance(items, Values):
+        array.extend(items.texts)
+        store.values[name] = array
+    else:
+        index = array.top
+        store.values[name] = array
+        for item in watched(items):
+            if item.spread:
+                for word in item.spread:
+                    array.set(index, word if plain else store.transform(name, word))
+                    index += 1
+                continue
+            if item.key is not None:
+                sign = "+=" if item.append else "="
+                if item.key in ("@", "*"):
+                    store.amiss(f"[{item.key}]{sign}{item.value}: cannot assign to non-numeric index")
+                    continue
+                place = sh.evaluate_subscript(item.key) if item.key.strip() else 0
+                if place < 0:
+                    place += array.top
+                if place < 0 or not item.key:
+                    store.amiss(f"[{item.key}]{sign}{item.value}: bad array subscript")
+                    continue
+                index = place
+            value = item.value
+            if item.append:
+                value = store._appended(name, array.get(index) or "", value)
+            array.set(index, value if plain else store.transform(name, value))
+            index += 1
+
+
+def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:
+    store = sh.store
+    array = old.copy(store.token) if append else Assoc({}, store.token, old.buckets)
+    array.blank = False
+    loose = items and items[0].key is None and not items[0].written.startswith("[")
+    pending: Item | None = None
+    for item in watched(items):
+        if item.key == "" and not loose:
+            store.amiss(f"{item.written}: bad array subscript")
+        elif item.key is not None and not loose:
+            value = item.value
+            if item.append:
+                value = store._appended(name, (array if append else old).items.get(item.key, ""), value)
+            array.set(item.key, store.transform(name, value))
+        elif loose:
+            if pending is None:
+                pending = item
+                continue
+            if pending.value:
+                array.set(pending.value, store.transform(name, item.value))
+            else:
+                store.amiss(f"{pending.written}: bad array subscript")
+            pending = None
+        else:
+            store.amiss(f"{name}: {item.written}: must use subscript when assigning associative array")
+    if pending is not None and pending.value:
+        array.set(pending.value, store.transform(name, ""))
+    elif pending is not None:
+        store.amiss(f"{pending.written}: bad array subscript")
+    store.values[name] = array
+
+
+def without_arrays(sh: Session, words: list[str], associative: bool = False) -> list[str]:
+    """What a builtin that assigns nothing gets to see: of each compound assignment, which is made before, the name."""
+    if AssignWord not in set(map(type, words)):  # of which there may be very many
+        return words
+    seen: list[str] = []
+    for word in words:
+        if not isinstance(word, AssignWord) or word.items is None:
+            seen.append(word)
+            continue
+        if associative:
+            sh.store.make_assoc(word.name)
+        assign_items(sh, word.name, word.items, word.append)
+        seen.append(word.name)
+    return seen

@@ -1,0 +1,107 @@
+"""`$BASH_COMMAND`: the text of the command that runs, or of the one that a trap is about.
+
+It is made when somebody asks for it. One that takes its time is made before a trap runs, which may ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+from ramet.concurrency.bigtext import grown
+from ramet.shell.expand.offload import LONG_SOURCE, aside
+from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.syntax.nodes import (
+    AnsiQuoted,
+    ArithCommand,
+    ArithSub,
+    ArrayElement,
+    ArrayLiteral,
+    Assignment,
+    Case,
+    CommandSub,
+    DoubleQuoted,
+    For,
+    Literal,
+    Param,
+    ProcessSub,
+    Redirect,
+    Select,
+    Simple,
+    SingleQuoted,
+    Word,
+)
+from ramet.shell.syntax.printer import command_text, word_text
+
+
+def command_shown(sh: Session) -> str:
+    node = sh.command_text_now if sh.in_trap else sh.ran
+    if node is None:
+        return ""
+    kept = sh.shown
+    return kept[1] if kept is not None and kept[0] is node else _text(node)
+
+
+async def ready_command(sh: Session) -> None:
+    """Make the text for a trap where that takes its time."""
+    node = sh.command_text_now
+    if not _is_long(node):
+        sh.shown = None
+    elif sh.shown is None or sh.shown[0] is not node:
+        sh.shown = (node, await aside(sh, partial(_text, node)))
+
+
+def _text(node: Any) -> str:
+    if isinstance(node, For | Select):
+        head = f"{'for' if isinstance(node, For) else 'select'} {node.name} in "
+        return head + '"$@"' if node.words is None else grown(chain((head,), _spaced(node.words)))
+    if isinstance(node, Case):
+        return grown(("case ", word_text(node.word, bash=True), " in "))
+    return command_text(node)
+
+
+def _spaced(words: tuple[Word, ...]) -> Iterator[str]:
+    for place, word in enumerate(words):
+        if place:
+            yield " "
+        yield word_text(word, bash=True)
+
+
+def _is_long(item: Any, depth: int = 0) -> bool:
+    """Whether there is so much of a command, or a part of it, that nobody should wait for its text."""
+    if isinstance(item, str):
+        return len(item) > LONG_SOURCE
+    if isinstance(item, int):
+        return item > LONG_SOURCE
+    if depth > _DEEP:
+        return True
+    if isinstance(item, tuple):
+        return len(item) > _MANY or any(_is_long(one, depth + 1) for one in item)
+    return any(_is_long(getattr(item, field), depth + 1) for field in _SHOWN.get(type(item), ()))
+
+
+_MANY: Final = 256
+_DEEP: Final = 64
+_SHOWN: Final[dict[type, tuple[str, ...]]] = {
+    Simple: ("assigns", "words", "redirects"),
+    For: ("words",),
+    Select: ("words",),
+    Case: ("word",),
+    ArithCommand: ("body",),
+    Redirect: ("target",),
+    Assignment: ("value",),
+    ArrayLiteral: ("elements",),
+    ArrayElement: ("subscript", "value"),
+    Word: ("parts",),
+    Literal: ("text",),
+    SingleQuoted: ("text",),
+    AnsiQuoted: ("value",),
+    DoubleQuoted: ("parts",),
+    Param: ("subscript", "args"),
+    ArithSub: ("body",),
+    CommandSub: ("size",),
+    ProcessSub: ("size",),
+}
+"""What there may be much of, where it is shown."""

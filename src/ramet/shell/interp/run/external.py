@@ -1,0 +1,494 @@
+"""Programs: the command table, scripts in the tree, and `sh`/`bash` themselves."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from ramet.core import paths
+from ramet.core.errors import LimitExceeded, RametError, fail, out_of_range, reason, strerror
+from ramet.core.limits import Cancelled, TimeUp
+from ramet.core.paths import Path
+from ramet.core.proc import PROGRAM, Exec, Proc
+from ramet.core.signals import BySignal, Died
+from ramet.core.streams import PipeWriter, Reader, Writer
+from ramet.shell.expand import quote
+from ramet.shell.expand.offload import LARGE, WINDOW, aside
+from ramet.shell.interp.main.restricted import OPTION, refused
+from ramet.shell.interp.process.descriptors import Description, release_all
+from ramet.shell.interp.process.dev_fd import wrapped
+from ramet.shell.interp.process.groups import Group
+from ramet.shell.interp.run.batches import plain, refused_patiently, rows
+from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.run.traps import Leave, deafen, permitted
+from ramet.shell.interp.state import function_table
+from ramet.shell.interp.state.frames import Killed
+from ramet.shell.interp.state.shell_state import Session
+
+BIN: Final = ("/usr/bin", "/bin")
+"""Directories where the command table lives, as far as a script can tell."""
+SHELLS: Final = frozenset(("sh", "bash", "rbash", "dash"))
+
+
+def in_table(sh: Session, name: str) -> bool:
+    return name in sh.shell.commands or name in SHELLS or name in AS_PROGRAMS
+
+
+async def run_external(sh: Session, argv: list[str], called: str | None = None) -> int:
+    """Run a program by name or path; `called` is what it is to take for its own name."""
+    if sh.shell.hook is not None and not await permitted(sh, argv):
+        return sh.status
+    name = argv[0]
+    if called is not None:
+        argv = [called, *argv[1:]]
+    if "/" in name:
+        if OPTION in sh.shopts and refused(sh, name, ": restricted: cannot specify `/' in command names"):
+            return 1
+        return await _by_path(sh, argv, name)
+    known = name in sh.hashed
+    found = await search(sh, name)
+    if found is None:
+        found = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
+        if found is None:
+            return await _not_found(sh, argv)
+        return sh.error(f"{found}: Permission denied", 126)
+    if (refusal := await _too_long(sh, argv)) is not None:
+        return sh.error(f"{found.removeprefix(chr(0))}: {refusal}", 126)
+    if found.startswith("\0"):
+        return await _table(sh, name, argv)
+    if found.rpartition("/")[0] in BIN and in_table(sh, base := found.rpartition("/")[2]):
+        return await _table(sh, base, argv)  # remembered under another name
+    if known:
+        return await _by_path(sh, argv, found)  # it need not be what it was when it was found
+    return await _script_file(sh, sh.shell.fs.named(found, sh.cwd), found, argv)
+
+
+async def _not_found(sh: Session, argv: list[str]) -> int:
+    if argv[0].startswith("%") and (sh.staged is None or sh.frames):  # `%1` alone, no stage of a pipeline, is `fg %1`
+        from ramet.shell.interp.builtins.jobs import fg
+
+        resumed = fg(sh, ["fg", *argv])
+        return resumed if isinstance(resumed, int) else await resumed
+    if not sh.store.get("PATH"):  # then a name is a file's, and found or not where it is run
+        return sh.error(f"{argv[0]}: No such file or directory", 127)
+    handler = sh.functions.get("command_not_found_handle")
+    if handler is not None:
+        from ramet.shell.interp.run.functions import call_function
+
+        result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
+        return int(result if type(result) is int else await result)
+    shown = _shown(argv[0]) if len(argv[0]) < WINDOW else await aside(sh, partial(_shown, argv[0]))
+    return await refused_patiently(sh, (shown, ": command not found"), 127)
+
+
+def _shown(name: str) -> str:
+    return quote.ansi(name) if quote.unprintable(name) else name
+
+
+async def search(sh: Session, name: str) -> str | None:
+    """Where PATH finds a name: a path in the tree, `\\0/usr/bin/name` for the command table, None for nowhere."""
+    if not name or len(name) > LARGE:
+        return None
+    hit = sh.hashed.get(name)
+    if hit is not None and "checkhash" in sh.shopts and not hit[0].startswith("\0"):
+        try:
+            await runnable(sh, hit[0])
+        except OSError:
+            hit = None
+    if hit is not None:
+        sh.hashed[name] = (hit[0], hit[1] + 1)
+        return hit[0]
+    path = sh.store.get("PATH")
+    found = await search_path(sh, name, path or "")
+    if found is not None and "hashall" in sh.options:
+        sh.hashed[name] = (found, 1)
+    return found
+
+
+async def search_path(sh: Session, name: str, path: str, executable: bool = False) -> str | None:
+    """As `search` along any path; with `executable` the last resort is a file that cannot be run."""
+    if len(name) > paths.NAME_MAX:
+        return None
+    fs = sh.shell.fs
+    unusable: str | None = None
+    unsure = getattr(sh.shell.commands, "unsure", None)
+    slow = unsure is not None and unsure(name)
+    table = await aside(sh, partial(in_table, sh, name)) if slow else in_table(sh, name)
+    for directory in path.split(":") if len(path) < LARGE else _directories(path):
+        if len(directory) > paths.TEXT_MAX:
+            continue  # which names nothing
+        folder = directory.rstrip("/") or ("/" if directory else ".")
+        if table and folder in BIN:
+            return f"\0{folder}/{name}"
+        try:
+            place = fs.named(f"{folder}/{name}", sh.cwd)
+            if fs.lacks(place):
+                continue
+            stat = await fs.stat(place, follow=True)
+        except OSError:
+            continue
+        if stat.is_file:
+            found = name if folder == "." and not directory else f"{folder}/{name}"
+            if stat.mode is None or stat.mode & 0o111:
+                return found
+            unusable = unusable or found
+    return unusable if executable else None
+
+
+def _directories(path: str) -> Iterator[str]:
+    """The parts of a very long PATH, without those that are too long to be names themselves."""
+    begin = 0
+    while begin <= len(path):
+        end = path.find(":", begin)
+        end = len(path) if end < 0 else end
+        if end - begin <= paths.TEXT_MAX:
+            yield path[begin:end]
+        begin = end + 1
+
+
+async def _by_path(sh: Session, argv: list[str], name: str) -> int:
+    try:
+        path = await runnable(sh, name)
+    except OSError as error:
+        status = 127 if error.errno == errno.ENOENT else 126
+        return await refused_patiently(sh, (name, f": {reason(error)}"), status)
+    if (refusal := await _too_long(sh, argv)) is not None:
+        return sh.error(f"{name}: {refusal}", 126)
+    if path is None:
+        return await _table(sh, name[name.rfind("/") + 1 :], argv)
+    return await _script_file(sh, path, name, argv)
+
+
+async def _too_long(sh: Session, argv: list[str]) -> str | None:
+    """What is said of arguments that no program is given; None where all of them fit."""
+    most = sh.budget.limits.argument_bytes
+    if len(argv) < WINDOW:
+        fits = max(map(len, argv)) <= most
+    else:
+        fits = True
+        for words in rows(argv):
+            fits = fits and max(map(len, words)) <= most
+            await sh.budget.breathe()
+    return None if fits else f"{strerror(errno.E2BIG)}: {sh.budget.exceeded('argument_bytes')}"
+
+
+async def runnable(sh: Session, name: str) -> Path | None:
+    """The program that a path names, None for one of the table that is no file; an error says why it cannot be run."""
+    try:
+        path = sh.shell.fs.named(name, sh.cwd)
+        stat = await sh.shell.fs.stat(path, follow=True)
+    except OSError:
+        if len(name) < paths.PATH_MAX:
+            head, _, base = name.rpartition("/")
+            if head in BIN and in_table(sh, base):
+                return None
+            if head.rpartition("/")[0] in BIN and in_table(sh, head.rpartition("/")[2]):
+                raise fail(errno.ENOTDIR, name) from None
+        raise
+    if stat.is_dir:
+        raise fail(errno.EISDIR, name)
+    if name.endswith("/"):
+        raise fail(errno.ENOTDIR, name)
+    if stat.mode is not None and not stat.mode & 0o111:
+        raise fail(errno.EACCES, name)
+    return path
+
+
+async def _script_file(sh: Session, path: Path, shown: str, argv: list[str], depth: int = 0) -> int:
+    """Run a file of the tree: the command that it stands for, by its `#!` line, else as a shell script."""
+    try:
+        data = await sh.shell.read_file(path)
+    except OSError as error:
+        return sh.error(f"{shown}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+    if data.startswith(PROGRAM) and in_table(sh, stands_for := paths.decode(data[len(PROGRAM) :].strip())):
+        return await _table(sh, stands_for, argv)
+    program, argument = _interpreter(data)
+    if program:
+        return await _interpreted(sh, shown, program, argument, [shown, *argv[1:]], depth)
+    if b"\0" in data[:80]:
+        return sh.error(f"{shown}: cannot execute binary file: Exec format error", 126)
+    return await sh.shell.run_bash(sh, ["bash", shown, *argv[1:]])
+
+
+def _interpreter(data: bytes) -> tuple[str, str]:
+    """The program that the first line of a file names, and the rest of the line as its argument."""
+    if not data.startswith(b"#!"):
+        return "", ""
+    first = data[2 : data.find(b"\n") if b"\n" in data else len(data)]
+    program, _, argument = paths.decode(first.replace(b"\t", b" ")).strip(" ").partition(" ")
+    return program, argument.strip(" ")
+
+
+async def lacks_interpreter(sh: Session, path: Path) -> bool:
+    """Whether a file names a program that is not there."""
+    program, _ = _interpreter(await sh.shell.read_file(path))
+    base = program[program.rfind("/") + 1 :]
+    if not program or base in SHELLS or base in sh.shell.commands:
+        return False
+    return not await sh.shell.exists(sh.shell.fs.named(program, sh.cwd))
+
+
+async def _interpreted(sh: Session, shown: str, program: str, argument: str, operands: list[str], depth: int) -> int:
+    """Run a file by the program, and the one argument, that its first line names."""
+    base = program[program.rfind("/") + 1 :]
+    words = [argument] if argument else []
+    if base == "env" and (rest := argument.removeprefix("-S").split()) and in_table(sh, rest[0]):
+        base, *words = rest
+    if base in SHELLS:
+        return await sh.shell.run_bash(sh, [base, *words, *operands])
+    if base in sh.shell.commands:
+        return await _table(sh, base, [base, *words, *operands])
+    problem = ""
+    try:
+        path = sh.shell.fs.named(program, sh.cwd)
+        stat = await sh.shell.fs.stat(path, follow=True)
+        if stat.is_dir or (stat.mode is not None and not stat.mode & 0o111):
+            problem = "Permission denied"
+    except FileNotFoundError:
+        return sh.error(f"{shown}: cannot execute: required file not found", 127)
+    except OSError as error:
+        problem = reason(error)
+    if depth >= _INTERPRETERS:
+        problem = "Too many levels of symbolic links"
+    if problem:
+        sh.err(f"{sh.error_name}: {shown}: {program}: bad interpreter: {problem}\n")
+        return 126
+    return await _script_file(sh, path, program, [program, *words, *operands], depth + 1)
+
+
+_INTERPRETERS: Final = 4
+"""So many files may name each other in their first lines."""
+
+
+async def _table(sh: Session, name: str, argv: list[str]) -> int:
+    command = sh.shell.commands.get(name)
+    if command is None and name in AS_PROGRAMS:
+        from ramet.shell.interp.builtins import BUILTINS
+        from ramet.shell.interp.run.simple import run_builtin
+
+        return await run_builtin(sh, BUILTINS[name], [name, *argv[1:]])
+    if command is None:
+        return await sh.shell.run_bash(sh, argv)
+    return await run_exec(sh, command, argv)
+
+
+async def _given(sh: Session, name: str) -> dict[str, str]:
+    """The environment of a program; a very large one is put together aside."""
+    await function_table.ready_exported(sh)
+    make = sh.environment if sh.by_program else partial(_environment, sh, name)
+    return make() if len(sh.store.attrs) < _MANY else await aside(sh, make)
+
+
+_MANY: Final = 2000
+
+
+def _environment(sh: Session, name: str) -> dict[str, str]:
+    """What a program that the shell starts finds: the exported variables, and the path it was started by."""
+    env = sh.environment()
+    base = name.rpartition("/")[2]
+    if base in _LISTING:
+        env = sh.store.ordered(env)
+    env["_"] = name if base != name else f"{BIN[0]}/{name}"
+    return env
+
+
+_LISTING: Final = ("env", "printenv")
+"""Programs that show in what order they were given their environment."""
+
+
+async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
+    """Call a command of the table with the descriptors and environment of this shell."""
+    fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
+    shell = sh.shell
+    services = shell.services_for(sh)
+    group = Group() if argv[0] == "timeout" else None
+    if group is not None:
+        services = {**services, "signal": group.signal}
+    stdin = sh.reader(0)
+    stdin.longest = sh.budget.limits.string_bytes
+    proc = Proc(
+        argv=[str(word) for word in argv] if len(argv) < WINDOW else await plain(sh, argv, 0),
+        fs=wrapped(shell.fs, sh.fds, argv),
+        cwd=sh.cwd,
+        env=await _given(sh, str(argv[0])),
+        stdin=stdin,
+        stdout=sh.writer(1),
+        stderr=sh.writer(2),
+        run=_runner(sh, str(argv[0]), group),
+        budget=sh.budget,
+        now=shell.now,
+        fds=fds,
+        umask=sh.umask,
+        user=shell.user,
+        services=services,
+    )
+    try:
+        status = await (command(proc) if sh.group is None else sh.group.run(sh, _started(command, proc)))
+        stdout = proc.stdout
+        if stdout.full and not (isinstance(stdout, PipeWriter) and stdout.broken):
+            await stdout.drain()
+        if isinstance(status, BySignal):
+            raise Died(status.number)
+        return status & 255
+    except BrokenPipeError:
+        return 141
+    except Died as died:
+        if sh.lone:
+            sh.killed = died.number
+        else:
+            sh.died = died.number, shell.next_pid()
+        return 128 + died.number
+    except LimitExceeded as error:
+        sh.err(f"{argv[0]}: {error}\n")
+        return 1
+    except RametError as error:
+        sh.err(f"{argv[0]}: {error}\n")
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sh.err(f"{argv[0]}: {where}{reason(error)}\n")
+        return 1
+    except (TimeUp, Cancelled, Killed, Leave):
+        raise
+    except Exception as error:
+        if out_of_range(error):
+            sh.err(f"{argv[0]}: {strerror(errno.ERANGE)}\n")
+            return 1
+        # A defect in one command ends that command, not the session.
+        sh.err(f"{argv[0]}: internal error: {type(error).__name__}: {error}\n")
+        return 70
+
+
+async def _started(command: Exec, proc: Proc) -> int:
+    return await command(proc)
+
+
+_REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbuf"))
+"""Programs that become what they run, so that signals reach that."""
+
+
+def _runner(sh: Session, parent: str, group: Group | None) -> Any:
+    """`proc.run`: another command by this shell's lookup, in a shell of its own."""
+
+    async def run(
+        argv: Sequence[str],
+        *,
+        stdin: Reader | None = None,
+        stdout: Writer | None = None,
+        stderr: Writer | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        signals: Mapping[str, bool] | None = None,
+    ) -> int:
+        child = sh.fork(borrow=False)
+        try:
+            child.group = group or sh.group
+            for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
+                if stream is not None:
+                    old = child.fds.get(fd)
+                    if old is not None:
+                        old.release()
+                    child.fds[fd] = Description(stream, lent=True)
+            if cwd is not None:
+                child.cwd = cwd
+                child.vars["PWD"] = str(cwd)
+            if env is not None:
+                await _use_environment(child, env)
+            child.by_program = True
+            if sh.deaf:
+                deafen(child)
+            for name, ignored in (signals or {}).items():
+                child.deaf -= {name}
+                child.traps.pop(name, None)
+                if ignored:
+                    child.traps[name] = ""
+            process = sh.process
+            if group is not None:
+                return await sh.crew.steps(_in_its_crew(child, list(argv), parent))
+            if process is None or not sh.lone or process.session is not sh or parent not in _REPLACED:
+                return await child.crew.steps(_run_child(child, list(argv), parent))
+            child.lone, process.session = True, child
+            try:
+                return await child.crew.steps(_run_child(child, list(argv), parent))
+            finally:
+                process.session = sh
+        finally:
+            sh.shell.forget_unless_begun(child)
+
+    return run
+
+
+async def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
+    """Make exactly these variables the exported ones."""
+    from ramet.shell.expand.values import EXPORT
+
+    store = sh.store
+    for names in rows(list(store.attrs)):
+        for name in names:
+            if name[0] == function_table.MARK:
+                del store.attrs[name]  # functions are among the variables from here on
+            elif store.attrs[name] & EXPORT and name not in env:
+                store.flag(name, remove=EXPORT)
+        await sh.budget.breathe()
+    for given in rows(env.items()):
+        for name, value in given:
+            if not store.attrs.get(name, 0) & 2:
+                sh.vars[name] = value
+                store.flag(name, EXPORT)
+        await sh.budget.breathe()
+    if "PATH" not in env and "PATH" in sh.vars:
+        # Without a PATH a program is still looked for where programs live.
+        sh.vars["PATH"] = ":".join(BIN)
+    sh.hashed.clear()
+
+
+async def _run_child(child: Session, argv: list[str], parent: str) -> int:
+    """A program started by a program (`parent`): functions and aliases do not exist for it, builtins do as programs."""
+    from ramet.shell.interp.run.subshell import run_shell
+
+    name = argv[0] if argv else ""
+    refusal = await _refusal(child, name)
+    if refusal:
+        shown = name if parent == "xargs" else f"\u2018{name}\u2019"
+        if parent in ("timeout", "nohup", "stdbuf"):
+            shown = f"failed to run command {shown}"
+        elif parent in ("flock", "setsid"):
+            shown = f"failed to execute {name}"
+        child.err(f"{parent}: {shown}: {strerror(refusal)}\n")
+        if parent == "env" and refusal == errno.ENOENT and any(char.isspace() for char in name):
+            child.err("env: use -[v]S to pass options in shebang lines\n")
+        await release_all(child.fds)
+        return 69 if parent == "flock" else 127 if refusal == errno.ENOENT else 126
+
+    async def body(sh: Session) -> int:
+        return await run_external(sh, argv)
+
+    status = await run_shell(child, body)
+    number = child.killed or (child.died[0] if child.died else 0)
+    return BySignal(number) if number else status
+
+
+async def _in_its_crew(child: Session, argv: list[str], parent: str) -> int:
+    """The same for a program that may end what it has started: all of that then stops at once."""
+    crew = child.crew = Crew()
+    try:
+        status = crew.lead(_run_child(child, argv, parent))
+        return status if isinstance(status, int) else await status
+    finally:
+        child.shell.see_off(crew)
+
+
+async def _refusal(sh: Session, name: str) -> int:
+    """Why the kernel would not start a program; 0 where it would."""
+    if "/" not in name:
+        return errno.ENOENT if await search(sh, name) is None else 0
+    try:
+        await runnable(sh, name)
+    except OSError as error:
+        return errno.EACCES if error.errno == errno.EISDIR else error.errno or errno.EIO
+    return 0
+
+
+AS_PROGRAMS: Final = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))

@@ -1,0 +1,302 @@
+"""Calling functions: their frame, their scope, and a way down that no depth of recursion can break."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+from ramet.core.limits import Cancelled, TimeUp
+from ramet.shell.expand.arith.numerals import is_number
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.errors import Overflow, ShellError, Slip, TooLong
+from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, T, drive
+from ramet.shell.interp.run.traps import Leave, active, deliver, exit_within, run_trap
+from ramet.shell.interp.state.frames import Frame, FunctionDef
+from ramet.shell.interp.state.function_table import traced
+from ramet.shell.interp.state.scopes import Scope
+from ramet.shell.interp.state.shell_state import Session
+
+HOP: Final = 40
+"""Levels that nest on one stack before the next one gets a task, and with it a stack, of its own."""
+
+
+async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]], forked: bool = False) -> T:
+    """Go on in a task of its own: however deep a script nests, no stack of ours does.
+
+    Where all of it is the work of a `forked` shell, nobody who is cancelled has to see it end.
+    """
+    stack = sh.stack
+    sh.stack = 0
+    task: asyncio.Task[T] | None = None
+    try:
+        await sh.budget.breathe()
+        crew, current = sh.crew, asyncio.current_task()
+        if forked:
+            return await crew.apart(work)
+        if current in crew.tasks:
+            task = asyncio.create_task(crew.member(work))
+            return await task
+        task = asyncio.create_task(work())
+        return await (crew.wait_for(task) if crew.main in (None, current) else task)
+    except GeneratorExit:
+        if task is not None:
+            task.cancel()  # whoever waits for it gives up, where nothing may wait
+        raise
+    except (ShellError, asyncio.CancelledError) as error:
+        # A traceback through thousands of levels costs more than the script.
+        raise error.with_traceback(None) from None
+    finally:
+        sh.stack = stack
+
+
+def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
+    """Run a function; `scoped` when the caller already opened its scope for assignments before the command.
+
+    Within a loop it counts twice: what is bounded is how long it takes to end it all.
+    """
+    sh.depth += 2 if sh.loops else 1
+    stack = sh.stack = sh.stack + 1
+    if stack >= HOP:
+        return _deep(sh, function, argv, scoped)
+    if "FUNCNEST" in sh.vars:
+        _bounded(sh, argv)
+    if not stack & 7 and sh.budget.check():
+        return _pause(sh, function, argv, scoped)
+    return _call(sh, function, argv, scoped)
+
+
+async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+    try:
+        await sh.budget.breathe()
+    except BaseException:
+        sh.depth -= 2 if sh.loops else 1
+        sh.stack -= 1
+        raise
+    result = _call(sh, function, argv, scoped)
+    return result if type(result) is int else await result  # type: ignore[misc]
+
+
+def _bounded(sh: Session, argv: list[str]) -> None:
+    """Refuses a call that nests deeper than FUNCNEST, or our own limit, allows."""
+    limit = sh.budget.limits.recursion
+    refusal: ShellError | None = None
+    nest = sh.store.get("FUNCNEST")
+    most = int(nest) if nest is not None and is_number(nest) else 0
+    if 0 < most < min(limit, sh.depth) and sum(frame.function for frame in sh.frames) >= most:
+        refusal = Slip(f"{argv[0]}: maximum function nesting level exceeded ({most})")
+    if refusal is None and sh.depth > limit:
+        sh.budget.spend("recursion")
+        refusal = Overflow(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
+    if refusal is not None:
+        sh.depth -= 2 if sh.loops else 1
+        sh.stack -= 1
+        raise refusal
+
+
+async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+    _bounded(sh, argv)
+
+    async def below() -> int:
+        sh.stack += 1
+        result = _call(sh, function, argv, scoped)
+        return result if type(result) is int else await result  # type: ignore[misc]
+
+    try:
+        return await hop(sh, below)
+    finally:
+        sh.stack -= 1
+
+
+def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
+    frame = Frame(argv[0], function.source, sh.line if sh.shift is None else sh.line_now(), sh.remaining, sh.loops)
+    sh.frames.append(frame)
+    sh.remaining = argv[1:]
+    sh.loops = 0
+    if not scoped:
+        sh.store.scopes.append(Scope())
+    else:
+        scope = sh.store.scope_at(len(sh.store.scopes) - 1)
+        scope.temporary = False
+        scope.temps = set(scope)
+    if sh.watch:
+        if "extdebug" in sh.shopts:
+            frame.arguments = sh.params
+        if "DEBUG" in sh.traps:
+            return drive(_debugged(sh, function, frame))
+    try:
+        result = function.body(sh)
+    except BaseException as error:
+        _say_where(sh, frame, error)
+        _leave(sh, frame)
+        raise
+    if type(result) is not int:
+        return _finish(sh, frame, result)  # type: ignore[arg-type]
+    if "RETURN" in sh.traps or sh.pending or (result == EXIT and "EXIT" in sh.traps):
+        return drive(_returned(sh, frame, result))
+    if result == RETURN:
+        sh.status = result = sh.flow_status
+    # What _leave does, written out: this is the hot path.
+    sh.frames.pop()
+    scope = sh.store.scopes.pop()
+    if scope:
+        restore = sh.store._restore
+        for name, saved in scope.items():
+            restore(name, saved)
+    sh.remaining, sh.loops = frame.params, frame.loops
+    sh.depth -= 2 if frame.loops else 1
+    sh.stack -= 1
+    if frame.special:
+        _afterwards(sh, frame)
+    return result
+
+
+def _say_where(sh: Session, frame: Frame, error: BaseException) -> None:
+    """An error names the file that the function is from, which is known only as long as it runs."""
+    if frame.source != "main" and isinstance(error, (ShellError, ArithFailure)) and not isinstance(error, TooLong):
+        sh.complain_once(error)
+
+
+def _leave(sh: Session, frame: Frame) -> None:
+    sh.frames.pop()
+    sh.store.pop()
+    sh.remaining, sh.loops = frame.params, frame.loops
+    sh.depth -= 2 if frame.loops else 1
+    sh.stack -= 1
+    if frame.special:
+        _afterwards(sh, frame)
+
+
+def _afterwards(sh: Session, frame: Frame) -> None:
+    """What some calls leave to be done: options to restore (`local -`), an ERR trap that came too late for the call."""
+    if frame.options is not None:
+        wanted = frame.options[0]
+        for name in sh.options ^ wanted:
+            sh.set_option(name, name in wanted)
+    depth = sum(frame.function for frame in sh.frames)
+    for name, set_at in sh.trap_depth.items():
+        if set_at > depth:
+            sh.trap_depth[name] = depth
+            if sh.frames:
+                sh.frames[-1].special = True
+    if frame.trapped:
+        sh.late_trap = not sh.ignore and sh.status != 0 and "ERR" in sh.traps
+        if sh.frames:
+            sh.frames[-1].trapped = sh.frames[-1].special = True
+
+
+async def _unburden(sh: Session) -> None:
+    """Gives back most of what a call took over, where that is very much: others run in between."""
+    store = sh.store
+    scope = store.scope_at(len(store.scopes) - 1)
+    while len(scope) > _MANY:
+        for _ in range(_MANY):
+            store._restore(*scope.popitem())
+        await sh.budget.rest()
+
+
+_MANY: Final = 512
+"""Variables of a call that are given back at once."""
+
+
+async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
+    try:
+        try:
+            result = await pending
+        except _ABANDONED:
+            raise
+        except Leave as leave:
+            if leave.result != RETURN:
+                raise
+            result = RETURN  # in the trap of a signal it counts as one in the body
+        result = await _ended(sh, result)
+    except _ABANDONED:
+        raise  # `leave_all` does the rest
+    except BaseException as error:
+        _say_where(sh, frame, error)
+        _leave(sh, frame)
+        raise
+    _leave(sh, frame)
+    return result
+
+
+_ABANDONED: Final = (asyncio.CancelledError, TimeUp, Cancelled)
+"""What ends all calls of a shell, not one of them."""
+
+
+def leave_all(sh: Session) -> None:
+    """Leave the functions that a shell was in when it was abandoned: all at once, there may be thousands."""
+    frames = sh.frames
+    if frames:
+        sh.remaining = frames[0].params
+    special = any(frame.special for frame in frames)
+    while special and frames:
+        frame = frames.pop()
+        if frame.special:
+            _afterwards(sh, frame)
+    frames.clear()
+    sh.store.pop_all()
+
+
+async def _ended(sh: Session, result: int) -> int:
+    """What follows the end of a body: signals and traps. RETURN still sees the status from before `return`."""
+    if sh.pending:
+        result = await _signalled(sh, result)
+    status = sh.flow_status
+    if result == EXIT:
+        if not (sh.given_up and sh.redirected):
+            await exit_within(sh)
+    elif "RETURN" in sh.traps:
+        held = active(sh, "RETURN", sh.functrace)
+        await sh.shell.return_trap(sh)
+        depth = sum(frame.function for frame in sh.frames)
+        if held and not sh.functrace and sh.trap_depth.get("RETURN", 0) == depth:
+            sh.trap_depth["RETURN"] = depth - 1  # set inside this function, it holds around it from now on
+    if result == RETURN:
+        sh.status = result = status
+    if len(sh.store.scopes[-1]) > _MANY:
+        await _unburden(sh)
+    return result
+
+
+async def _left(sh: Session, pending: Awaitable[int]) -> int:
+    """What a body ends with; `return` in the trap of a signal counts as one in the body."""
+    try:
+        return await pending
+    except Leave as leave:
+        if leave.result != RETURN:
+            raise
+        return RETURN
+
+
+async def _signalled(sh: Session, result: int) -> int:
+    """Signals that came with the last command of a function find it still running."""
+    status = sh.flow_status
+    flow = await deliver(sh)
+    sh.flow_status = sh.flow_status if flow else status
+    return flow or result
+
+
+async def _returned(sh: Session, frame: Frame, result: int) -> int:
+    try:
+        return await _ended(sh, result)
+    finally:
+        _leave(sh, frame)
+
+
+async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
+    """A call while a DEBUG trap is set: the trap sees the function itself only where it is inherited."""
+    try:
+        if not sh.debugging and (sh.functrace or (traced(sh, frame.name) and active(sh, "DEBUG", False))):
+            sh.debugging = True
+            sh.line = getattr(function.node.body, "line", 0) or sh.line
+            try:
+                await run_trap(sh, "DEBUG")
+            finally:
+                sh.debugging = False
+        result = function.body(sh)
+        if type(result) is not int:
+            result = await _left(sh, result)  # type: ignore[arg-type]
+        return await _ended(sh, result)
+    finally:
+        _leave(sh, frame)

@@ -1,0 +1,154 @@
+"""Simple commands without a name: assignments and redirections."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Final
+
+from ramet.shell.expand.word.pieces import Text
+from ramet.shell.interp.run.assign import Assign, put_patiently, set_item, word_of
+from ramet.shell.interp.run.maybe_async import Result, Run, drive
+from ramet.shell.interp.run.redirect import Plan, Undo, apply, restore
+from ramet.shell.interp.run.subshell import run_shell
+from ramet.shell.interp.run.traps import before_command
+from ramet.shell.interp.run.xtrace import trace_patiently, trace_value
+from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.syntax.nodes import Simple
+from ramet.shell.syntax.printer import word_text
+
+
+def assignments(node: Simple, assigns: list[Assign]) -> Run:
+    line = node.line
+    runs = [assign.run for assign in assigns]
+    if len(runs) <= ROW and not any(assign.wait for assign in assigns):
+        first = runs[0] if len(runs) == 1 else None
+
+        async def rest(sh: Session, place: int, pending: Awaitable[None]) -> int:
+            await pending
+            await perform(sh, assigns[place:])
+            sh.pipes, sh.last_arg, sh.status = None, "", 0
+            return 0
+
+        def run(sh: Session) -> Result:
+            sh.line, sh.ran = line, node
+            if sh.watch:
+                return drive(_watched_assignments(sh, node, assigns))
+            if first is not None:
+                pending = first(sh)
+                if pending is not None:
+                    return rest(sh, 1, pending)
+            else:
+                place = 0
+                for one in runs:
+                    pending = one(sh)
+                    place += 1  # noqa: SIM113 - enumerate costs a tuple per assignment
+                    if pending is not None:
+                        return rest(sh, place, pending)
+            sh.pipes = None
+            sh.last_arg = ""
+            sh.status = 0
+            return 0
+
+        return run
+
+    async def waiting(sh: Session) -> int:
+        sh.line, sh.ran = line, node
+        if sh.watch:
+            return await _watched_assignments(sh, node, assigns)
+        sh.substitution_status = None
+        if len(runs) == 1:
+            await runs[0](sh)
+        else:
+            await perform(sh, assigns)
+        sh.pipes = None
+        sh.last_arg = ""
+        status = sh.substitution_status or 0
+        sh.status = status
+        return status
+
+    return lambda sh: drive(waiting(sh))
+
+
+ROW: Final = 64
+"""Assignments of one command after which others may want to run."""
+
+
+async def perform(sh: Session, assigns: list[Assign]) -> None:
+    """Makes assignments in their order, and shows them where that is asked for."""
+    for place, assign in enumerate(assigns, 1):
+        pending = traced_assignment(sh, assign) if sh.xtrace else assign.run(sh)
+        if pending is not None:
+            await pending
+        if not place % ROW:
+            await sh.budget.breathe()
+
+
+async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign]) -> int:
+    if (ends := await before_command(sh, node)) is not None:
+        return ends
+    sh.substitution_status = None
+    await perform(sh, assigns)
+    sh.pipes = None
+    sh.last_arg = ""
+    sh.status = sh.substitution_status or 0
+    return sh.status
+
+
+async def traced_assignment(sh: Session, assign: Assign) -> None:
+    """Shows an assignment with its value expanded, then makes it."""
+    if assign.literal is not None:
+        await trace_patiently(sh, [assign.shown + assign.literal], raw=True)
+        pending = assign.run(sh)
+        if pending is not None:
+            await pending
+        return
+    if assign.element is not None:
+        await _traced_element(sh, assign, *assign.element)
+        return
+    word = await word_of(assign, sh)
+    await trace_value(sh, f"{word.name}{'+' if word.append else ''}=" if word.key is None else assign.shown, word.value)
+    await put_patiently(sh, word.name, word.value, word.append)
+
+
+async def _traced_element(sh: Session, assign: Assign, key: Text, text: Text) -> None:
+    """The value of an element is expanded and shown before its subscript is."""
+    value = await text.run(sh) if text.wait else text.run(sh)
+    await trace_value(sh, assign.shown, value)
+    index = await key.run(sh) if key.wait else key.run(sh)
+    node = assign.node
+    set_item(sh, node.name, index, value, node.append, word_text(node.subscript) if node.subscript else "")
+
+
+def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
+    """Redirections without a command: made, and undone at once; some of them in a process of their own."""
+    apart = any(plan.var is not None or (plan.fd == 0 and plan.op in _OF_INPUT) for plan in redirects)
+    # As a stage of a pipeline it is a process already, which does not wait for the other one.
+    left = any(plan.var is not None or (plan.fd == 0 and plan.op in ("<", "<>")) for plan in redirects)
+
+    async def made(sh: Session) -> int:
+        undo: Undo = []
+        try:
+            good = await apply(sh, redirects, undo)
+        finally:
+            await restore(sh, undo)
+        return 0 if good else 1
+
+    async def run(sh: Session) -> int:
+        sh.line, sh.ran = node.line, node
+        if sh.watch and (ends := await before_command(sh, node)) is not None:
+            return ends
+        sh.substitution_status = None
+        await perform(sh, assigns)
+        if apart:
+            status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
+            sh.status = 0 if left and sh.staged is node else status
+        else:
+            sh.status = await made(sh) or sh.substitution_status or 0
+        sh.pipes = None
+        sh.last_arg = ""
+        return sh.status
+
+    return lambda sh: drive(run(sh))
+
+
+_OF_INPUT: Final = frozenset(("<", "<>", "<&", ">&"))

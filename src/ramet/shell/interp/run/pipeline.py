@@ -1,0 +1,377 @@
+"""Pipelines: stages that run concurrently through bounded pipes; `!`, `time`, `pipefail`, `lastpipe`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Iterable
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+from ramet.core.streams import pipe
+from ramet.shell.expand.long_text import blocks, spanned
+from ramet.shell.expand.offload import LARGE
+from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
+from ramet.shell.interp.process import signals
+from ramet.shell.interp.process.descriptors import Description
+from ramet.shell.interp.run.maybe_async import Result, Run, drive
+from ramet.shell.interp.run.subshell import run_shell
+from ramet.shell.interp.run.traps import before_command, child_died, deliver, failed
+from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.syntax.nodes import ArithCommand, Command, Cond, Pipeline, Simple, Subshell, Word
+from ramet.shell.syntax.printer import command_text, word_text
+
+
+def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
+    body: Run
+    if len(stages) > 1:
+        names = [_name(stage) for stage in node.stages]
+        prompt = [_is_prompt(stage) for stage in node.stages]
+        merge = node.merge or (False,) * len(stages)
+
+        def several(sh: Session) -> Result:
+            return drive(_run(sh, stages, merge, prompt, names, node))
+
+        body = several
+        if isinstance(node.stages[-1], Subshell) and not node.negated:
+            body = _twice_blamed(body)
+
+    elif stages:
+        body = stages[0]
+    else:
+
+        def nothing(sh: Session) -> Result:
+            sh.status = 0
+            return 0
+
+        body = nothing
+
+    if node.timed:
+        body = _timed(body, node.timed)
+    return _negated(body, bool(stages) and isinstance(node.stages[0], Cond | ArithCommand)) if node.negated else body
+
+
+def _twice_blamed(body: Run) -> Run:
+    """`a | (b)`: bash runs the ERR trap for the subshell at the end, and again for the pipeline."""
+
+    async def run(sh: Session) -> int:
+        result: Any = body(sh)
+        if type(result) is not int:
+            result = await result
+        if result and result < 256 and not sh.ignore and "ERR" in sh.traps:
+            result = failed(sh, result)
+            if type(result) is not int:
+                result = await result
+        return int(result)
+
+    return lambda sh: drive(run(sh))
+
+
+def _is_prompt(stage: Any) -> bool:
+    """Whether a stage is a builtin that writes at once, so that it needs no task of its own."""
+    if not isinstance(stage, Simple) or stage.assigns or not stage.words:
+        return False
+    first = stage.words[0]
+    return isinstance(first, Word) and word_text(first) in PROMPT_BUILTINS
+
+
+def _name(stage: Any) -> str | None:
+    """The command that a stage consists of, "" for a subshell, None for anything else."""
+    if isinstance(stage, Subshell):
+        return ""
+    if not isinstance(stage, Simple) or not stage.words or not isinstance(first := stage.words[0], Word):
+        return None
+    return word_text(first)
+
+
+def _negated(body: Run, silent: bool) -> Run:
+    """`! body`; what is `silent` leaves no status of its own behind."""
+
+    async def waiting(sh: Session, pending: Awaitable[int], ignored: bool) -> int:
+        result = await pending
+        sh.ignore -= ignored
+        return finish(sh, result)
+
+    def finish(sh: Session, result: int) -> int:
+        if result > 255:
+            return result
+        if sh.pipes is None and not silent:
+            sh.pipes = [result]  # as it ended, not as it counts
+        sh.status = 0 if result else 1
+        return sh.status
+
+    def run(sh: Session) -> Result:
+        # bash decides by what holds now: `set -e` that comes inside a negated function still counts there. An ERR
+        # trap hears of what fails inside the command in any case.
+        ignored = sh.errexit
+        sh.ignore += ignored
+        result = body(sh)
+        if type(result) is not int:
+            return waiting(sh, result, ignored)  # type: ignore[arg-type]
+        sh.ignore -= ignored
+        return finish(sh, result)
+
+    return run
+
+
+async def _run(
+    sh: Session,
+    stages: list[Run],
+    merge: tuple[bool, ...],
+    prompt: list[bool],
+    stage_names: list[str | None],
+    node: Pipeline,
+) -> int:
+    """Run the stages; the last one in this task, so that a short pipeline needs few others."""
+    if sh.pending and (ends := await deliver(sh)):
+        return ends
+    count = len(stages)
+    shell = sh.shell
+    if shell.crowded(sh.budget.limits.processes, count):
+        raise sh.budget.exceeded("processes", "fork")
+    if sh.budget.check():
+        await sh.budget.breathe()
+    shell.forks += count
+    sh.ran = next((one for one in reversed(node.stages) if isinstance(one, Simple | Subshell)), sh.ran)
+    try:
+        if sh.watch and "DEBUG" in sh.traps:
+            # The stages are shells of their own, which do not inherit the trap: it runs here, before them.
+            for stage in node.stages:
+                if isinstance(stage, Simple):
+                    sh.line = stage.line or sh.line
+                    result = await before_command(sh, stage)
+                    if result is not None and result > 255:
+                        return result
+        return await _stages(sh, stages, merge, prompt, stage_names, node)
+    finally:
+        shell.forks -= count
+
+
+async def _stages(
+    sh: Session,
+    stages: list[Run],
+    merge: tuple[bool, ...],
+    prompt: list[bool],
+    stage_names: list[str | None],
+    node: Pipeline,
+) -> int:
+    count = len(stages)
+    sh.line = node.line or sh.line
+    children: list[Session] = []
+    lastpipe = "lastpipe" in sh.shopts and "monitor" not in sh.options and not isinstance(node.stages[-1], Subshell)
+    tasks: list[asyncio.Task[int] | int] = []
+    source: Description | None = None
+    last: Session | None = None
+    kept_stdin: Description | None = None
+    try:
+        for number, stage in enumerate(stages):
+            ending = number == count - 1
+            if number and not number % _ROW:
+                await sh.budget.breathe()
+            if ending and lastpipe:
+                kept_stdin = sh.fds.get(0)
+                assert source is not None
+                sh.fds[0] = source
+                final = node.stages[-1]
+                if isinstance(final, Simple):
+                    sh.told = final
+                try:
+                    result: Any = stage(sh)
+                    if type(result) is not int:
+                        result = await result
+                    if result and result < 256 and isinstance(final, Simple | ArithCommand | Cond):
+                        # A command of this shell fails for itself, and the pipeline once more.
+                        result = await _counted(sh, final, int(result))
+                finally:
+                    source.release()
+                    if kept_stdin is None:
+                        sh.fds.pop(0, None)
+                    else:
+                        sh.fds[0] = kept_stdin
+                if result > 255:
+                    await _gather(tasks)
+                    return int(result)
+                tasks.append(int(result))
+                break
+            child = sh.fork()
+            child.loops, child.lone = 0, is_program(sh, stage_names[number])
+            if isinstance(node.stages[number], Simple):
+                child.told = child.staged = node.stages[number]
+            children.append(child)
+            if stage_names[number] == "jobs":
+                child.jobs.inherited = sh.jobs.seen()
+            if source is not None:
+                _replace(child, 0, source)
+                source = None
+            if not ending:
+                reader, writer = pipe()
+                _replace(child, 1, Description(writer))
+                if merge[number]:
+                    _replace(child, 2, child.fds[1].share())
+                source = Description(reader)
+            if ending:
+                last = child
+                if len(tasks) > sum(isinstance(task, int) for task in tasks):
+                    # The stages before get their first turn, as processes that are already running would.
+                    await asyncio.sleep(0)
+                status = await run_shell(child, stage, counted=True)
+                tasks.append(status)
+            elif prompt[number]:
+                started = drive(run_shell(child, stage, counted=True))
+                tasks.append(started if isinstance(started, int) else asyncio.create_task(_going_on(child, started)))
+            else:
+                task = asyncio.create_task(_started(sh.shell.starts.turn(), child, stage))
+                sh.crew.tasks[task] = True
+                tasks.append(task)
+        statuses = await _gather(tasks)
+    except BaseException:
+        if source is not None and last is None:
+            source.release()
+        await sh.crew.end(task for task in tasks if not isinstance(task, int))
+        for number, child in enumerate(children):
+            begun = tasks[number] if number < len(tasks) else 0
+            if isinstance(begun, asyncio.Task) and not begun.done():
+                begun.add_done_callback(partial(_unbegun, child))
+            else:
+                sh.shell.forget_unless_begun(child)
+        raise
+    if sh.traps:
+        child_died(sh, len(children))
+    sh.pipes = statuses
+    status = statuses[-1]
+    if sh.pipefail:
+        status = next((one for one in reversed(statuses) if one), 0)
+    sh.status = status
+    if status > 128 and (children[-1].killed or (sh.pipefail and any(child.killed for child in children))):
+        _tell(sh, node, children, statuses)
+    return status
+
+
+async def _counted(sh: Session, node: Command, status: int) -> int:
+    """What follows a command that failed, where failures count."""
+    if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
+        return status
+    sh.status, sh.command_text_now = status, node
+    result = failed(sh, status)
+    return result if isinstance(result, int) else await result
+
+
+_ROW: Final = 32
+"""Stages that are started before others may want to run."""
+
+
+def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[int]) -> None:
+    """What became of every stage of a pipeline that died of a signal."""
+    number = sh.status - 128
+    if number in signals.UNREPORTED or sh.captured:
+        return
+    if number == 15:
+        sh.err("Terminated\n")
+        return
+    lines: list[str] = []
+    for child, status, stage in zip(children, statuses, node.stages, strict=False):
+        state = signals.DESCRIPTIONS.get(child.killed) or f"Signal {child.killed}" if child.killed else f"Exit {status}"
+        lines.append(
+            f"{child.own_pid():5d} {state if status else 'Done':<24}{'| ' if lines else ''}{command_text(stage)}"
+        )
+    sh.complain("\n     ".join(lines))
+
+
+def is_program(sh: Session, name: str | None) -> bool:
+    """Whether a stage becomes one program or subshell, so that the signal which kills that kills the stage."""
+    return name is not None and name not in sh.functions and name not in BUILTINS
+
+
+async def _started(turn: asyncio.Future[None] | None, child: Session, stage: Run) -> int:
+    """A stage, once it is its turn to start; cancelled before that, it never begins."""
+    if turn is not None:
+        await turn
+    return await child.crew.steps(run_shell(child, stage, counted=True), whole=True)
+
+
+async def _going_on(child: Session, pending: Awaitable[int]) -> int:
+    return await child.crew.steps(_await(pending), whole=True)
+
+
+async def _await(pending: Awaitable[int]) -> int:
+    return await pending
+
+
+def _unbegun(child: Session, task: asyncio.Task[int]) -> None:
+    """A stage that was left to end may never have begun."""
+    child.shell.forget_unless_begun(child)
+
+
+def _replace(child: Session, fd: int, description: Description) -> None:
+    old = child.fds.get(fd)
+    if old is not None:
+        old.release()
+    child.fds[fd] = description
+
+
+async def _gather(tasks: list[asyncio.Task[int] | int]) -> list[int]:
+    return [task if isinstance(task, int) else await task for task in tasks]
+
+
+def _timed(body: Run, form: str) -> Run:
+    async def run(sh: Session) -> int:
+        started, processor = time.perf_counter(), time.process_time()
+        result: Any = body(sh)
+        if type(result) is not int:
+            result = await result
+        elapsed, used = time.perf_counter() - started, time.process_time() - processor
+        for text in blocks(times_text(sh, form, elapsed, used)):
+            sh.err(text)
+            await sh.budget.breathe()
+        return int(result)
+
+    return lambda sh: drive(run(sh))
+
+
+def times_text(sh: Session, form: str, elapsed: float, used: float) -> Iterable[str]:
+    """What `time` says, in pieces."""
+    if form == "time -p":
+        return (f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n",)
+    wanted = sh.store.get("TIMEFORMAT")
+    if wanted is None:
+        return (f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n",)
+    if not wanted:
+        return ()
+    return _formatted(sh, wanted, elapsed, used)
+
+
+def _formatted(sh: Session, wanted: str, elapsed: float, used: float) -> Iterable[str]:
+    """The same as TIMEFORMAT wants it."""
+    out: list[str] = []
+    values = {"R": elapsed, "U": used, "S": 0.0}
+    i = 0
+    while i < len(wanted):
+        at = wanted.find("%", i, len(wanted) - 1)
+        if at < 0:
+            return chain(out, spanned(wanted, i, len(wanted), LARGE), ("\n",))
+        out.append(wanted[i:at])
+        i = at + 1
+        digits = 3
+        if wanted[i].isdigit():
+            digits = min(int(wanted[i]), 3)
+            i += 1
+        long = wanted[i : i + 1] == "l"
+        i += long
+        key = wanted[i : i + 1]
+        i += 1
+        if key in values:
+            out.append(_minutes(values[key], digits) if long else f"{values[key]:.{digits}f}")
+        elif key == "P":
+            out.append(f"{100 * used / elapsed if elapsed else 0:.2f}")
+        elif key == "%":
+            out.append("%")
+        else:
+            sh.complain(f"TIMEFORMAT: `{key}': invalid format character")
+            return ()
+    return (*out, "\n")
+
+
+def _minutes(seconds: float, digits: int = 3) -> str:
+    minutes = int(seconds // 60)
+    return f"{minutes}m{seconds - 60 * minutes:.{digits}f}s"

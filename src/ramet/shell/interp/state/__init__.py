@@ -1,0 +1,1 @@
+"""The state of a shell: variables, options, functions, and its serialized form."""

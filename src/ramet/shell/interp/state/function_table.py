@@ -1,0 +1,184 @@
+"""Functions beyond their bodies: attributes, listings, and the way through the environment into other shells.
+
+The attributes of a function stand in the table of attributes under its name behind a mark that no variable has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from ramet.concurrency.bigtext import grown
+from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.values import EXPORT, READONLY, TRACE
+from ramet.shell.interp.run.batches import write_lines
+from ramet.shell.interp.state.frames import FunctionDef
+from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import Function, Script
+from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.positions import put_lines
+from ramet.shell.syntax.printer import function_parts, function_value
+from ramet.shell.syntax.scanner import Options
+
+MARK: Final = "\1"
+_LETTERS: Final = (("r", READONLY), ("t", TRACE), ("x", EXPORT))
+_PREFIX: Final = "BASH_FUNC_"
+_SUFFIX: Final = "%%"
+_KEPT: Final = 256
+_ANY: Final = Options(extglob=True)
+"""What reads every definition that some options allowed."""
+
+
+def flags(sh: Session, name: str) -> int:
+    """The attributes of a function."""
+    return sh.store.attrs.get(MARK + name, 0)
+
+
+def traced(sh: Session, name: str) -> bool:
+    """Whether a function inherits the DEBUG and RETURN traps: `declare -ft`."""
+    return flags(sh, name) & TRACE != 0
+
+
+def set_flags(sh: Session, name: str, add: int, remove: int) -> None:
+    sh.store.flag(MARK + name, add, remove)
+
+
+def forget(sh: Session, name: str) -> None:
+    """A function goes, with its attributes."""
+    if not among(name, sh.functions) and len(name) > LONGEST_NAME:
+        return
+    sh.functions.pop(name, None)
+    sh.store.attrs.pop(MARK + name, None)
+
+
+def attribute_line(sh: Session, name: str) -> str:
+    """`declare -fx name`."""
+    found = flags(sh, name)
+    return f"declare -f{''.join(letter for letter, bit in _LETTERS if found & bit)} {name}\n"
+
+
+async def definition(sh: Session, name: str) -> list[str]:
+    """A function as it is shown, in parts."""
+    node = sh.functions[name].node
+    if node.size <= LONG_SOURCE:
+        return [*function_parts(node, sh.posix), "\n"]
+    return [*await aside(sh, partial(function_parts, node, sh.posix)), "\n"]
+
+
+async def write_functions(sh: Session, names: Iterable[str], who: str) -> int:
+    """The definitions of functions."""
+    parts: list[str] = []
+    for name in names:
+        parts += await definition(sh, name)
+        await sh.budget.breathe()
+    written = write_lines(sh, parts, len(parts), who)
+    return written if isinstance(written, int) else await written
+
+
+async def ready_exported(sh: Session) -> None:
+    """Make what exported functions are in the environment where that takes a while, before somebody asks for it."""
+    if not sh.functions:
+        return
+    for key in [key for key in sh.store.attrs if key[0] == MARK]:
+        function = sh.functions.get(key[1:])
+        if function is not None and function.node.size > LONG_SOURCE and not _is_kept(function.node):
+            await aside(sh, partial(_value, function.node))
+
+
+def add_exported(sh: Session, env: dict[str, str]) -> None:
+    """Put the exported functions into an environment."""
+    for key, found in sh.store.attrs.items():
+        if found & EXPORT and key[0] == MARK:
+            function = sh.functions.get(key[1:])
+            if function is not None:
+                env[f"{_PREFIX}{key[1:]}{_SUFFIX}"] = _value(function.node)
+
+
+_values: dict[int, tuple[Function, str]] = {}
+"""What exported functions are in the environment: every program that is started wants it."""
+
+
+def _is_kept(node: Function) -> bool:
+    found = _values.get(id(node))
+    return found is not None and found[0] is node
+
+
+def _value(node: Function) -> str:
+    if _is_kept(node):
+        return _values[id(node)][1]
+    if len(_values) >= _KEPT:
+        _values.clear()
+    text = function_value(node)
+    _values[id(node)] = (node, text)
+    return text
+
+
+async def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
+    """Define the functions that an environment brings; one that is no definition, and nothing else, is left out."""
+    for key, value in given:
+        if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
+            name = key[len(_PREFIX) : -len(_SUFFIX)]
+            read = partial(_brought, name, value)
+            script = read() if len(value) <= LONG_SOURCE else await aside(sh, read)
+            function = None
+            if isinstance(script, SyntaxFailure):
+                for line in script.lines(f"{sh.name}: {name}: "):
+                    await sh.say(f"{line}\n")
+            elif "/" not in name and (function := _define(sh, name, script)) is None:
+                sh.err(f"{sh.name}: warning: {name}: ignoring function definition attempt\n")
+            if function is None:
+                sh.err(f"{sh.name}: error importing function definition for `{name}'\n")
+            else:
+                sh.functions[name] = function._replace(source="environment")
+                set_flags(sh, name, EXPORT, 0)
+
+
+def _brought(name: str, value: str) -> Script | SyntaxFailure:
+    """What a definition is that an environment brought: its first command, whose lines count from 0."""
+    known = _imported.get((name, value)) if len(value) <= LARGE else None
+    if known is None:
+        try:
+            parser = Parser(grown((name, " ", value, "\n")), start_line=0)
+            known = parser.next() or Script(())
+        except SyntaxFailure as failure:
+            return failure
+        if len(value) <= LARGE:
+            if len(_imported) >= _KEPT:
+                _imported.clear()
+            _imported[name, value] = known
+    return known
+
+
+_imported: dict[tuple[str, str], Script] = {}
+"""Definitions that environments brought: every shell that is started reads them again."""
+
+
+def define_again(sh: Session, name: str, text: str, source: str | None, lines: list[int]) -> FunctionDef | None:
+    """The same for a function that another session had: the text is how `declare -f` shows it, whatever the options
+    were under which it was read; the other two say where it stood."""
+    try:
+        # Not from the cache: the lines are of this definition alone.
+        script = Script(tuple(s for line in iter(Parser(text, None, _ANY).next, None) for s in line.statements))
+    except SyntaxFailure:
+        return None
+    if lines and script.statements:
+        put_lines(script.statements[0].node, lines)
+    function = _define(sh, name, script)
+    if function is not None and source is not None:
+        function = sh.functions[name] = function._replace(source=source)
+    return function
+
+
+def _define(sh: Session, name: str, script: Script) -> FunctionDef | None:
+    found = [statement.node for statement in script.statements]
+    if len(found) != 1 or not isinstance(found[0], Function) or found[0].name != name:
+        return None
+    end, sh.budget.slice_end = sh.budget.slice_end, float("inf")  # nothing here may wait
+    try:
+        sh.shell.compiled(script)(sh)
+    finally:
+        sh.budget.slice_end = end
+    return sh.functions.get(name)

@@ -1,0 +1,634 @@
+"""`Session`: all the state of one shell, and what it needs while it runs.
+
+The first block of fields is the state proper: it can be forked (a subshell), and `session_data` turns it into plain
+data and back. The second block belongs to the run that is going on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.core.limits import Budget
+from ramet.core.paths import ROOT, Path
+from ramet.core.streams import Null, Reader, Writer
+from ramet.shell.expand.arith import evaluate as arith
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
+from ramet.shell.expand.arith.parser import ArithFailure
+from ramet.shell.expand.c_locale import bytewise
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
+from ramet.shell.expand.offload import LARGE, apart
+from ramet.shell.expand.word import to_text as texts
+from ramet.shell.expand.word.fields import DEFAULT_IFS, distinct
+from ramet.shell.history.entries import Kept
+from ramet.shell.interp.process.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
+from ramet.shell.interp.run.maybe_async import Result, drive
+from ramet.shell.interp.run.task_group import Crew
+from ramet.shell.interp.state.frames import Frame, FunctionDef
+from ramet.shell.interp.state.messages import Speaker
+from ramet.shell.interp.state.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
+from ramet.shell.interp.state.positional import Parameters, Remaining
+from ramet.shell.interp.state.special_variables import Dice, install
+from ramet.shell.interp.state.variables import Variables
+from ramet.shell.syntax import nodes
+from ramet.shell.syntax.scanner import Options
+
+HISTORY_SIZE: Final = "500"
+"""Commands that are kept where nobody says how many."""
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.main.shell import Shell
+    from ramet.shell.interp.process.groups import Group
+    from ramet.shell.interp.process.jobs import Jobs
+    from ramet.shell.interp.process.process import Process
+
+
+class Session(Speaker):
+    __slots__ = (
+        "aliases",
+        "allexport",
+        "arg0",
+        "arguments",
+        "background",
+        "began",
+        "blaming",
+        "budget",
+        "by_program",
+        "called",
+        "captured",
+        "command_line",
+        "command_text_now",
+        "commanded",
+        "completions",
+        "condition_open",
+        "coprocs",
+        "crew",
+        "cwd",
+        "deaf",
+        "debug_status",
+        "debugging",
+        "depth",
+        "died",
+        "dirs",
+        "disabled",
+        "errexit",
+        "errtrace",
+        "evaluating",
+        "exiting",
+        "fds",
+        "flow_n",
+        "flow_status",
+        "frames",
+        "functions",
+        "functrace",
+        "given_up",
+        "globbing",
+        "group",
+        "hashed",
+        "held",
+        "history",
+        "ignore",
+        "in_trap",
+        "interactive",
+        "jobs",
+        "joining",
+        "killed",
+        "last_arg",
+        "late_trap",
+        "line",
+        "lone",
+        "loops",
+        "loops_left",
+        "mourning",
+        "name",
+        "noclobber",
+        "noexec",
+        "noglob",
+        "nounset",
+        "options",
+        "origin",
+        "parent",
+        "parted",
+        "pending",
+        "pid",
+        "pipefail",
+        "pipes",
+        "posix",
+        "process",
+        "ran",
+        "random",
+        "redirected",
+        "refused",
+        "remaining",
+        "returning",
+        "sealed",
+        "seconds_base",
+        "shell",
+        "shift",
+        "shopts",
+        "shown",
+        "source",
+        "stack",
+        "staged",
+        "status",
+        "store",
+        "sub_level",
+        "substitution_status",
+        "substitutions",
+        "texts",
+        "told",
+        "top_pid",
+        "trace_level",
+        "trace_lost",
+        "trap_depth",
+        "traps",
+        "traps_shown",
+        "ulimits",
+        "umask",
+        "unmourned",
+        "vars",
+        "watch",
+        "xtrace",
+    )  # fmt: skip
+
+    allexport: bool
+    errexit: bool
+    errtrace: bool
+    functrace: bool
+    noclobber: bool
+    noexec: bool
+    noglob: bool
+    nounset: bool
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.store = Variables()
+        self.vars = self.store.values
+        self.functions: dict[str, FunctionDef] = {}
+        self.aliases: dict[str, str] = {}
+        self.remaining: Parameters = []
+        self.arguments: list[str] | None = None
+        """The parameters that BASH_ARGV ends with: those of the moment when somebody first asked."""
+        self.arg0 = shell.name
+        self.name = shell.name
+        self.command_line = shell.name
+        """What `ps` shows of this shell."""
+        self.options: set[str] = set()
+        self.shopts: set[str] = set(SHOPTS_ON)
+        for option in ("allexport", "errexit", "errtrace", "functrace", "noclobber", "noexec", "noglob", "nounset"):
+            setattr(self, option, False)
+        self.xtrace = self.pipefail = self.posix = False
+        self.traps: dict[str, str] = {}
+        self.pending: list[int] = []
+        for option in OPTIONS_ON:
+            self.set_option(option, True)
+        self.cwd = Path(shell.user.home) if shell.user.home.startswith("/") else ROOT
+        self.called: tuple[Path, str] | None = None
+        self.commanded = False
+        """Whether `command` is about to run a special builtin, whose errors then end no shell in POSIX mode."""
+        """A directory without links, and the name under which it was entered; counts while it is the current one."""
+        self.dirs: list[str] = []
+        self.umask = 0o022
+        self.trap_depth: dict[str, int] = {}
+        self.deaf: frozenset[str] = frozenset()
+        """Signals that do nothing to this process, since it was started by `&`, nor to the programs that it starts."""
+        self.sealed: frozenset[str] = frozenset()
+        """Signals that were ignored when this shell was started: no trap changes that."""
+        self.traps_shown: dict[str, str] = {}
+        self.disabled: set[str] = set()
+        self.hashed: dict[str, tuple[str, int]] = {}
+        self.status = 0
+        self.pipes: list[int] | None = []
+        self.refused = False
+        """`export` or `readonly` could not assign, which ends a shell in POSIX mode."""
+        self.last_arg = shell.name
+        self.exiting: int | None = None
+        """The status with which the shell exits, while its EXIT trap runs."""
+        self.returning = False
+        """Whether a RETURN trap runs: what it calls does not run it again."""
+        self.random: Dice | None = None
+        self.seconds_base = shell.now()
+        self.history = Kept()
+        """Shared with a subshell until one of them changes it."""
+        self.interactive = False
+        self.completions: dict[str, str] = {}
+        self.pid = self.top_pid = shell.next_pid()
+        # -------------------------------------------------------------- the run
+        self.background: int | None = None
+        self.budget = Budget(shell.limits)
+        self.crew = Crew()
+        self.fds: Table = {}
+        self.flow_n = 0
+        self.flow_status = 0
+        self.frames: list[Frame] = []
+        self.source = ""
+        self.line = 0
+        self.loops = self.loops_left = 0
+        """The loops that it is in, and those that it was in when it was told to end: its EXIT trap may leave them."""
+        self.ignore = 0
+        self.depth = 0
+        self.stack = 0
+        self.sub_level = 0
+        self.globbing = False
+        self.debugging = self.late_trap = self.mourning = self.given_up = self.blaming = False
+        self.redirected = 0
+        """Calls whose redirections a failure under `set -e` undoes before the EXIT trap runs."""
+        self.texts = 0
+        """Texts that are being evaluated in this process (`eval`, `.`, the one of `bash -c` or of a substitution)."""
+        self.evaluating = -1
+        """How many calls and sources there were where the innermost `eval` began."""
+        self.captured = False
+        """Whether it is a substitution, which tells nobody of what died in it."""
+        self.debug_status = 0
+        """What the DEBUG trap ended with."""
+        self.in_trap = self.unmourned = 0
+        self.joining = self.parted = False
+        """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
+        self.held: list[str] = []
+        """What a builtin has to say on stdout so far: it comes before what it complains of next."""
+        self.told: object = None
+        """The command for which the shell around this one has run the DEBUG trap."""
+        self.staged: object = None
+        """The simple command that this shell is there for, as a part of a pipeline."""
+        self.parent: Session | None = None
+        self.group: Group | None = None
+        """The process group that a signal would reach as a whole."""
+        self.process: Process | None = None
+        self.substitution_status: int | None = None
+        self.killed = 0
+        """The signal that this shell died of."""
+        self.died: tuple[int, int] | None = None
+        """Signal and pid of the shell that the current command was, if that died."""
+        self.by_program = False
+        """Whether a program started what runs here: it gave the whole environment."""
+        self.began = False
+        """Whether this shell, which was forked, has come to run; then it lets go itself of what it shares."""
+        self.lone = False
+        """Whether this shell runs only one command, which takes its place: then nobody reports its death."""
+        self.substitutions: list[Any] = []
+        self.coprocs: dict[str, Any] = {}
+        self.origin = "main"
+        self.watch = False
+        self.trace_level = 0
+        self.condition_open = False  # whether the last syntax error was inside `[[ ]]`
+        self.trace_lost = False  # whether BASH_XTRACEFD names nothing, whatever may be there later
+        self.shift: tuple[int, int] | None = None
+        """How many lines further a substitution or a trap counts than its text, and the depth of calls at which it
+        does."""
+        self.ulimits: dict[str, tuple[str, str]] = {}
+        self.command_text_now: Any = None
+        self.ran: Any = None
+        """The command that began last: what BASH_COMMAND names."""
+        self.shown: tuple[Any, str] | None = None
+        """A command that a trap is about and its text, where that is a long one."""
+        self.jobs: Jobs = shell.new_jobs()
+        self._wire()
+        install(self)
+        self.rewatch()
+
+    def _wire(self) -> None:
+        store = self.store
+        store.host, store.warn = self, self.complain
+        store.arith, store.number = self.evaluate_key, self.evaluate
+        store.key_of = self.expand_key
+
+    # ------------------------------------------------------------------------------------------------- forking
+
+    def fork(self, borrow: bool = False) -> Session:
+        """A subshell; with `borrow` this shell waits until the subshell is gone."""
+        if self.depth >= self.budget.deepest:
+            # Before anything is shared that would have to be let go.
+            raise self.budget.exceeded(self.budget.hit or "recursion", "fork")
+        twin = object.__new__(Session)
+        twin.shell = self.shell
+        twin.store = self.store.fork(borrow)
+        twin.vars = twin.store.values
+        twin.functions = dict(self.functions)
+        twin.aliases = dict(self.aliases)
+        twin.remaining, twin.arguments = self.remaining, self.arguments
+        twin.arg0, twin.name, twin.command_line = self.arg0, self.name, self.command_line
+        twin.options, twin.shopts = set(self.options), set(self.shopts)
+        twin.allexport, twin.errexit, twin.errtrace = self.allexport, self.errexit, self.errtrace
+        twin.functrace, twin.noclobber, twin.noexec = self.functrace, self.noclobber, self.noexec
+        twin.noglob, twin.nounset, twin.xtrace = self.noglob, self.nounset, self.xtrace
+        twin.pipefail, twin.posix = self.pipefail, self.posix
+        twin.called, twin.commanded = self.called, False
+        twin.cwd, twin.dirs, twin.umask = self.cwd, list(self.dirs), self.umask
+        twin.traps, twin.trap_depth, twin.traps_shown = {}, {}, dict(self.traps_shown)
+        if self.traps:
+            twin.traps = {
+                name: action
+                for name, action in self.traps.items()
+                if (not action and name not in self.deaf)
+                or (name == "ERR" and self.errtrace)
+                or (name in ("DEBUG", "RETURN") and self.functrace)
+            }
+            twin.trap_depth = {name: self.trap_depth.get(name, 0) for name in twin.traps}
+            twin.traps_shown = {**self.traps_shown, **self.traps}
+        twin.deaf, twin.sealed = frozenset(), self.sealed
+        twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
+        twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
+        twin.refused = False
+        twin.random = None
+        twin.seconds_base, twin.history = self.seconds_base, self.history
+        twin.completions, twin.interactive = self.completions, self.interactive
+        twin.pid, twin.top_pid = 0, self.top_pid
+        twin.background = self.background
+        twin.budget, twin.crew = self.budget, self.crew
+        twin.fds = share_all(self.fds)
+        twin.flow_n = twin.flow_status = 0
+        twin.frames, twin.source, twin.line = list(self.frames), self.source, self.line
+        twin.loops, twin.loops_left, twin.ignore = 0, 0, self.ignore
+        twin.depth, twin.sub_level = self.depth + 1, self.sub_level + 1
+        twin.stack = self.stack + 7  # levels of functions that it takes as much of the stack as
+        twin.globbing = False
+        twin.pending = []
+        twin.debug_status = 0
+        twin.held = []
+        twin.told, twin.staged, twin.joining, twin.parted = None, None, self.joining, False
+        twin.debugging = twin.late_trap = twin.mourning = twin.given_up = False
+        twin.blaming = self.blaming
+        twin.texts = twin.redirected = 0
+        twin.evaluating = -1
+        twin.captured = False
+        twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
+        twin.parent, twin.process, twin.group = self, self.process, self.group
+        twin.substitution_status, twin.substitutions = None, []
+        twin.killed, twin.died, twin.lone, twin.by_program, twin.began = 0, None, False, False, False
+        twin.coprocs, twin.origin = {}, self.origin
+        twin.ulimits = dict(self.ulimits)
+        twin.shift, twin.shown = self.shift, None
+        twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
+        twin.trace_lost, twin.condition_open = self.trace_lost, self.condition_open
+        twin.jobs = self.jobs.fork()
+        twin._wire()
+        twin.watch = False
+        if self.watch or self.shell.hook is not None:
+            twin.rewatch()
+        return twin
+
+    async def end(self) -> None:
+        """Nothing of this shell runs any more: its jobs, and what a call that was cancelled has left."""
+        await self.jobs.end()
+        if self.crew.stopped:
+            await self.crew.gone()
+
+    def retire(self) -> None:
+        """This shell is over and nothing of it runs on: cut the circle that only a collection would find."""
+        store = self.store
+        store.host, store.arith, store.number, store.key_of, store.warn = None, int, int, str, str
+
+    # ------------------------------------------------------------------------------------------------- options
+
+    def set_option(self, name: str, on: bool) -> None:
+        if name == "noexec" and self.interactive:
+            return  # or nobody could turn it off again
+        if on:
+            self.options.add(name)
+        else:
+            self.options.discard(name)
+        if name == "ignoreeof":
+            if on:
+                self.vars.setdefault("IGNOREEOF", "10")
+            else:
+                self.store.unset("IGNOREEOF")
+        elif name == "history" and on:
+            for variable in ("HISTSIZE", "HISTFILESIZE"):
+                if variable not in self.vars:
+                    self.vars[variable] = self.store.get("HISTSIZE") or HISTORY_SIZE
+        if on and name in ("vi", "emacs"):
+            self.options.discard("vi" if name == "emacs" else "emacs")
+        if name in HOT_OPTIONS:
+            setattr(self, name, on)
+            if name in ("xtrace", "noexec"):
+                self.rewatch()
+            elif name == "allexport":
+                self.store.exporting = on
+            elif name == "posix" and on is not ("POSIXLY_CORRECT" in self.vars):
+                if on:
+                    self.vars["POSIXLY_CORRECT"] = "y"
+                    self.shopts |= {"expand_aliases", "inherit_errexit", "shift_verbose"}
+                else:
+                    self.store.unset("POSIXLY_CORRECT")
+                    self.shopts -= {"expand_aliases", "shift_verbose"}
+
+    def shopt(self, name: str) -> bool:
+        return name in self.shopts
+
+    def rewatch(self) -> None:
+        """Whether commands take the path that looks at traces, traps, signals and the hook."""
+        self.watch = bool(
+            self.xtrace
+            or self.pending
+            or "DEBUG" in self.traps
+            or self.shell.hook is not None
+            or self.noexec
+            or "keyword" in self.options
+            or "extdebug" in self.shopts
+        )
+
+    def flags(self) -> str:
+        """`$-`."""
+        letters = "".join(letter for letter, name in LETTERS.items() if name in self.options)
+        if self.interactive:
+            place = next((at for at, letter in enumerate(letters) if letter not in "abefh"), len(letters))
+            letters = f"{letters[:place]}i{letters[place:]}"
+        if "restricted_shell" in self.shopts:
+            place = next((at for at, letter in enumerate(letters) if letter not in "abefhikmnp"), len(letters))
+            letters = f"{letters[:place]}r{letters[place:]}"
+        return letters + {"environment": "c", "stdin": "s"}.get(self.origin, "")
+
+    def syntax_options(self) -> Options:
+        shopts = self.shopts
+        return Options("extglob" in shopts, self.posix, "expand_aliases" in shopts, bytewise(self), self.condition_open)
+
+    # ---------------------------------------------------------------------------------------- for the expansion
+
+    @property
+    def params(self) -> list[str]:
+        """The positional parameters. Who asks only for their number, or for one, does so of `remaining`."""
+        found = self.remaining
+        if isinstance(found, Remaining):
+            self.remaining = found = found.copy()
+        return found
+
+    @params.setter
+    def params(self, words: Parameters) -> None:
+        self.remaining = words
+
+    def special(self, name: str) -> str | None:
+        if name == "?":
+            return str(self.status)
+        if name == "#":
+            return str(len(self.remaining))
+        if name == "$":
+            return str(self.top_pid)
+        if name == "!":
+            return None if self.background is None else str(self.background)
+        if name == "-":
+            return self.flags()
+        if name == "_":
+            return str(self.last_arg)
+        if name == "0":
+            return self.arg0
+        return None
+
+    def calculate(self, text: str) -> int:
+        if len(text) > self.store.longest:
+            self.allow_expression(len(text), text)
+        try:
+            return arith.evaluate(text, self.store)
+        except arith.Unbound as error:
+            raise Fatal(str(error), 127) from None
+
+    def evaluate(self, text: str) -> int:
+        try:
+            return self.calculate(text)
+        except ArithFailure as error:
+            raise (BadSubscript if error.subscript else BadNumber)(error.parts) from None
+
+    def allow_expression(self, size: int, head: str) -> None:
+        """An error where an expression of this size, which begins like that, would hold up others."""
+        if size > self.store.longest and not apart() and self.budget.slice_end != float("inf"):
+            raise TooLong(f"{head[:40]}...: limit reached: expression_chars ({self.store.longest})")
+
+    def expand_key(self, text: str) -> str:
+        """The text of a subscript that is read at run time (`unset 'a[$k]'`), as a key."""
+        if not any(char in text for char in "$`'\"\\"):
+            return text
+        from ramet.shell.interp.main.prompt import parse_subscript
+
+        word = parse_subscript(text)
+        if word is None:
+            return text
+        found = self.text_now(texts.text(word))
+        if found is None:
+            raise Discard(f"{text}: a substitution in a subscript that is read at run time must not wait")
+        return found
+
+    def text_now(self, compiled: texts.Text) -> str | None:
+        """A text where nothing may wait: None when a command in it would have to."""
+        if not compiled.wait:
+            return str(compiled.run(self))
+        end, self.budget.slice_end = self.budget.slice_end, float("inf")
+        try:
+            found = drive(compiled.run(self))
+        finally:
+            self.budget.slice_end = end
+        return found if isinstance(found, str) else None
+
+    def evaluate_key(self, text: str) -> int:
+        """A subscript that is read at run time, as a number."""
+        if len(text) > LARGE:
+            self.allow_expression(len(text), text)
+        expanded = self.expand_key(text) if "$" in text or "`" in text else text
+        return self.evaluate_subscript(expanded.replace('"', "") if '"' in expanded else expanded)
+
+    def evaluate_subscript(self, text: str) -> int:
+        """A subscript that is expanded already."""
+        try:
+            return self.evaluate(text)
+        except BadNumber as error:
+            raise BadSubscript(error.parts) from None
+
+    def home(self, user: str) -> str | None:
+        if not user:
+            found = self.store.get("HOME")
+            return self.shell.user.home if found is None else found
+        if user == self.shell.user.name:
+            return self.shell.user.home
+        return "/root" if user == "root" else None
+
+    def tilde(self, prefix: str) -> str | None:
+        if len(prefix) > LONGEST_NAME:
+            return None
+        if prefix == "+":
+            return self.store.get("PWD")
+        if prefix == "-":
+            return self.store.get("OLDPWD")
+        digits = prefix.lstrip("+-")
+        if digits.isdigit() and len(prefix) - len(digits) <= 1:
+            stack = [self.pwd, *self.dirs]
+            index = int(digits)
+            if prefix[0] == "-":
+                index = len(stack) - 1 - index
+            return stack[index] if 0 <= index < len(stack) else None
+        return self.home(prefix)
+
+    def prompt(self, text: str) -> str:
+        from ramet.shell.interp.main.prompt import decode_prompt
+
+        return decode_prompt(self, text)
+
+    def command_text(self, node: nodes.CommandSub) -> Awaitable[str]:
+        return self.shell.command_text(self, node)
+
+    def process_path(self, node: nodes.ProcessSub) -> Awaitable[str]:
+        return self.shell.process_path(self, node)
+
+    @property
+    def ifs(self) -> str:
+        found = self.store.get("IFS")
+        return DEFAULT_IFS if found is None else distinct(found)
+
+    @property
+    def pwd(self) -> str:
+        """The current directory by the name under which it was entered, links and all."""
+        called = self.called
+        return called[1] if called is not None and called[0] == self.cwd else str(self.cwd)
+
+    def dice(self) -> Dice:
+        """The source of `$RANDOM`; every shell and subshell gets its own when it first asks."""
+        if self.random is None:
+            self.random = Dice.cast()
+        return self.random
+
+    def own_pid(self) -> int:
+        """`$BASHPID`."""
+        if not self.pid:
+            self.pid = self.process.pid if self.process is not None else self.shell.next_pid()
+        return self.pid
+
+    # --------------------------------------------------------------------------------------------- descriptors
+
+    def reader(self, fd: int = 0) -> Reader:
+        description = self.fds.get(fd)
+        found = None if description is None else description.reader
+        return ClosedReader() if found is None else found
+
+    def writer(self, fd: int) -> Writer:
+        description = self.fds.get(fd)
+        found = None if description is None else description.writer
+        return ClosedWriter() if found is None else found
+
+    def free_fd(self, least: int = 10) -> int:
+        fd = least
+        while fd in self.fds:
+            fd += 1
+        return fd
+
+    def make_room(self, doing: str, more: int = 1) -> None:
+        """An error where this shell may not open so many more descriptors."""
+        if len(self.fds) + more > self.budget.limits.open_files:
+            raise self.budget.exceeded("open_files", doing)
+
+    def open_null(self) -> Description:
+        return Description(Null(), path="/dev/null")
+
+    # ---------------------------------------------------------------------------------------------------- frames
+
+    def function_names(self) -> list[str]:
+        return [frame.name for frame in reversed(self.frames)]
+
+    def environment(self) -> dict[str, str]:
+        env = self.store.exported()
+        if self.functions and any(name[0] == "\1" for name in self.store.attrs):
+            from ramet.shell.interp.state.function_table import add_exported
+
+            add_exported(self, env)
+        return env
+
+
+Builtin = Callable[[Session, list[str]], Result]
+
+__all__ = ["Builtin", "Discard", "Fatal", "Session"]
