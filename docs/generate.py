@@ -8,8 +8,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from ramet.commands.declare import Command, Spec
-from ramet.commands.table import COMMANDS, Lazy
+from ramet.commands.framework.command import Command, Spec
+from ramet.commands.framework.table import COMMANDS, Lazy
 from ramet.core.errors import CODES
 
 HERE = Path(__file__).parent

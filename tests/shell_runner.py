@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ramet.backends.local.ram import RAMResource
-from ramet.commands.table import COMMANDS
+from ramet.commands.framework.table import COMMANDS
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.proc import Exec, Proc, User

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from ramet.commands.archive_repair import salvaged
+from ramet.commands.archives.zip_repair import salvaged
 
 MEMBERS = {"a": b"1\n2\n3\n", "dir/b": b"the same line\n" * 500, "c": bytes(range(256)) * 8}
 

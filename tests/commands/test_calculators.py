@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ramet import IOResult, Workspace
-from ramet.commands.bc.numbers import Num, based_text, decimal_digits
+from ramet.commands.math.bc.numbers import Num, based_text, decimal_digits
 
 
 @pytest.mark.parametrize("bits", [1, 63, 4096, 4097, 10_000, 70_001])

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ramet.commands import cut
+from ramet.commands.text import cut
 
 
 def test_the_parts_of_long_lines_are_those_of_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:

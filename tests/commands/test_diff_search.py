@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from ramet.commands import diff_search
-from ramet.commands.diff_search import Search
+from ramet.commands.diff import myers as diff_search
+from ramet.commands.diff.myers import Search
 
 
 def _found(xs: list[int], ys: list[int], expensive: int, minimal: bool) -> tuple[list[int], list[int]]:

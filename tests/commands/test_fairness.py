@@ -9,7 +9,7 @@ import re
 import pytest
 from tests.holding import held_by, too_long
 
-from ramet.commands.table import MODULES
+from ramet.commands.framework.table import MODULES
 
 ROWS = 15_000
 

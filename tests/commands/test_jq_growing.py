@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet import Workspace
-from ramet.commands.jq import growing
-from ramet.commands.jq.growing import Growing, Unreadable
+from ramet.commands.data.jq.io import partial as growing
+from ramet.commands.data.jq.io.partial import Growing, Unreadable
 
 _TEXTS = st.text(st.sampled_from('ab,[]{}":\\ \n\u00e9'), max_size=6)
 _VALUES = st.recursive(

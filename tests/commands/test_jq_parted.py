@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ramet.commands.jq import matching
-from ramet.commands.jq.parted import Parted, alternatives
+from ramet.commands.data.jq import regex as matching
+from ramet.commands.data.jq.large_regex import Parted, alternatives
 from ramet.concurrency.offload import Abandoned, here
 from ramet.patterns import multi as many
 

@@ -9,8 +9,9 @@ from unittest.mock import patch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ramet.commands.jq import large, values
-from ramet.commands.jq.reader import JsonReader, copied_lines, whole_lines
+from ramet.commands.data.jq import values
+from ramet.commands.data.jq.io import large
+from ramet.commands.data.jq.io.reader import JsonReader, copied_lines, whole_lines
 from ramet.core.limits import Budget
 
 NUMBERS = st.one_of(

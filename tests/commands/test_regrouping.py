@@ -7,8 +7,8 @@ import base64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.commands.encode import CODECS
-from ramet.commands.regrouping import regrouping
+from ramet.commands.binary.base64 import CODECS
+from ramet.commands.binary.bit_groups import regrouping
 
 
 @given(st.binary(max_size=300))

@@ -8,11 +8,12 @@ from itertools import product
 
 import pytest
 
-from ramet.commands.sort import merging, runs, tally
-from ramet.commands.sort.options import SortOptions
-from ramet.commands.sort.order import Order, make_order
-from ramet.commands.sort.runs import Runs
-from ramet.commands.sort.tally import Tally
+from ramet.commands.text.sort import merge as merging
+from ramet.commands.text.sort import runs, tally
+from ramet.commands.text.sort.options import SortOptions
+from ramet.commands.text.sort.order import Order, make_order
+from ramet.commands.text.sort.runs import Runs
+from ramet.commands.text.sort.tally import Tally
 from ramet.core.limits import Budget
 
 LINES = [f"{n % 7} {n * 7919 % 101} word{n % 13}" for n in range(3000)]

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.commands.sort.comparing import version_key, version_keys
+from ramet.commands.text.sort.compare import version_key, version_keys
 
 IN_ORDER = [
     "", ".", "..", ".a1", ".a10", ".a10.b", "1~", "1", "1a", "1-", "9.tar.gz", "10.tar.gz", "A", "a~", "a", "a.b~",

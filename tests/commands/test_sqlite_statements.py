@@ -7,8 +7,8 @@ import sqlite3
 
 import pytest
 
-from ramet.commands import sqlite_statements
-from ramet.commands.sqlite_statements import is_complete, may_end, some, tokens
+from ramet.commands.data.sqlite import statements as sqlite_statements
+from ramet.commands.data.sqlite.statements import is_complete, may_end, some, tokens
 from ramet.concurrency import bigbytes as longbytes
 
 PARTS = [

@@ -12,7 +12,7 @@ import pytest
 from tests.shell_runner import run_script
 
 from ramet.backends.local.ram import RAMResource
-from ramet.commands.table import COMMANDS, MODULES, Lazy
+from ramet.commands.framework.table import COMMANDS, MODULES, Lazy
 from ramet.core import ops, paths
 from ramet.core.fs import Open
 from ramet.core.limits import Budget, Limits, TimeUp
@@ -169,11 +169,9 @@ def test_listing_the_commands_imports_none_of_them() -> None:
     import subprocess
     import sys
 
-    code = (
-        "import sys, ramet.commands.table as t; list(t.COMMANDS); print([m for m in sys.modules if 'commands.' in m])"
-    )
+    code = "import sys, ramet.commands.framework.table as t; list(t.COMMANDS); print([m for m in sys.modules if 'commands.' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['ramet.commands.table']"
+    assert done.stdout.strip() == "['ramet.commands.framework.table']"
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ramet.commands import table
-from ramet.commands.table import MODULES, Lazy
+from ramet.commands.framework import table
+from ramet.commands.framework.table import MODULES, Lazy
 
 
 def test_modules_are_imported_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from tests.commands.test_streaming import call, make
 
-from ramet.commands import tac
+from ramet.commands.text import tac
 from ramet.core.streams import BytesReader
 
 INPUTS = [

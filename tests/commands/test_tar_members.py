@@ -9,7 +9,7 @@ import tarfile
 import pytest
 from tests.shell_runner import run_script
 
-from ramet.commands.tar.format import checked
+from ramet.commands.archives.tar.format import checked
 
 HOLES = ((0, 3), (1000, 4), (5000, 0))
 """Where the data of the file with holes lies; the last entry tells its size."""

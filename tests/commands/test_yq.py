@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from tests.shell_runner import run_script
 
-from ramet.commands import yaml_json, yaml_text
-from ramet.commands.yaml_looks import Looks
+from ramet.commands.data import yaml_json, yaml_text
+from ramet.commands.data.yaml_style import Looks
 
 pytest.importorskip("yaml")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from ramet.commands.table import COMMANDS
+from ramet.commands.framework.table import COMMANDS
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Exec, Proc
 

@@ -10,7 +10,7 @@ import pytest
 from tests.holding import Lateness, too_long
 
 from ramet.backends.local.ram import RAMResource
-from ramet.commands.table import COMMANDS
+from ramet.commands.framework.table import COMMANDS
 from ramet.core.limits import Budget, Limits, TimeUp
 from ramet.core.paths import ROOT, parse
 from ramet.core.proc import Proc

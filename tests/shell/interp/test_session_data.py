@@ -13,7 +13,7 @@ from tests.shell_runner import CWD, ENV
 from tests.spec.table import CASES, load
 
 from ramet.backends.local.ram import RAMResource
-from ramet.commands.table import COMMANDS
+from ramet.commands.framework.table import COMMANDS
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.proc import User

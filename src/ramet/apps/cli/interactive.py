@@ -327,7 +327,7 @@ class Afar(Terminal):
         return _painted(f"{self._ws.name}{f'@{seq}' if seq else ''}", cwd)
 
     def _names(self) -> set[str]:
-        from ramet.commands.table import COMMANDS
+        from ramet.commands.framework.table import COMMANDS
 
         return {*COMMANDS, *VERBS}
 
@@ -371,7 +371,7 @@ def _remember(write: Callable[[str], None], path: str) -> None:
 
 def _options(command: str) -> list[str]:
     """The options of a command, as it declares them."""
-    from ramet.commands.table import COMMANDS, Lazy
+    from ramet.commands.framework.table import COMMANDS, Lazy
 
     found = COMMANDS.get(command)
     if not isinstance(found, Lazy):

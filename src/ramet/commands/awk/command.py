@@ -11,25 +11,35 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from ramet.commands.awk.builtins import set_number
-from ramet.commands.awk.compile import Compiled, compiled_program
-from ramet.commands.awk.dialect import Dialect
-from ramet.commands.awk.dumping import dump_variables, print_profile, print_program
-from ramet.commands.awk.inplace import Inplace
-from ramet.commands.awk.lexer import IN_NAMESPACE, KEYWORDS, as_bytes, unescape
-from ramet.commands.awk.libraries import WARNINGS, check
-from ramet.commands.awk.names import BUILTINS
-from ramet.commands.awk.parser import parse
-from ramet.commands.awk.printing import messages
-from ramet.commands.awk.records import Records
-from ramet.commands.awk.regex import compiled as compile_pattern
-from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
-from ramet.commands.awk.sources import Sources, read_program
-from ramet.commands.awk.tree import AwkError
-from ramet.commands.awk.values import Field, Value
-from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
-from ramet.commands.inputs import is_utf8
-from ramet.commands.regexes import patiently
+from ramet.commands.awk.compile.program import Compiled, compiled_program
+from ramet.commands.awk.run.builtins import set_number
+from ramet.commands.awk.run.dumping import dump_variables, print_profile, print_program
+from ramet.commands.awk.run.inplace import Inplace
+from ramet.commands.awk.run.libraries import WARNINGS, check
+from ramet.commands.awk.run.records import Records
+from ramet.commands.awk.run.regex import compiled as compile_pattern
+from ramet.commands.awk.run.streams import ExitProgram, NextFile, NextRecord, Runtime
+from ramet.commands.awk.run.values import Field, Value
+from ramet.commands.awk.syntax.builtin_names import BUILTINS
+from ramet.commands.awk.syntax.dialect import Dialect
+from ramet.commands.awk.syntax.lexer import IN_NAMESPACE, KEYWORDS, as_bytes, unescape
+from ramet.commands.awk.syntax.parser import parse
+from ramet.commands.awk.syntax.printing import messages
+from ramet.commands.awk.syntax.sources import Sources, read_program
+from ramet.commands.awk.syntax.tree import AwkError
+from ramet.commands.framework.command import (
+    Command,
+    UsageError,
+    flag,
+    help_text,
+    optional,
+    ordered,
+    several,
+    value,
+    version_text,
+)
+from ramet.commands.framework.inputs import is_utf8
+from ramet.commands.framework.posix_regex import patiently
 from ramet.concurrency.offload import aside, checkpoint, through
 from ramet.concurrency.recursion import Room
 from ramet.core.errors import reason

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError
+from ramet.commands.files.cp import lookup
+from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.patch.files import patch_file
 from ramet.commands.patch.job import Job, PatchOptions
-from ramet.commands.patch.reading import BadPatch, parse_patch
+from ramet.commands.patch.parser import BadPatch, parse_patch
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.proc import Proc

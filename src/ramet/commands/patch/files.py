@@ -6,18 +6,18 @@ import re
 from datetime import tzinfo
 from functools import partial
 
-from ramet.commands.clock import NANO, zone, zone_of
-from ramet.commands.copy import lookup
-from ramet.commands.dates import BadDate, parse_date
-from ramet.commands.declare import shown
-from ramet.commands.inputs import beside
-from ramet.commands.patch.applying import Applied, Way, apply_hunks, fuzz_needed, run_ed
+from ramet.commands.files.cp import lookup
+from ramet.commands.framework.command import shown
+from ramet.commands.framework.human_dates import BadDate, parse_date
+from ramet.commands.framework.inputs import beside
+from ramet.commands.patch.apply import Applied, Way, apply_hunks, fuzz_needed, run_ed
 from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines, stripped_name
 from ramet.commands.patch.job import Job
 from ramet.commands.patch.rejects import save_rejects
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.stat import Attrs
+from ramet.text.strftime import NANO, zone, zone_of
 
 
 async def _choose(job: Job, item: FilePatch) -> str | None:

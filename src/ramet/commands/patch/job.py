@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramet.commands.declare import flag, optional, value
+from ramet.commands.framework.command import flag, optional, value
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ramet.commands.declare import shown
-from ramet.commands.patch.applying import Applied
+from ramet.commands.framework.command import shown
+from ramet.commands.patch.apply import Applied
 from ramet.commands.patch.hunks import FilePatch, Hunk, stripped_name
 from ramet.commands.patch.job import Job
 from ramet.core.paths import decode, encode

@@ -12,9 +12,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ramet import patterns
-from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.inputs import HELD, LARGE, PART, beside, is_unbuffered, is_utf8, leave, only_opens, slurp
-from ramet.commands.regexes import patiently
+from ramet.commands.framework.command import Command, UsageError, flag, help_text, optional, ordered, several, value
+from ramet.commands.framework.inputs import (
+    HELD,
+    LARGE,
+    PART,
+    beside,
+    is_unbuffered,
+    is_utf8,
+    leave,
+    only_opens,
+    slurp,
+)
+from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output

@@ -1,0 +1,1 @@
+"""Archive and compression commands: tar, zip, gzip and the rest."""

@@ -1,0 +1,146 @@
+"""What the commands that compress can be told: one set of options for gzip, bzip2 and xz, another for zstd."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ramet.commands.framework.command import UsageError, choose, flag, mixed, optional, ordered, value
+
+
+def _mode() -> str:
+    mode: str = choose(
+        {"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"},
+        default="",
+        help={
+            "-d --decompress --uncompress": "decompress",
+            "-z --compress": "compress",
+            "-t --test": "test compressed file integrity",
+            "-l --list": "list compressed file contents",
+        },
+    )
+    return mode
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    stdout: bool = flag("-c", "--stdout", "--to-stdout", help="write on standard output, keep original files unchanged")
+    mode: str = _mode()
+    force: bool = flag("-f", "--force", help="force overwrite of output file and compress links")
+    keep: bool = flag("-k", "--keep", help="keep (don't delete) input files")
+    no_name: bool = choose(
+        {"-n --no-name": True, "-N --name": False},
+        default=None,
+        help="do not save (or restore) the original name and timestamp",
+    )
+    quiet: bool = flag("-q", "--quiet", help="suppress all warnings")
+    recursive: bool = flag("-r", "--recursive", help="operate recursively on directories")
+    suffix: str | None = value("-S", "--suffix", metavar="SUF", help="use suffix SUF on compressed files")
+    verbose: bool = flag("-v", "--verbose", help="verbose mode")
+    level: int | None = mixed(
+        choose(
+            {**{f"-{n}": n for n in range(10)}, "--fast": 1, "--best": 9},
+            help="compression level: -1 is fast, -9 is best",
+        ),
+        default=None,
+    )
+    extreme: bool = flag("-e", "--extreme", help="try to improve compression ratio by using more CPU time")
+    small: bool = flag("-s", "--small", help="use less memory")
+    asked: bool = flag("-h", help="give this help")
+    licence: bool = flag("-L", "--license", help="display software license")
+    output: str | None = None
+
+
+def _file_format(text: str) -> str:
+    if text not in ("auto", "xz", "lzma", "alone", "raw"):
+        raise UsageError(f"{text}: Unknown file format type", hint=False)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class XzOptions(PackOptions):
+    check: str = value(
+        "-C", "--check", metavar="CHECK", default="crc64", choices=("none", "crc32", "crc64", "sha256"), help="checksum"
+    )
+    kind: str = value(
+        "-F",
+        "--format",
+        metavar="FORMAT",
+        default="auto",
+        convert=_file_format,
+        help="file format: auto, xz, lzma, alone or raw",
+    )
+    single: bool = flag("--single-stream", help="decompress only the first stream, and ignore what follows it")
+    lzma1: str | None = optional("--lzma1", metavar="OPTS", const="", help="LZMA1, with options such as preset=9e")
+    lzma2: str | None = optional("--lzma2", metavar="OPTS", const="", help="LZMA2, with options such as dict=64MiB")
+    x86: str | None = optional("--x86", metavar="OPTS", const="", help="x86 filter; OPTS is start=NUM")
+    arm: str | None = optional("--arm", metavar="OPTS", const="", help="ARM filter")
+    armthumb: str | None = optional("--armthumb", metavar="OPTS", const="", help="ARM-Thumb filter")
+    ia64: str | None = optional("--ia64", metavar="OPTS", const="", help="IA-64 filter")
+    powerpc: str | None = optional("--powerpc", metavar="OPTS", const="", help="PowerPC filter (big endian only)")
+    sparc: str | None = optional("--sparc", metavar="OPTS", const="", help="SPARC filter")
+    delta: str | None = optional("--delta", metavar="OPTS", const="", help="delta filter; OPTS is dist=NUM")
+    order: tuple[tuple[str, object], ...] = ordered()
+    robot: bool = flag("--robot", help="with -l, messages for programs")
+    long_help: bool = flag("-H", "--long-help", help="give this help")
+    names: str | None = optional("--files", metavar="FILE", const="-", help="read names, one in a line, from FILE")
+    names0: str | None = optional("--files0", metavar="FILE", const="-", help="the same with a null byte behind each")
+
+
+@dataclass(frozen=True, slots=True)
+class ZstdOptions:
+    stdout: bool = flag("-c", "--stdout", help="write on standard output, even if it is the console")
+    mode: str = _mode()
+    force: bool = flag("-f", "--force", help="overwrite without prompting, operate on links")
+    keep: bool = choose(
+        {"-k --keep": True, "--rm": False},
+        default=True,
+        help={
+            "-k --keep": "preserve source files (default)",
+            "--rm": "remove source files after successful (de)compression",
+        },
+    )
+    quiet: bool = flag("-q", "--quiet", help="suppress warnings")
+    recursive: bool = flag("-r", help="operate recursively on directories")
+    verbose: bool = flag("-v", "--verbose", help="verbose mode")
+    level: int | None = mixed(
+        choose({**{f"-{n}": n for n in range(1, 10)}}, help="compression level (1-19, default 3)"),
+        value("--level", metavar="N", convert=int, help="compression level"),
+        default=None,
+    )
+    ultra: bool = flag("--ultra", help="levels beyond 19, up to 22")
+    output: str | None = value("-o", metavar="FILE", help="result stored into FILE")
+    check: bool = choose({"--check": True, "--no-check": False}, default=True, help="a checksum in each frame")
+    kind: str = value(
+        "--format", metavar="FORMAT", default="zstd", choices=("zstd", "gzip", "xz", "lzma"), help="file format"
+    )
+    into: str | None = value("--output-dir-flat", metavar="DIR", help="results are stored into DIR")
+    mirror: str | None = value("--output-dir-mirror", metavar="DIR", help="results in DIR, below the names of FILEs")
+    dictionary: str | None = value("-D", metavar="FILE", help="use FILE as a dictionary")
+    patch_from: str | None = value("--patch-from", metavar="FILE", help="use FILE as what the result builds upon")
+    training: str | None = mixed(
+        optional("--train", "--train-fastcover", metavar="OPTS", const="", help="make a dictionary from the FILEs"),
+        optional("--train-cover", "--train-legacy", metavar="OPTS", const="", help="the same by the same method"),
+        default=None,
+    )
+    largest: str | None = value("--maxdict", metavar="SIZE", help="with --train, limit the dictionary to SIZE")
+    number: str | None = value("--dictID", metavar="N", help="with --train, the number of the dictionary")
+    no_number: bool = flag("--no-dictID", help="do not write the number of the dictionary into the header")
+    block: str | None = value("-B", metavar="SIZE", help="with --train, cut the FILEs into samples of SIZE")
+    names: str | None = value("--filelist", metavar="FILE", help="read names, one in a line, from FILE")
+    asked: bool = flag("-h", "-H", help="give this help")
+    no_name: bool | None = None
+    suffix: str | None = None
+
+
+def zstd_words(words: list[str]) -> list[str]:
+    """`-19`, `--fast=3`, `-T0`: levels of two digits and thread counts."""
+    out: list[str] = []
+    for word in words:
+        if re.fullmatch(r"-\d\d", word):
+            out.append(f"--level={word[1:]}")
+        elif found := re.fullmatch(r"--fast(?:=(\d+))?", word):
+            out.append(f"--level=-{found[1] or 1}")
+        else:
+            out.append(word)
+    return out

@@ -1,0 +1,80 @@
+"""One run of tar: what its parts share, and the failure that ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ramet.commands.archives.tar.format import RECORD
+from ramet.commands.archives.tar.options import TarOptions
+from ramet.core import paths
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Proc
+from ramet.core.streams import Writer
+
+
+class Matching(NamedTuple):
+    """How a name on the command line is compared, by the options before it; None is what is usual for its kind."""
+
+    wildcards: bool | None = None
+    anchored: bool | None = None
+    ignore_case: bool = False
+    match_slash: bool | None = None
+
+
+USUAL = Matching()
+
+
+class Failed(Exception):
+    """Nothing more can be done; the message was or is to be said."""
+
+
+@dataclass
+class Job:
+    proc: Proc
+    o: TarOptions
+    cwd: Path
+    verbose: int
+    status: int = 0
+    record: int = RECORD
+    """The archive is a row of records of this size."""
+    quoting: str = "escape"
+    excluded: list[tuple[str, Matching]] = field(default_factory=list)
+    rename: Callable[[str, str], str] | None = None
+    stripped_warned: set[str] = field(default_factory=set)
+    listing_to: Writer | None = None
+    index: Writer | None = None
+    """The file of --index-file, which the listing goes to whatever else happens."""
+    ignoring: list[tuple[Path, str, bool]] = field(default_factory=list)
+    """Patterns of ignore files: the directory of the file, the pattern, and whether it holds further down."""
+    newest: dict[str, float] = field(default_factory=dict)
+    """When the members of an archive that is updated were changed."""
+    volume: int = 1
+    """The number of the volume that is read or written."""
+    owners: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+
+    def complain(self, message: str, status: int = 2) -> None:
+        self.proc.complain(message)
+        self.status = max(self.status, status)
+
+    def path(self, word: str) -> Path:
+        return paths.parse(word, self.cwd)
+
+    def say(self, text: str, block: int | None = None) -> None:
+        """A line of the listing, with the number of the block that it is about where that was asked for."""
+        lead = f"block {block}: " if block is not None and self.o.block_number else ""
+        (self.proc.stdout if self.listing_to is None else self.listing_to).write(encode(f"{lead}{text}\n"))
+
+
+def environment(job: Job) -> dict[str, str]:
+    """What the commands that tar runs are told of the archive."""
+    return {
+        "TAR_VERSION": "1.34",
+        "TAR_ARCHIVE": job.o.file or "-",
+        "TAR_BLOCKING_FACTOR": str(job.record // 512),
+        "TAR_VOLUME": str(job.volume),
+        "TAR_FORMAT": job.o.format,
+        "TAR_SUBCOMMAND": f"-{job.o.mode}",
+    }

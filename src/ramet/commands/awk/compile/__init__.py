@@ -1,0 +1,1 @@
+"""awk programs to Python source."""

@@ -1,0 +1,119 @@
+"""Assignments that lengthen what they assign to: `s = s $0 ","`, `a[$1] = a[$1] $2`.
+
+Python lengthens a text in place as long as nothing else has it. So the variable lets go of its text while more is
+added to it, and what a program puts together a line at a time costs as much as the lines, not their square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ramet.commands.awk.compile.analyze import walk
+from ramet.commands.awk.syntax.tree import (
+    Assign,
+    Binary,
+    Builtin,
+    Call,
+    Cond,
+    Expr,
+    ExprStmt,
+    Field,
+    Getline,
+    Grouping,
+    If,
+    Index,
+    Indirect,
+    Num,
+    Step,
+    Str,
+    Var,
+)
+from ramet.concurrency.bigtext import SLICE, spanned
+from ramet.concurrency.offload import checkpoint
+
+
+def slices(parts: Iterable[str]) -> Iterator[str]:
+    """What is added to a text, none of it so much that nobody else runs meanwhile, all of it of the usual class."""
+    for part in parts:
+        if len(part) <= SLICE:
+            yield "".join((part,))
+            continue
+        for piece in spanned(part, 0, len(part)):
+            checkpoint()
+            yield piece
+
+
+_STEADY = (Num, Str, Var, Field, Index, Grouping, Binary)
+"""What a subscript may be made of if it is to mean the same element however often it is worked out."""
+
+_CHANGING = frozenset(("sub", "gsub", "split", "patsplit", "match", "asort", "asorti"))
+
+
+def operands(node: Expr) -> list[Expr]:
+    """What a concatenation puts together; anything else is alone."""
+    found: list[Expr] = []
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, Binary) and current.op == " ":
+            todo += [current.right, current.left]
+        else:
+            found.append(current)
+    return found
+
+
+def bare(node: Expr) -> Expr:
+    """An expression without the parentheses around it."""
+    while isinstance(node, Grouping) and len(node.items) == 1:
+        node = node.items[0]
+    return node
+
+
+def is_quiet(node: Expr) -> bool:
+    """Whether working out an expression changes nothing."""
+    loud = (Assign, Step, Call, Indirect, Getline)
+    return not any(
+        isinstance(part, loud) or (isinstance(part, Builtin) and part.name in _CHANGING) for part in walk(node)
+    )
+
+
+def added(node: Assign) -> list[Expr]:
+    """What an assignment puts behind that which it assigns to; nothing if it does something else."""
+    if node.op != "=" or not _is_steady(node.target):
+        return []
+    first, rest = _split(node.value)
+    return rest if first == node.target else []
+
+
+def chosen(node: Assign) -> If | None:
+    """`s = s ? s "," $1 : $1` as the two assignments that it is, if one of them lengthens."""
+    if node.op != "=" or not _is_steady(node.target):
+        return None
+    first, rest = _split(node.value)
+    if not isinstance(first, Cond):
+        return None
+    ways = [Assign("=", node.target, _followed(way, rest)) for way in (first.yes, first.no)]
+    if not any(added(way) or chosen(way) for way in ways):
+        return None
+    return If(first.test, ExprStmt(ways[0]), ExprStmt(ways[1]))
+
+
+def _is_steady(target: Expr) -> bool:
+    if isinstance(target, Index):
+        return not target.outer and all(isinstance(node, _STEADY) for node in walk(target.subscripts))
+    return isinstance(target, Var)
+
+
+def _split(value: Expr) -> tuple[Expr, list[Expr]]:
+    """The first thing that a text is made of, and the others."""
+    first, *rest = operands(bare(value))
+    while isinstance(first, Grouping) and len(first.items) == 1:
+        first, *more = operands(bare(first))
+        rest = more + rest
+    return first, rest
+
+
+def _followed(first: Expr, rest: list[Expr]) -> Expr:
+    for one in rest:
+        first = Binary(" ", first, one)
+    return first

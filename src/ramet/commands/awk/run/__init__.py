@@ -1,0 +1,1 @@
+"""What a running awk program uses: values, fields, records, streams, builtins."""

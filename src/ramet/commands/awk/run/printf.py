@@ -1,0 +1,236 @@
+"""printf and sprintf: formats are read once and applied to awk's values."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from typing import Final
+
+from ramet.commands.awk.run.values import Field, Value, looks_numeric, num, number_text
+from ramet.commands.awk.syntax.tree import AwkError
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.bigtext import grown
+
+_SPEC = re.compile(
+    r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"
+    r"([diouxXeEfFgGaAcs%])"
+)
+
+_STARRED = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|\d*))?.", re.DOTALL)
+"""What is no conversion, but may ask for a width."""
+
+_Conversion = tuple[str, str | None, str | None, str, str | None, tuple[int, int, int]]
+"""Flags, width, precision, conversion, which argument it takes if it says so, and where in the format the last four
+stand. What takes no argument but those for its width is a conversion that stands for itself."""
+
+
+@functools.lru_cache(maxsize=512)
+def _read(form: str) -> tuple[str | _Conversion, ...]:
+    """The format as literal texts and conversions."""
+    parts: list[str | _Conversion] = []
+    pos = 0
+    while True:
+        at = form.find("%", pos)
+        if at < 0:
+            parts.append(form[pos:])
+            return tuple(parts)
+        parts.append(form[pos:at])
+        found = _SPEC.match(form, at)
+        if found is None:
+            # Not a conversion: it stands for itself.
+            odd = _STARRED.match(form, at)
+            if odd is not None and "*" in (odd[2], odd[3]):
+                parts.append((odd[1], odd[2], odd[3], odd[0], None, (odd.start(2), odd.start(3), odd.end() - 1)))
+                pos = odd.end()
+                continue
+            parts.append(form[at])
+            pos = at + 1
+            continue
+        if found[5] == "%" and "*" not in found[0]:
+            parts.append("%")
+        else:
+            places = found.start(3), found.start(4), found.start(5)
+            parts.append((found[2], found[3], found[4], found[5], found[1], places))
+        pos = found.end()
+
+
+WIDEST: Final = 1 << 27
+"""Characters that one conversion may be told to fill."""
+
+
+def sprintf(
+    form: str, args: Sequence[Value], convfmt: str, number: Callable[[Value], float] = num, utf8: bool = True
+) -> str:
+    out: list[str] = []
+    index = at = 0
+    long = False
+    placed: bool | None = None
+
+    def take(place: str | None = None) -> Value:
+        nonlocal index, placed
+        if placed is not None and placed != (place is not None):
+            raise AwkError("fatal: must use `count$' on all formats or none")
+        placed = place is not None
+        if place is not None:
+            index = int(place) - 1
+            if index < 0:
+                raise AwkError("fatal: argument index with `$' must be > 0")
+            if index >= len(args):
+                raise AwkError(f"fatal: argument index {index + 1} greater than total number of supplied arguments")
+        if index >= len(args):
+            blanks = " " * at
+            raise AwkError(
+                f"fatal: not enough arguments to satisfy format string\n\t`{form}'\n\t{blanks}^ ran out for this one"
+            )
+        index += 1
+        return args[index - 1]
+
+    for part in _read(form):
+        if isinstance(part, str):
+            out.append(part)
+            continue
+        flags, width_text, precision_text, kind, place, (width_at, precision_at, kind_at) = part
+        flags = flags.replace("'", "")
+        width = 0
+        if width_text is not None and width_text[0] == "*":
+            at = width_at
+            width = int(number(take(width_text[1:-1] or None)))
+            if width < 0:
+                flags, width = flags + "-", -width
+        elif width_text:
+            width = int(width_text)
+        precision: int | None = None
+        if precision_text is not None:
+            if precision_text[:1] == "*":
+                at = precision_at
+                precision = int(number(take(precision_text[1:-1] or None)))
+            else:
+                precision = int(precision_text or 0)
+            if precision < 0:
+                precision = None
+        if width > WIDEST or (precision or 0) > WIDEST:
+            raise AwkError(f"fatal: format asks for more than {WIDEST} characters\n\t`{form}'")
+        if kind[0] == "%":
+            out.append(kind)
+            continue
+        at = kind_at
+        value = take(place)
+        if kind == "c":
+            char = _character(value, utf8)
+            # The character of a number is as wide as it has bytes.
+            extra = len(char.encode("utf-8", "surrogateescape")) - 1 if value.__class__ is float else 0
+            out.append(_pad(char, width - extra, flags))
+        elif kind == "s":
+            text = number_text(value, convfmt) if value.__class__ is float else value or ""
+            long = long or len(text) > PIECE
+            out.append(_pad(text if precision is None else text[:precision], width, flags))
+        else:
+            out.append(_convert(kind, flags, width, precision, number(value)))
+    return "".join(out) if not long or len(out) == 1 else grown(out)
+
+
+def _convert(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:
+    if kind in "diouxX":
+        if number != number or number in (math.inf, -math.inf):
+            return _not_a_number(kind, number)
+        if kind in "di":
+            return _integer(flags, width, precision, int(number), type(number) is not float)
+        return _unsigned(kind, flags, width, precision, number, type(number) is not float)
+    return _real(kind, flags, width, precision, number)
+
+
+def _not_a_number(kind: str, number: float) -> str:
+    """As gawk writes those: at their own width, whatever is asked for."""
+    text = number_text(number, "%.6g")
+    return text.upper() if kind.isupper() else text
+
+
+def _character(value: Value, utf8: bool) -> str:
+    numeric = value if value.__class__ is float else looks_numeric(value) if value.__class__ is Field else None
+    if numeric is not None:
+        code = int(numeric) if math.isfinite(numeric) else 0
+        if 0 <= code < (0x110000 if utf8 else 0x80) and not 0xD800 <= code <= 0xDFFF:
+            return chr(code)
+        return bytes((code & 0xFF,)).decode("utf-8", "surrogateescape")
+    return (value or "\0")[:1]
+
+
+def _pad(text: str, width: int, flags: str) -> str:
+    if len(text) >= width:
+        return text
+    if width > PIECE:
+        blanks = repeat(" " * PIECE, (width - len(text)) // PIECE)
+        rest = " " * ((width - len(text)) % PIECE)
+        return grown((text, *blanks, rest) if "-" in flags else (*blanks, rest, text))
+    return text.ljust(width) if "-" in flags else text.rjust(width)
+
+
+def _integer(flags: str, width: int, precision: int | None, number: int, wide: bool) -> str:
+    """`wide` numbers are written in full, however many digits they have."""
+    sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    digits = number_text(abs(number), "") if wide else str(abs(number))
+    if precision == 0 and not number:
+        return _pad("", width, flags)
+    return _filled(sign, digits, flags, width, precision)
+
+
+def _unsigned(kind: str, flags: str, width: int, precision: int | None, number: float, wide: bool) -> str:
+    """Whether a number is nothing is asked before its fraction is dropped."""
+    whole = int(number)
+    if not wide and not -(1 << 63) <= whole < 1 << 64:
+        return _real("g", flags, width, precision, float(whole))
+    if precision == 0 and not number and "#" not in flags:
+        return _pad("", width, flags)
+    if whole < 0 and not wide:
+        whole += 1 << 64
+    digits = format(whole, {"o": "o", "x": "x", "X": "X", "u": "d"}[kind])
+    sign = {"o": "0", "x": "0x", "X": "0X"}.get(kind, "") if "#" in flags and number else ""
+    return _filled(sign, digits, flags, width, precision)
+
+
+def _filled(sign: str, digits: str, flags: str, width: int, precision: int | None) -> str:
+    """Digits with the zeros that are asked for between what stands before them and them."""
+    if precision is not None:
+        digits = digits.rjust(precision, "0")
+    elif "0" in flags and "-" not in flags:
+        digits = digits.rjust(width - len(sign), "0")
+    return _pad(sign + digits, width, flags)
+
+
+def _real(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:
+    if number != number or number in (math.inf, -math.inf):
+        return _not_a_number(kind, number)
+    sign = "-" if math.copysign(1.0, number) < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    number = abs(number)
+    if kind in "aA":
+        text = _hexadecimal(number, precision)
+        text = text.upper() if kind == "A" else text
+    else:
+        alternate = "#" if "#" in flags else ""
+        text = format(number, f"{alternate}.{6 if precision is None else precision}{kind}")
+    if "0" in flags and "-" not in flags:
+        text = text.rjust(width - len(sign), "0")
+    return _pad(sign + text, width, flags)
+
+
+def _hexadecimal(number: float, precision: int | None) -> str:
+    """As C's %a has it: no zeros at the end unless a precision asks for them."""
+    mantissa, _, exponent = number.hex().partition("p")
+    lead, _, digits = mantissa.partition(".")
+    if precision is None:
+        digits = digits.rstrip("0")
+    elif precision < 13:
+        scale = 16 ** (13 - precision)
+        whole = int(lead, 16) * 16**13 + int(digits.ljust(13, "0"), 16)
+        rounded, left = divmod(whole, scale)
+        rounded += 2 * left > scale or (2 * left == scale and rounded % 2 == 1)
+        lead, digits = (
+            f"0x{rounded >> 4 * precision:x}",
+            f"{rounded % 16**precision:0{precision}x}" if precision else "",
+        )
+    else:
+        digits = digits.ljust(precision, "0")
+    return f"{lead}{'.' if digits else ''}{digits}p{exponent}"

@@ -1,0 +1,1 @@
+"""The awk language: lexer, parser and tree."""

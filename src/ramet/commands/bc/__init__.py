@@ -1,5 +1,0 @@
-"""bc: an arbitrary precision calculator whose programs are parsed into closures and then run."""
-
-from ramet.commands.bc.command import COMMANDS
-
-__all__ = ["COMMANDS"]

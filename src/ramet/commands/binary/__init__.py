@@ -1,0 +1,1 @@
+"""Commands over bytes: od, xxd, base64, checksums."""

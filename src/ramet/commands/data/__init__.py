@@ -1,0 +1,1 @@
+"""Structured data commands: jq, yq, sqlite3, query."""

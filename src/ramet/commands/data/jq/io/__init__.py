@@ -1,0 +1,1 @@
+"""JSON input and output of jq."""

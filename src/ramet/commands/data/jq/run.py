@@ -1,0 +1,697 @@
+"""One run of jq: its program and modules, its inputs, what it writes, and the status that comes of it."""
+
+from __future__ import annotations
+
+import errno
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from ramet.commands.data.jq import values
+from ramet.commands.data.jq.builtins import NATIVES
+from ramet.commands.data.jq.compile import Compiler
+from ramet.commands.data.jq.functions import tostream
+from ramet.commands.data.jq.io.colours import Palette, coloured, coloured_pieces
+from ramet.commands.data.jq.io.large import LARGE, cut, let_go, pieces, read
+from ramet.commands.data.jq.io.offload import REPORTED, Apart
+from ramet.commands.data.jq.io.partial import Growing, Unreadable, is_long
+from ramet.commands.data.jq.io.positions import Place, Places
+from ramet.commands.data.jq.io.reader import JsonReader, ParseError, whole_lines
+from ramet.commands.data.jq.io.seq import Ignored, sequence
+from ramet.commands.data.jq.io.truncated import broken_events
+from ramet.commands.data.jq.modules import Modules
+from ramet.commands.data.jq.options import Options
+from ramet.commands.data.jq.parser import Node, parse
+from ramet.commands.data.jq.prelude import definitions
+from ramet.commands.data.jq.scopes import ROOT, Run, Scope
+from ramet.commands.data.jq.values import Break, CompileError, JqError, Json, as_error
+from ramet.commands.framework.inputs import HELD, LONG, beside, is_unbuffered
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
+from ramet.core.errors import reason
+from ramet.core.limits import Cancelled
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.streams import WHOLE, joined
+
+_MOMENT = 32 * 1024
+"""Characters of input that are read without a look at the clock."""
+_MANY = 64
+"""Blocks of one line that has not ended, after which it is asked how long it is."""
+_EVENTS = 2000
+"""Events of a stream that are inputs of one batch."""
+
+
+T = TypeVar("T")
+
+QUICK = frozenset((
+    "not", "empty", "length", "utf8bytelength", "keys", "values", "keys_unsorted", "map", "map_values", "select", "has",
+    "in", "type", "add", "join", "split", "tostring", "tonumber", "tojson", "fromjson", "sort", "sort_by", "group_by",
+    "unique", "unique_by", "min", "max", "min_by", "max_by", "reverse", "contains", "inside", "first", "last",
+    "to_entries", "from_entries", "with_entries", "startswith", "endswith", "ltrimstr", "rtrimstr", "ascii_downcase",
+    "ascii_upcase", "any", "all", "floor", "sqrt", "fabs", "round", "ceil", "abs", "trim", "ltrim", "rtrim", "error",
+    "null", "true", "false", "del", "path", "paths", "leaf_paths", "getpath", "setpath", "delpaths", "flatten",
+    "explode", "implode", "index", "rindex", "indices", "todate", "fromdate", "strftime", "strptime", "mktime",
+    "gmtime", "now", "env", "scalars", "iterables", "arrays", "objects", "strings", "numbers", "booleans", "nulls",
+    "transpose", "tostream", "isempty", "nth", "infinite", "nan", "isnan", "isinfinite",
+))  # fmt: skip
+"""What programs may call and yet end soon after their input does."""
+
+
+def _may_last(node: Node) -> bool:
+    """Whether a program may compute for longer than its input is long: by what it calls, by loops, by recursion."""
+    todo: list[Any] = [node]
+    while todo:
+        part = todo.pop()
+        if not isinstance(part, (tuple, list)) or not part:
+            continue
+        if part[0] == "call" and part[1] not in QUICK and part[1:] != ("recurse", ()):
+            return True
+        if part[0] in ("reduce", "foreach", "local", "def"):
+            return True
+        todo.extend(part[1:] if isinstance(part[0], str) else part)
+    return False
+
+
+class Host:
+    """What a program sees of the world."""
+
+    def __init__(self, proc: Proc, o: Options) -> None:
+        self.proc, self.o = proc, o
+        self.seconds = proc.budget.limits.regex_seconds
+        self.uses_input = False
+        self.pending: Iterator[Json] = iter(())
+        self.places = Places()
+        self.name: str | None = None
+        self._ticks = 0
+        self.large = False
+        """An input was so long that work on it is done beside the event loop, and its text written in parts."""
+        self.endless = False
+        """The program has something in it that can compute for long without a result."""
+        self.stopped = False
+        self.said: list[str] | None = None
+        """What `debug` and `stderr` said while the program runs in a thread."""
+        self._environment = dict(proc.env)
+        self.modules: dict[str, Json] = {}
+        """What `modulemeta` tells of the modules that there are."""
+
+    def tick(self) -> None:
+        """What a loop or a recursion of the program calls at every turn."""
+        self._ticks += 1
+        if not self._ticks & 1023:
+            if self.stopped:
+                raise Cancelled
+            self.proc.budget.check()
+
+    def variable(self, name: str) -> tuple[Json, bool]:
+        if name == "$ENV":
+            return self._environment, True
+        if name == "$ARGS":
+            return {"positional": self.o.positional, "named": self.o.named}, True
+        if name == "$__prog_args":
+            return self.o.positional, True
+        plain = name[1:]
+        return (self.o.named[plain], True) if plain in self.o.named else (None, False)
+
+    def inputs(self) -> Iterator[Json]:
+        return self.pending
+
+    def complain(self, text: str) -> None:
+        if self.said is not None:
+            self.said.append(text)
+        else:
+            self.proc.stderr.write(encode(text))
+
+    def input_filename(self) -> Json:
+        return self.places.name
+
+    def input_line_number(self) -> Json:
+        return self.places.line
+
+    def now(self) -> Json:
+        return values.number(self.proc.now())
+
+    def environment(self) -> Json:
+        return self._environment
+
+    def module_meta(self, name: Json) -> Json:
+        if not isinstance(name, str):
+            raise JqError("modulemeta input module name must be a string")
+        if name not in self.modules:
+            raise JqError(f"module not found: {name}\n")
+        return self.modules[name]
+
+    def search_list(self) -> Json:
+        return list(self.o.libraries) or ["~/.jq", "$ORIGIN/../lib/jq", "$ORIGIN/../lib"]
+
+
+class Session:
+    """One jq over its inputs."""
+
+    def __init__(self, proc: Proc, o: Options) -> None:
+        self.proc, self.o = proc, o
+        self.host = Host(proc, o)
+        self.status = 0
+        self.last: Json = None
+        self.any_output = False
+        self.out: list[str] = []
+        self.unbuffered = o.unbuffered or is_unbuffered(proc)
+        self.palette = self.colours(proc.env.get("JQ_COLORS", ""))
+        self.failed_file = False
+        self.modules = Modules(proc, o.libraries)
+        self.compiler = Compiler(NATIVES, self.host)
+
+    def colours(self, setting: str) -> Palette | None:
+        palette = Palette.parse(setting)
+        if palette is None:
+            self.proc.stderr.write(b"Failed to set $JQ_COLORS\n")
+        return (palette or Palette()) if self.o.colour else None
+
+    # ------------------------------------------------------------------ program
+
+    async def program(self, text: str) -> Run:
+        compiler = self.compiler
+        scope = ROOT
+        tree = _parsed(text)
+        for definition in definitions(text, bool(tree[1])):
+            scope = compiler.define(scope, definition)
+        base = scope
+        self.host.endless = _may_last(tree[1:])
+        if "modulemeta" in text:
+            self.host.modules = await self.modules.described()
+        scope = await self.imports(compiler, scope, tree, [])
+        for definition in tree[2]:
+            scope = compiler.define(scope, definition)
+        body: Node = tree[3] if tree[3] is not None else ("identity",)
+        run = compiler.compile(body, scope)
+        _check(scope, base)
+        return run
+
+    async def imports(self, compiler: Compiler, scope: Scope, tree: Node, chain: list[str], origin: str = "") -> Scope:
+        """The scope with what a program or module imports; `origin` is the directory that the module is from."""
+        base = scope
+        for _, path, alias, meta in tree[1]:
+            bases = self.modules.bases(meta, origin)
+            if alias is not None and alias.startswith("$"):
+                data, _ = await self.modules.text(path, ".json", bases)
+                reader = JsonReader()
+                reader.feed(data.encode(), True)
+                content = list(reader.take(True))
+                self.o.named[alias[1:]] = content
+                self.o.named[f"{alias[1:]}::{alias[1:]}"] = content
+                continue
+            if path in chain:
+                raise CompileError(f"module {path} imports itself")
+            text, directory = await self.modules.text(path, ".jq", bases)
+            library = parse(text)
+            if library[3] is not None:
+                raise CompileError("library should only have function definitions, not a main expression")
+            inner = await self.imports(compiler, base, library, [*chain, path], directory)
+            for definition in library[2]:
+                inner = compiler.define(inner, definition)
+                name = definition[1] if alias is None else f"{alias}::{definition[1]}"
+                scope = compiler.define(scope, ("def", name, definition[2], definition[3]))
+                scope.function[0].scope = inner.function[0].scope
+        return scope
+
+    # ------------------------------------------------------------------ input
+
+    async def blocks(self) -> AsyncIterator[tuple[str, bytes]]:
+        """The content of all inputs, block by block, with its name."""
+        for word in self.o.words or ["-"]:
+            standard = word == "-"
+            try:
+                reader = self.proc.stdin if standard else await self.proc.open(word, dash=False)
+            except OSError as error:
+                self.unreadable(word, error)
+                continue
+            self.base = self.newlines
+            try:
+                while block := await reader.read():
+                    yield ("<stdin>" if standard else word), block
+                    self.newlines += block.count(b"\n")
+                    await self.proc.budget.breathe()
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise
+                self.unreadable(word, error)
+            finally:
+                await self.proc.close(reader)
+
+    def unreadable(self, word: str, error: OSError) -> None:
+        self.failed_file = True
+        if word == "-":
+            # What is open and cannot be read is told when the next file is begun.
+            if self.o.words and word != self.o.words[-1]:
+                self.proc.stderr.write(encode(f"jq: error: {reason(error)}\n"))
+            return
+        self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
+
+    newlines = base = 0
+    """How many lines have been read, and how many of them before the current file."""
+    place = Place(0)
+    """Where the inputs are from that were read last."""
+
+    def note(self, count: int, start: int, lines: bytes | None = None, exact: tuple[int, ...] = ()) -> None:
+        base = self.base
+        self.place = Place(count, self.host.name, start - base, lines, tuple(max(line - base, 0) for line in exact))
+
+    async def values(self) -> AsyncIterator[list[Json]]:
+        """The input values, in batches."""
+        if self.o.seq:
+            async for batch in self.sequence():
+                yield batch
+            return
+        async for batch in self.batches(whole_lines):
+            if self.o.stream:
+                last = self.place.line(max(len(batch) - 1, 0))
+                events = chain.from_iterable(map(tostream, batch))
+                while some := list(islice(events, _EVENTS)):
+                    self.place = Place(len(some), self.host.name, exact=(last,))
+                    yield some
+                continue
+            yield batch
+        if self.broken is not None:
+            begun, path = broken_events(self.broken)
+            if self.o.stream_errors:
+                begun.append([self.parse_error, path])
+                self.parse_error = None
+            self.place = Place(len(begun), self.host.name, exact=(self.newlines - self.base,))
+            yield begun
+
+    async def sequence(self) -> AsyncIterator[list[Json]]:
+        """The texts of a sequence; what is wrong with one of them does not keep the others from being read."""
+        data: list[bytes] = []
+        async for name, block in self.blocks():
+            self.host.name = name
+            data.append(block)
+        self.note(1, 0, exact=(self.newlines,))
+        for value in sequence(b"".join(data)):
+            if isinstance(value, Ignored):
+                self.proc.stderr.write(encode(f"jq: ignoring parse error: {value}\n"))
+            else:
+                yield list(tostream(value)) if self.o.stream else [value]
+
+    async def batches(self, quick: Callable[[bytes], Any]) -> AsyncIterator[Any]:
+        """What `quick` makes of many lines at once or, where it cannot, the values one by one in lists."""
+        reader = JsonReader()
+        rest: list[bytes] = []
+        gathered: list[bytes] = []
+        growing: Growing | None = None
+        wait = 0
+        async for name, block in self.blocks():
+            self.host.name = name
+            if growing is None and not gathered and is_long(reader, rest):
+                growing = Growing()
+                block = b"".join((reader.left(), *rest, block))
+                rest = []
+            if growing is not None:
+                complete = await self.grown(growing, block)
+                if complete is False:
+                    continue
+                if complete is None:
+                    # It cannot be read in pieces: all of it is taken at once.
+                    block, gathered = b"", [await joined(growing.text)]
+                    wait = 2 * len(gathered[0])
+                else:
+                    yield self.long_one(growing, reader)
+                    block = growing.left
+                growing = None
+            end = block.rfind(b"\n")
+            if end < 0:
+                rest.append(block)
+                if len(rest) % _MANY == 0 and sum(map(len, rest)) > self.proc.budget.limits.string_bytes * WHOLE:
+                    raise self.proc.budget.exceeded("string_bytes")
+                continue
+            head = await joined((*rest, block[:end]))
+            rest = [block[end + 1 :]]
+            if reader.idle and not gathered and len(head) > 2 * LARGE and (texts := await self.cut(head)) is not None:
+                reader.line += head.count(b"\n") + 1
+                async for batch in self.parts(texts):
+                    yield batch
+                continue
+            made = quick(head) if reader.idle and not gathered else None
+            if made is not None:
+                lines = head.count(b"\n") + 1
+                self.note(len(made), reader.line, None if len(made) == lines else head)
+                reader.line += lines
+                yield made
+                continue
+            if gathered or reader.stuck >= LARGE:
+                # One value is longer than all that was read: it is looked at when there is twice as much.
+                gathered.append(reader.left() if not gathered else b"")
+                gathered.append(head + b"\n")
+                size = sum(map(len, gathered))
+                texts = await self.cut(await joined(gathered)) if size >= wait else None
+                if texts is None:
+                    wait = max(wait, 2 * size) if size >= wait else wait
+                    continue
+                reader.line += sum(part.count(b"\n") for part in gathered)
+                gathered = []
+                async for batch in self.parts(texts):
+                    yield batch
+                continue
+            reader.feed(head + b"\n")
+            for batch in self.taken(reader, False):
+                yield batch
+        if growing is not None:
+            if await self.ends(growing):
+                yield self.long_one(growing, reader)
+                rest = [growing.left]
+            else:
+                gathered = [await joined(growing.text)]
+        long = reader.stuck + sum(map(len, rest)) >= LARGE and (reader.stuck or reader.idle)
+        if gathered or (long and not self.parse_error):
+            data = await joined((*gathered, *rest) if gathered else (reader.left(), *rest))
+            texts = await self.cut(data)
+            rest = [data]
+            if texts is not None:
+                reader.line += data.count(b"\n")
+                async for batch in self.parts(texts):
+                    yield batch
+                return
+        reader.feed(b"".join(rest), True)
+        for batch in self.taken(reader, True):
+            yield batch
+
+    async def cut(self, data: bytes) -> list[Any] | None:
+        return await beside(self.proc, len(data), partial(cut, data))
+
+    async def grown(self, value: Growing, block: bytes) -> bool | None:
+        """Whether more text completed a large value; None when that cannot be read piece by piece."""
+        step, budget = partial(next, value.feed(block), None), self.proc.budget
+        try:
+            while (complete := await aside(budget, step) if value.is_slow else step()) is not None:
+                if complete:
+                    return True
+                await budget.breathe()
+        except Unreadable:
+            return None
+        return False
+
+    async def ends(self, value: Growing) -> bool:
+        try:
+            return await aside(self.proc.budget, value.finish) if value.is_slow else value.finish()
+        except Unreadable:
+            return False
+
+    def long_one(self, made: Growing, reader: JsonReader) -> list[Json]:
+        """The batch of one large value."""
+        self.host.large = True
+        reader.line += sum(part.count(b"\n") for part in made.text) - made.left.count(b"\n")
+        self.note(1, 0, exact=(reader.line + (b"\n" in made.left),))
+        return [made.value]
+
+    async def parts(self, texts: list[Any]) -> AsyncIterator[list[Json]]:
+        """The values of texts, one of which at least is large."""
+        self.host.large = True
+        for text in texts:
+            try:
+                value = await read(text, self.proc.budget)
+                self.note(1, 0, exact=(self.newlines,))
+                yield [value]
+            except ParseError as error:
+                self.parse_error = str(error)
+                return
+
+    def taken(self, reader: JsonReader, last: bool) -> Iterator[list[Json]]:
+        """Values in batches so small that reading one takes a moment."""
+        batch: list[Json] = []
+        lines: list[int] = []
+        begun = reader.at
+        try:
+            for value in reader.take(last):
+                batch.append(value)
+                # jq reads line by line: the line that a value ends on has been read when the value has.
+                lines.append(reader.line + reader.ends_later())
+                if not begun <= reader.at < begun + _MOMENT:
+                    self.note(len(batch), 0, exact=tuple(lines))
+                    yield batch
+                    batch, lines, begun = [], [], reader.at
+        except ParseError as error:
+            # What came before an error is still an input.
+            self.parse_error = str(error)
+            self.broken = reader.text[reader.at :] if self.o.stream else None
+        if batch:
+            self.note(len(batch), 0, exact=tuple(lines))
+            yield batch
+
+    parse_error: str | None = None
+    broken: str | None = None
+    """The text that is not JSON, where what is whole of it is of use."""
+
+    async def raw_values(self) -> AsyncIterator[list[Json]]:
+        rest: list[bytes] = []
+        number = held = 0
+        async for name, block in self.blocks():
+            self.host.name = name
+            cut = block.rfind(b"\n")
+            if cut < 0:
+                rest.append(block)
+                held += len(block)
+                if held > self.proc.budget.limits.string_bytes:
+                    raise self.proc.budget.exceeded("string_bytes")
+                continue
+            lines = await self.texts(await joined((*rest, block[:cut])))
+            rest, held = [block[cut + 1 :]], len(block) - cut - 1
+            self.note(len(lines), number)
+            number += len(lines)
+            yield lines
+        if last := await joined(rest):
+            self.note(1, 0, exact=(number,))
+            yield await self.texts(last)
+
+    async def texts(self, data: bytes) -> list[Json]:
+        """Lines as values."""
+        self.host.large = self.host.large or len(data) > LONG
+        return await beside(self.proc, len(data), partial(_texts, data))
+
+    # ------------------------------------------------------------------ running
+
+    async def run(self, run: Run) -> None:
+        o = self.o
+        source = self.raw_values() if o.raw_input else self.values()
+        if o.null_input and not self.host.uses_input:
+            await self.one(run, None)  # what stands in the input stays there for others
+        elif o.slurp:
+            await self.run_slurped(run, source)
+        elif o.null_input or self.host.uses_input:
+            everything: list[Json] = []
+            async for batch in source:
+                everything += batch
+                self.host.places.add(self.place)
+                await self.proc.budget.breathe()
+            self.host.pending = self.host.places.counted(everything)
+            self.host.places.index = -1
+            if o.null_input:
+                await self.one(run, None)
+            else:
+                for value in self.host.pending:
+                    await self.one(run, value)
+            await self.forget(everything)
+        else:
+            async for batch in source:
+                self.host.places.only(self.place)
+                await self.some(run, batch)
+                if self.host.large:
+                    await self.forget(batch)
+                if self.parse_error is not None and self.broken is None:
+                    break
+        if self.parse_error is not None:
+            self.proc.stderr.write(encode(f"jq: parse error: {self.parse_error}\n"))
+            self.status = 5
+
+    async def run_slurped(self, run: Run, source: AsyncIterator[list[Json]]) -> None:
+        if self.o.raw_input:
+            data = []
+            async for name, block in self.blocks():
+                self.host.name = name
+                data.append(block)
+            everything = await joined(data)
+            self.host.large = self.host.large or len(everything) > LONG
+            decoded = partial(everything.decode, "utf-8", "replace")
+            whole: Json = await beside(self.proc, len(everything), decoded)
+        else:
+            whole = []
+            async for batch in source:
+                whole += batch
+                await self.proc.budget.breathe()
+            self.host.large = self.host.large or len(whole) > 1000
+        if self.parse_error is not None:
+            return
+        self.host.places.only(Place(1, self.host.name, exact=(self.newlines - self.base,)))
+        if self.o.null_input:
+            self.host.pending = iter((whole,))
+        await self.one(run, None if self.o.null_input else whole)
+        if isinstance(whole, list):
+            await self.forget(whole)
+
+    async def forget(self, inputs: list[Json]) -> None:
+        self.last = values.truthy(self.last)  # which is all that is still asked of it
+        await let_go(inputs, self.proc.budget.breathe)
+
+    def where(self) -> str:
+        places = self.host.places
+        if not places.any:
+            return "<unknown>"
+        return f"{places.name or '<stdin>'}:{places.line}"
+
+    async def some(self, run: Run, batch: list[Json]) -> None:
+        """Several inputs through the program."""
+        if self.host.endless or self.host.large:
+            await self.apart(Apart(run, self.host.places.counted(batch), self.host.places))
+            return
+        places = self.host.places
+        for places.index, value in enumerate(batch):
+            await self.one(run, value)
+
+    async def one(self, run: Run, value: Json) -> None:
+        """One input through the program; the status is that of the last one."""
+        self.status = 0
+        if self.host.endless or self.host.large:
+            await self.apart(Apart(run, iter((value,)), self.host.places))
+            return
+        count = 0
+        try:
+            for result in run(None, value):
+                self.emit(result)
+                count += 1
+                if self.unbuffered or not count & 255:
+                    await self.breathe()
+        except REPORTED as error:
+            self.failed(error)
+        if len(self.out) > 256:
+            await self.breathe()
+
+    def failed(self, error: Exception) -> None:
+        if isinstance(error, Break):
+            self.report("break")
+        elif isinstance(error, RecursionError):
+            self.report("the program is nested too deeply")
+        else:
+            self.report(as_error(error).value)
+
+    async def beside(self, work: Callable[[], T]) -> T:
+        """What some work of a program gives that is done in a thread."""
+        host = self.host
+        host.said = []
+        try:
+            found = await aside(self.proc.budget, work)
+        except BaseException:  # nobody waits for it any more
+            host.stopped = True  # the thread notices at its next turn
+            raise
+        finally:
+            said, host.said = host.said, None
+        for text in said:
+            host.complain(text)
+        return found
+
+    async def apart(self, work: Apart) -> None:
+        """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
+        host = self.host
+        ended = False
+        failed: Json = None
+        while not ended:
+            outcomes, ended = await self.beside(work.take)
+            for error, result in outcomes:
+                if error is None:
+                    try:
+                        await self.emit_parts(result)
+                    except JqError as unfit:
+                        error, result = unfit, host.places.index
+                if isinstance(error, REPORTED):
+                    failed = result
+                    current, host.places.index = host.places.index, result
+                    self.failed(error)
+                    host.places.index = current
+                elif error is not None:
+                    raise error
+            await self.breathe()
+        if failed != host.places.index:
+            self.status = 0
+
+    def report(self, value: Json) -> None:
+        self.status = 5
+        if isinstance(value, str):
+            text = f"jq: error (at {self.where()}): {value}\n"
+        else:
+            text = f"jq: error (at {self.where()}) (not a string): {values.dumps(value)}\n"
+        self.proc.stderr.write(text.encode("utf-8", "replace"))
+
+    async def breathe(self) -> None:
+        if self.unbuffered or sum(map(len, self.out)) >= HELD:
+            await self.flush()
+        await self.proc.budget.breathe()
+
+    def push(self) -> None:
+        if self.out:
+            self.proc.stdout.write("".join(self.out).encode("utf-8", "replace"))
+            self.out.clear()
+
+    async def flush(self) -> None:
+        self.push()
+        if self.proc.stdout.full:
+            await self.proc.stdout.drain()
+
+    async def emit_parts(self, value: Json) -> None:
+        """As `emit`, for what may be long."""
+        o = self.o
+        if not self.host.large or not isinstance(value, (list, dict, str)):
+            self.emit(value)
+            return
+        indent = None if o.compact else o.indent
+        parts: Iterable[str]
+        if isinstance(value, str) and o.raw_output:
+            parts = [self.raw(value)] if o.ascii or o.nul else longbytes.pieces(value)
+        elif self.palette is not None:
+            parts = coloured_pieces(value, self.palette, indent, o.sort, o.ascii)
+        else:
+            parts = pieces(value, indent, sort=o.sort, ascii_only=o.ascii)
+        self.last, self.any_output = value, True
+        if o.seq and not (isinstance(value, str) and o.raw_output):
+            self.out.append("\x1e")
+        for piece in parts:
+            self.out.append(piece)
+            await self.breathe()
+        self.out.append("" if o.join else "\0" if o.nul else "\n")
+
+    def emit(self, value: Json) -> None:
+        o, out = self.o, self.out
+        if o.seq and not (o.raw_output and isinstance(value, str)):
+            out.append("\x1e")
+        if o.raw_output and isinstance(value, str):
+            out.append(self.raw(value) if o.ascii or o.nul else value)
+        elif self.palette is not None:
+            out.append(coloured(value, self.palette, None if o.compact else o.indent, o.sort, o.ascii))
+        elif o.compact:
+            out.append(values.dumps(value, sort=o.sort, ascii_only=o.ascii))
+        else:
+            out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
+        self.last, self.any_output = value, True
+        out.append("" if o.join else "\0" if o.nul else "\n")
+
+    def raw(self, text: str) -> str:
+        """A string without its quotes, where that is possible: not where only ASCII may be written."""
+        if self.o.ascii:
+            return values.dumps(text, ascii_only=True)
+        if self.o.nul and longbytes.has(text, "\0"):
+            raise JqError("Cannot dump a string containing NUL with --raw-output0 option")
+        return text
+
+
+def _texts(data: bytes) -> list[Json]:
+    return [line.decode("utf-8", "replace") for line in longbytes.split(data, b"\n")]
+
+
+def _check(scope: Scope, base: Scope) -> None:
+    """Functions that are never called must be right, too."""
+    current: Scope | None = scope
+    while current is not None and current is not base:
+        if current.kind == "function":
+            current.function[0].run(False)
+        current = current.parent
+
+
+_parsed = functools.lru_cache(maxsize=128)(parse)

@@ -1,0 +1,1 @@
+"""sqlite3: SQL on a database file of the tree."""

@@ -1,0 +1,1 @@
+"""Comparison commands: diff and cmp."""

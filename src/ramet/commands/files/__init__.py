@@ -1,0 +1,1 @@
+"""File commands: cp, mv, rm, ls, chmod and the rest."""

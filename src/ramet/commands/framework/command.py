@@ -1,0 +1,501 @@
+"""How a command declares itself once: options class -> parser, `--help`, unknown-flag errors, documentation, schema.
+
+Parsing is GNU getopt_long's: options and operands mix, `--` ends options, long names may be abbreviated, short flags
+combine, values attach (`-n5`, `--lines=5`) or follow. Messages and exit codes are GNU's.
+
+    @dataclass(frozen=True, slots=True)
+    class HeadOptions:
+        lines: str = value("-n", "--lines", metavar="[-]NUM", default="10", help="print the first NUM lines")
+        quiet: bool = flag("-q", "--quiet", "--silent", help="never print headers giving file names")
+
+    async def head(proc: Proc, options: HeadOptions, operands: list[str]) -> int: ...
+
+    COMMANDS = [Command("head", head, HeadOptions, summary="Print the first lines.", usage="[OPTION]... [FILE]...")]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ramet.commands.framework.help import VERSION, help_text, version_text
+from ramet.commands.framework.messages import PLAIN_MESSAGES, TYPOGRAPHIC, called, quote, shown, typographic
+from ramet.commands.framework.options import (
+    NoOptions,
+    Spec,
+    UsageError,
+    choose,
+    count,
+    flag,
+    mixed,
+    optional,
+    ordered,
+    several,
+    value,
+)
+from ramet.commands.framework.stdin_errors import REFUSALS, without_input
+from ramet.concurrency.offload import through
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Exec, Proc
+
+__all__ = [
+    "LITERAL_HELP",
+    "PREFIXED_HINT",
+    "TYPOGRAPHIC",
+    "VERSION",
+    "Body",
+    "Command",
+    "NoOptions",
+    "Spec",
+    "Table",
+    "UsageError",
+    "called",
+    "choose",
+    "complain",
+    "count",
+    "flag",
+    "help_text",
+    "mixed",
+    "optional",
+    "ordered",
+    "parse",
+    "quote",
+    "several",
+    "shown",
+    "table_of",
+    "typographic",
+    "unexpected",
+    "value",
+    "version_text",
+]
+
+Body = Callable[[Proc, Any, list[str]], Awaitable[int]]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its name, its body, and everything `--help` and `man` say."""
+
+    name: str
+    body: Body
+    options: type = NoOptions
+    summary: str = ""
+    usage: str = "[OPTION]... [FILE]..."
+    details: str = ""
+    examples: Sequence[tuple[str, str]] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Options of the original that cannot work here, with the reason; `"-X --name=": why` takes an argument."""
+    ignored: Sequence[str] = ()
+    """Options that are harmless no-ops, in the same notation."""
+    bad_usage: int = 1
+    """Exit status of a usage error (GNU: 1 for most, 2 for ls, grep, sort, diff ...)."""
+    operands_first: bool = False
+    """The first operand ends the options (env, nohup, timeout, xargs)."""
+    raw: bool = False
+    """The body parses its own words (echo, test, expr, find, dd, printf); it is called with options=None."""
+    rewrite: Callable[[list[str]], list[str]] | None = None
+    """Turns historical spellings (`head -5c`, `tar xzf`) into ordinary options before parsing."""
+    min_operands: int = 0
+    max_operands: int | None = None
+    aliases: Sequence[str] = ()
+
+    @functools.cached_property
+    def table(self) -> Table:
+        return Table.of(self)
+
+    async def __call__(self, proc: Proc) -> int:
+        if proc.stdin.refused and (rule := REFUSALS.get(self.name)) is not None:
+            return await without_input(proc, rule, self.start)
+        return await self.start(proc)
+
+    async def start(self, proc: Proc) -> int:
+        if self.raw:
+            if len(proc.argv) == 2 and proc.argv[1] in ("--help", "--version") and self.name not in LITERAL_HELP:
+                proc.stdout.write(encode(help_text(self) if proc.argv[1] == "--help" else version_text(self)))
+                return 0
+            try:
+                return await self.body(proc, None, proc.argv[1:])
+            except UsageError as error:
+                return complain(proc, self, error)
+            except OSError as error:
+                return unexpected(proc, error)
+        try:
+            options, operands = await through(proc.budget, len(proc.argv), lambda: self._parsed(proc))
+            if options is None:
+                proc.stdout.write(encode(operands[0]))
+                return 0
+            self._check_operands(operands)
+            return await self.body(proc, options, operands)
+        except UsageError as error:
+            return complain(proc, self, error)
+        except OSError as error:
+            return unexpected(proc, error)
+
+    def _parsed(self, proc: Proc) -> tuple[Any, list[str]]:
+        words = proc.argv[1:]
+        words = self.rewrite(words) if self.rewrite is not None else words
+        return parse(self, words, "POSIXLY_CORRECT" in proc.env)
+
+    def _check_operands(self, operands: list[str]) -> None:
+        if len(operands) < self.min_operands:
+            if not operands:
+                raise UsageError("missing operand")
+            raise UsageError(f"missing operand after {quote(operands[-1])}")
+        if self.max_operands is not None and len(operands) > self.max_operands:
+            raise UsageError(f"extra operand {quote(operands[self.max_operands])}")
+
+
+LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
+"""Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
+
+
+PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
+"""Commands whose originals put their name before the hint as well."""
+
+
+FULL_USAGE = frozenset({"sed"})
+"""Commands whose originals answer a wrong option with all of their usage."""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+VERSION_LETTERS = {
+    "V": _names(
+        "grep egrep fgrep awk gawk gzip gunzip zcat xz unxz xzcat lzma unlzma lzcat bzip2 bunzip2 bzcat zstd unzstd "
+        "zstdcat rg fd fdfind column dc ed envsubst flock getopt hd hexdump hostname iconv ionice look less more man "
+        "pgrep pkill rename prename file-rename rev setsid strings tput uptime uuidgen free col colrm namei ul "
+        "mcookie parallel"
+    ),
+    "v": _names("diff cmp sdiff diff3 patch bc file free strings watch"),
+}
+"""Where a letter stands for `--version`, unless the command uses it for something else."""
+
+
+HELP_LETTERS = {
+    "h": _names(
+        "bc dc ed envsubst flock getopt hd hexdump hostname ionice look more rename prename file-rename rev setsid "
+        "strings uptime uuidgen watch man col column colrm namei ul mcookie parallel pgrep pkill fd fdfind"
+    ),
+    "H": _names("col"),
+}
+"""Where a letter stands for `--help`, unless the command uses it for something else."""
+
+
+_ASK = {
+    "tar": "'{} --help' or '{} --usage'",
+    "gzip": "`{} --help'",
+    "iconv": "`{} --help' or `{} --usage'",
+    "pgrep": "`{} --help'",
+    "pkill": "`{} --help'",
+}
+"""How the hint is worded where it is not worded as everywhere."""
+
+
+_PLAIN_FAILURE = frozenset({"ls", "dir", "vdir", "sort"})
+"""Commands whose status for a word that is none of the choices is not the one for other wrong usage."""
+
+
+USAGE_LINE = frozenset({"grep", "egrep", "fgrep"})
+"""Commands whose originals repeat their usage before the hint."""
+
+
+def unexpected(proc: Proc, error: OSError) -> int:
+    """What happens to an error that a body did not expect: a message, unless the reader of our output has gone."""
+    if error.errno == errno.EPIPE:
+        raise error
+    if error.filename is None and error.errno in (errno.EBADF, errno.ENOSPC):
+        # Writing: whoever reads from what is closed names it.
+        name = proc.argv[0].rpartition("/")[2]
+        before, status = WRITING.get(name, ("write error: ", 1))
+        proc.complain(f"{before}{reason(error)}")
+        return status
+    name = proc.argv[0]
+    if error.filename == "-" and name == "grep":
+        where, status = "(standard input): ", 2
+    else:
+        where, status = (f"{called(str(error.filename))}: " if error.filename is not None else ""), 1
+    proc.complain(f"{where}{reason(error)}")
+    return status
+
+
+WRITING: Final = {
+    "ls": ("write error: ", 2), "dir": ("write error: ", 2), "sort": ("write failed: 'standard output': ", 2),
+    "grep": ("write error: ", 2), "sed": ("couldn't flush stdout: ", 4), "expr": ("write error: ", 3),
+    "printenv": ("write error: ", 2), "env": ("write error: ", 125), "tee": ("'standard output': ", 1),
+    "diff": ("standard output: ", 2), "cmp": ("standard output: ", 2), "jq": ("error: writing output failed: ", 2),
+}  # fmt: skip
+"""What a command says before the reason when its output cannot be written, and its status then."""
+
+
+def complain(proc: Proc, command: Command, error: UsageError) -> int:
+    message = error.message
+    of_list = "\nValid arguments are:\n" in message
+    if of_list or (command.name in TYPOGRAPHIC and not PLAIN_MESSAGES.match(message)):
+        message = typographic(proc, message)
+    if message:
+        proc.complain(message)
+    if error.hint and command.name in FULL_USAGE:
+        proc.stderr.write(encode(help_text(command)))
+    elif error.hint:
+        if command.name in USAGE_LINE:
+            proc.stderr.write(encode(f"Usage: {proc.argv[0]} {command.usage}\n"))
+        lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
+        ask = _ASK.get(command.name, "'{} --help'").replace("{}", proc.argv[0])
+        proc.stderr.write(encode(f"{lead}Try {ask} for more information.\n"))
+    return command.bad_usage if error.status is None else error.status
+
+
+@dataclass(frozen=True)
+class Table:
+    """The options of a command, indexed for the parser."""
+
+    short: Mapping[str, Spec]
+    long: Mapping[str, Spec]
+    digits: Spec | None
+    defaults: Mapping[str, object]
+    ordered: str | None
+    places_operands: bool
+    """Whether it matters between which options an operand stands."""
+    specs: tuple[Spec, ...]
+
+    @classmethod
+    def of(cls, command: Command) -> Table:
+        specs: list[Spec] = []
+        defaults: dict[str, object] = {}
+        order: str | None = None
+        places_operands = False
+        for item in dataclasses.fields(command.options):
+            defaults[item.name] = item.default
+            if item.metadata.get("ordered"):
+                order = item.name
+                places_operands = item.metadata["operands"]
+            specs.extend(dataclasses.replace(spec, dest=item.name) for spec in item.metadata.get("specs", ()))
+        for names, why in command.refused.items():
+            specs.append(_bare(names, "refuse", why))
+        specs.extend(_bare(names, "ignore", "accepted, has no effect here") for names in command.ignored)
+        short = {n[1:]: s for s in specs for n in s.names if not n.startswith("--")}
+        long = {n[2:]: s for s in specs for n in s.names if n.startswith("--")}
+        return cls(
+            short, long, next((s for s in specs if s.digits), None), defaults, order, places_operands, tuple(specs)
+        )
+
+
+def _bare(names: str, store: str, text: str) -> Spec:
+    takes = "optional" if "[=" in names else "required" if "=" in names else "none"
+    cleaned = tuple(n.split("[=")[0].split("=")[0] for n in names.split())
+    return Spec(cleaned, takes, store, help=text)
+
+
+def parse(command: Command, words: Sequence[str], posix: bool = False) -> tuple[Any, list[str]]:
+    """Options and operands; `(None, [text])` when help or version was asked for. Raises UsageError.
+
+    With `posix` the first operand ends the options, as POSIXLY_CORRECT asks.
+    """
+    table = command.table
+    if not any(w[:1] == "-" and w != "-" for w in words):
+        return command.options(), list(words)
+    state = _Parse(command, table, posix)
+    operands = state.consume(list(words))
+    if state.wanted is not None:
+        return None, [state.wanted]
+    if table.ordered is not None:
+        state.values[table.ordered] = tuple(state.order)
+    return command.options(**state.values), operands
+
+
+class _Parse:
+    def __init__(self, command: Command, table: Table, posix: bool) -> None:
+        self.command, self.table = command, table
+        self.operands_first = command.operands_first or posix
+        self.values: dict[str, Any] = {}
+        self.order: list[tuple[str, object]] = []
+        self.wanted: str | None = None
+
+    def consume(self, words: list[str]) -> list[str]:
+        operands: list[str] = []
+        i = 0
+        while i < len(words) and self.wanted is None:
+            word = words[i]
+            i += 1
+            if word == "--":
+                operands.extend(words[i:])
+                if self.table.places_operands:
+                    self.order.extend(("", operand) for operand in words[i:])
+                break
+            if word.startswith("--"):
+                i = self._long(word[2:], words, i)
+            elif word.startswith("-") and len(word) > 1:
+                if self.table.digits is not None and word[1].isdigit():
+                    i = self._digits(word, words, i)
+                else:
+                    i = self._short(word[1:], words, i)
+            else:
+                operands.append(word)
+                if self.table.places_operands:
+                    self.order.append(("", word))
+                if self.operands_first:
+                    operands.extend(words[i:])
+                    break
+        return operands
+
+    def _digits(self, word: str, words: list[str], i: int) -> int:
+        end = 1
+        while end < len(word) and word[end].isdigit():
+            end += 1
+        assert self.table.digits is not None
+        self._store(self.table.digits, word[1:end], word)
+        return self._short(word[end:], words, i) if end < len(word) else i
+
+    def _long(self, text: str, words: list[str], i: int) -> int:
+        name, has_value, given = text.partition("=")
+        spec, full = self._find_long(name, text)
+        if spec is None:
+            return i
+        shown = f"--{full}"
+        if spec.takes == "none" and has_value:
+            raise UsageError(f"option '{shown}' doesn't allow an argument")
+        if spec.takes == "required" and not has_value:
+            if i >= len(words):
+                raise UsageError(f"option '{shown}' requires an argument")
+            given, i = words[i], i + 1
+            has_value = "="
+        self._store(spec, given if has_value else None, shown)
+        return i
+
+    def _find_long(self, name: str, text: str) -> tuple[Spec | None, str]:
+        long = self.table.long
+        if name in long:
+            return long[name], name
+        if name in ("help", "version"):
+            self.wanted = help_text(self.command) if name == "help" else version_text(self.command)
+            return None, name
+        candidates = [known for known in (*long, "help", "version") if known.startswith(name)]
+        specs = {id(long[c]) if c in long else c for c in candidates}
+        if not candidates:
+            raise UsageError(f"unrecognized option '--{text}'")
+        if len(specs) > 1:
+            options = " ".join(f"'--{c}'" for c in candidates)
+            raise UsageError(f"option '--{text}' is ambiguous; possibilities: {options}")
+        found = candidates[0]
+        if found in long:
+            return long[found], found
+        self.wanted = help_text(self.command) if found == "help" else version_text(self.command)
+        return None, found
+
+    def _short(self, letters: str, words: list[str], i: int) -> int:
+        at = 0
+        while at < len(letters):
+            letter = letters[at]
+            at += 1
+            spec = self.table.short.get(letter)
+            if spec is None and letter.isdigit() and self.table.digits is not None:
+                return self._digits("-" + letters[at - 1 :], words, i)
+            if spec is None and self.command.name in VERSION_LETTERS.get(letter, ()):
+                self.wanted = version_text(self.command)
+                return i
+            if spec is None and self.command.name in HELP_LETTERS.get(letter, ()):
+                self.wanted = help_text(self.command)
+                return i
+            if spec is None:
+                raise UsageError(f"invalid option -- '{letter}'")
+            if spec.takes == "none":
+                self._store(spec, None, f"-{letter}")
+                continue
+            rest: str | None = letters[at:]
+            if not rest:
+                rest = None
+                if spec.takes == "required":
+                    if i >= len(words):
+                        raise UsageError(f"option requires an argument -- '{letter}'")
+                    rest, i = words[i], i + 1
+            self._store(spec, rest, f"-{letter}")
+            break
+        return i
+
+    def _store(self, spec: Spec, given: str | None, shown: str) -> None:
+        if spec.store == "ignore":
+            return
+        if spec.store == "refuse":
+            raise UsageError(f"option '{shown}' is not supported: {spec.help}", hint=False)
+        stored: object
+        if spec.store == "count":
+            stored = self.values.get(spec.dest, 0) + 1
+        elif given is None:
+            stored = spec.const
+        else:
+            stored = self._converted(spec, given, shown)
+        self.order.append((spec.dest, stored))
+        if spec.store == "append":
+            stored = (*self.values.get(spec.dest, ()), stored)
+        self.values[spec.dest] = stored
+
+    def _converted(self, spec: Spec, given: str, shown: str) -> object:
+        if spec.choices:
+            if given in spec.choices:
+                return given
+            matches = [c for c in spec.choices if c.startswith(given)] if given else []
+            if not matches or not _one_meaning(matches):
+                what = "ambiguous" if matches else "invalid"
+                listed = "\n".join(f"  - {row}" for row in _listed(spec.choices))
+                name = shown if shown.startswith("--") else next((n for n in spec.names if n.startswith("--")), shown)
+                name = "backup type" if name == "--backup" else name
+                message = f"{what} argument {quote(given)} for {quote(name)}\nValid arguments are:\n{listed}"
+                raise UsageError(message, 1 if self.command.name in _PLAIN_FAILURE else None)
+            return matches[0]
+        if spec.convert is not None:
+            try:
+                return spec.convert(given)
+            except ValueError as error:
+                raise UsageError(str(error) or f"invalid argument {quote(given)}", hint=False) from None
+        return given
+
+
+_SYNONYMS = (
+    ("always", "yes", "force"),
+    ("always", "yes"),
+    ("never", "no", "none"),
+    ("auto", "tty", "if-tty"),
+    ("atime", "access", "use"),
+    ("mtime", "modify"),
+    ("none", "off"),
+    ("simple", "never"),
+    ("existing", "nil"),
+    ("numbered", "t"),
+    ("quiet", "silent"),
+    ("ctime", "status"),
+    ("birth", "creation"),
+    ("verbose", "long"),
+    ("horizontal", "across"),
+)
+
+
+def _one_meaning(words: list[str]) -> bool:
+    """Whether it does not matter which of the words somebody began to write."""
+    return len(words) == 1 or any(set(words) <= set(group) for group in _SYNONYMS)
+
+
+def _listed(choices: tuple[str, ...]) -> list[str]:
+    """The choices as GNU lists them: words that mean the same share a row."""
+    rows: list[str] = []
+    for choice in choices:
+        group = next((g for g in _SYNONYMS if choice in g and set(g) <= set(choices)), (choice,))
+        if choice == group[0]:
+            rows.append(", ".join(f"'{word}'" for word in group))
+    return rows
+
+
+def table_of(*groups: Iterable[Command]) -> dict[str, Exec]:
+    """Commands by every name they answer to."""
+    table: dict[str, Exec] = {}
+    for group in groups:
+        for command in group:
+            for name in (command.name, *command.aliases):
+                table[name] = command
+    return table

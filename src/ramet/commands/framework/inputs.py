@@ -1,0 +1,313 @@
+"""What many commands share: opening their operands with GNU's messages, numbers with suffixes, the locale's text."""
+
+from __future__ import annotations
+
+import errno
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from ramet.commands.framework.command import UsageError, called, quote
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
+from ramet.core.errors import LimitExceeded, reason
+from ramet.core.proc import Proc
+from ramet.core.streams import BLOCK, WHOLE, Reader, joined, line_blocks
+
+T = TypeVar("T")
+
+LARGE = 1 << 20
+"""What those who only look at a block ask of a reader: as much as memory keeps in one piece, so nothing is copied."""
+
+
+PART = 32 * 1024
+"""What those who work on every line take at a time, so that even many short ones are done in a moment."""
+LONG = 4 * BLOCK
+"""Bytes of a block that has a very long line in it: whatever is done with it is done while others run."""
+HELD = 4096
+"""How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
+
+
+async def beside(proc: Proc, size: int, work: Callable[[], T], most: int = LONG) -> T:
+    """What `work` makes of so many bytes; of very many while others run."""
+    return work() if size <= most else await aside(proc.budget, work)
+
+
+def leave(reader: Reader, rest: bytes, taken: int) -> None:
+    """What a command has read and not used goes back; from a pipe it has taken what its buffer holds."""
+    if not reader.lasting:
+        rest = rest[taken:]
+    if rest:
+        reader.unread(rest)
+
+
+def only_opens(error: OSError) -> bool:
+    """Whether what failed would be opened well and only not be read: a directory, a standard input that is closed."""
+    return error.errno in (errno.EISDIR, errno.EBADF)
+
+
+class Inputs:
+    """The files a command reads, one after another; an unreadable one is a message and a failing status."""
+
+    def __init__(
+        self,
+        proc: Proc,
+        words: Sequence[str],
+        *,
+        form: str = "{}: {}",
+        failure: int = 1,
+        directory: str = "",
+        dash: bool = True,
+        name: Callable[[str], str] = called,
+    ) -> None:
+        self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
+        self.directory = directory or form
+        """The message about what the originals open and only fail to read: a directory, a closed standard input."""
+        self.status = 0
+        self.failed = 0
+        """How many of them could not be read."""
+        self.missing = 0
+        """How many of them could not even be opened."""
+        self.name = name
+        """How a file is called in messages."""
+        self.dash = dash or not words
+        """Whether `-` is standard input."""
+
+    def fail(self, word: str, error: OSError) -> None:
+        if error.errno == errno.EPIPE:
+            raise error
+        form, name = (self.directory, called) if only_opens(error) else (self.form, self.name)
+        self.proc.complain(form.format(name(word), reason(error)))
+        self.status = self.failure
+        self.failed += 1
+        self.missing += not only_opens(error)
+
+    async def each(self) -> AsyncIterator[tuple[str, Reader]]:
+        for word in self.words:
+            try:
+                reader = await self.proc.open(word, dash=self.dash)
+            except OSError as error:
+                self.fail(word, error)
+                continue
+            try:
+                yield word, reader
+            finally:
+                await self.proc.close(reader)
+
+    async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
+        """The content of all files as one stream."""
+        async for _, reader in self.each():
+            while block := await reader.read(size):
+                yield block
+                await self.proc.budget.breathe()
+
+    async def joined_lines(self, delim: bytes = b"\n") -> AsyncIterator[bytes]:
+        """The content of all files as one stream, in blocks that end at a line end, for work on each line."""
+        rest: list[bytes] = []
+        held, longest = 0, self.proc.budget.limits.string_bytes
+        async for block in self.blocks(PART):
+            cut = block.rfind(delim) + 1
+            if not cut:
+                rest.append(block)
+                held += len(block)
+                if held > longest:
+                    raise self.proc.budget.exceeded("string_bytes")
+                continue
+            begin = 0
+            if held > LONG:  # a very long line is a block of its own, of which nobody has to cut off others
+                begin = block.find(delim) + 1
+                rest.append(block[:begin])
+                yield await joined(rest)
+                rest = []
+            held = 0
+            if begin < cut:
+                rest.append(block[begin:cut])
+                yield rest[0] if len(rest) == 1 else await joined(rest)
+            rest = [block[cut:]] if cut < len(block) else []
+        if rest:
+            yield await joined(rest)
+
+
+class Apart(Inputs):
+    """Files that each begin a line of their own."""
+
+    async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
+        async for _, reader in self.each():
+            last = b"\n"
+            while block := await reader.read(size):
+                last = block[-1:]
+                yield block
+                await self.proc.budget.breathe()
+            if last != b"\n":
+                yield b"\n"
+
+
+async def filter_lines(
+    proc: Proc,
+    words: Sequence[str],
+    change: Callable[[list[bytes]], list[bytes]],
+    delim: bytes = b"\n",
+    *,
+    complete: bool = True,
+    form: str = "{}: {}",
+) -> int:
+    """Every file through `change`, many lines at a time; `complete` gives an unfinished last line its delimiter."""
+    inputs = Inputs(proc, words, form=form)
+    async for _, reader in inputs.each():
+        async for block in line_blocks(reader, delim, PART):
+            work = partial(_changed, block, change, delim, complete)
+            await proc.emit(await beside(proc, len(block), work, 4 * PART))
+            await proc.budget.breathe()
+    return inputs.status
+
+
+def _changed(block: bytes, change: Callable[[list[bytes]], list[bytes]], delim: bytes, complete: bool) -> bytes:
+    pieces = longbytes.split(block, delim)
+    ended = not pieces[-1]
+    if ended:
+        pieces.pop()
+    out = change(pieces)
+    if out and (ended or complete):
+        out.append(b"")
+    return longbytes.joined(out, delim)
+
+
+async def lead(proc: Proc, word: str, size: int) -> bytes:
+    """The first bytes of one operand, which may have no end; errors are the caller's."""
+    reader = await proc.open(word)
+    parts: list[bytes] = []
+    try:
+        while size > 0 and (block := await reader.read(size)):
+            parts.append(block)
+            size -= len(block)
+    finally:
+        await proc.close(reader)
+    return b"".join(parts)
+
+
+async def slurp(proc: Proc, word: str) -> bytes:
+    """All of one operand; errors are the caller's. What has no end is an error."""
+    reader = await proc.open(word)
+    parts: list[bytes] = []
+    most = proc.budget.limits.string_bytes * WHOLE
+    room = most
+    try:
+        while block := await reader.read(LARGE):
+            parts.append(block)
+            room -= len(block)
+            if room < 0:
+                raise LimitExceeded("string_bytes", most)
+            await proc.budget.breathe()
+    finally:
+        await proc.close(reader)
+    return parts[0] if len(parts) == 1 else await joined(parts)
+
+
+async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
+    """All lines of one operand without their delimiters."""
+    return (await read_ended_lines(proc, word, delim))[0]
+
+
+async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
+    """The same, and whether there is none at the end that lacks its delimiter."""
+    found: list[bytes] = []
+    ended = True
+    reader = await proc.open(word)
+    try:
+        async for block in line_blocks(reader, delim):
+            lines, ended = await split_lines(proc, block, delim)
+            found += lines
+            await proc.budget.breathe()
+    finally:
+        await proc.close(reader)
+    return found, ended
+
+
+async def split_lines(proc: Proc, data: bytes, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
+    """The lines of a text without their delimiters, and whether the last one has one."""
+    lines = await beside(proc, len(data), partial(longbytes.split, data, delim))
+    ended = not lines[-1]
+    if ended:
+        lines.pop()
+    return lines, ended
+
+
+# ------------------------------------------------------------------------------------------------------ numbers
+
+_POWERS = "KMGTPEZYRQ"
+_NUMBER = re.compile(r"\s*\+?(\d+)([A-Za-z]*)\Z")
+
+
+def size_suffix(suffix: str, lower: str = "km") -> int | None:
+    """The factor of a GNU size suffix (`K` 1024, `kB` 1000, `KiB` 1024, `b` 512); None when it means nothing.
+
+    `lower` are the letters that may be small: each command of GNU has its own.
+    """
+    if not suffix:
+        return 1
+    if suffix == "b":
+        return 512
+    if suffix == "B":
+        return 1
+    letter, rest = suffix[0].upper() if suffix[0] in lower else suffix[0], suffix[1:]
+    if letter not in _POWERS:
+        return None
+    base = {"": 1024, "iB": 1024, "B": 1000, "D": 1000}.get(rest)
+    return None if base is None else int(base ** (_POWERS.index(letter) + 1))
+
+
+def parse_size(text: str, what: str) -> int:
+    """A count such as `10`, `1K`, `3MB`; `what` names it in the message (`number of lines`)."""
+    found = _NUMBER.match(text)
+    factor = size_suffix(found[2]) if found else None
+    if found is None or factor is None:
+        raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+    amount = int(found[1]) * factor
+    if amount >= 1 << 64:
+        raise UsageError(f"invalid {what}: {quote(text)}: Value too large for defined data type", hint=False)
+    return amount
+
+
+def parse_count(text: str, what: str, low: int = 0, high: int | None = None) -> int:
+    """A plain decimal number."""
+    found = re.match(r"\s*\+?(\d+)\Z", text)
+    if found is None:
+        raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+    if int(found[1]) < low or (high is not None and int(found[1]) > high):
+        raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
+    return int(found[1])
+
+
+# --------------------------------------------------------------------------------------------------------- text
+
+
+def is_unbuffered(proc: Proc) -> bool:
+    """Whether `stdbuf` asked that output does not wait."""
+    return proc.env.get("_STDBUF_O") in ("0", "L")
+
+
+def is_utf8(proc: Proc) -> bool:
+    """Whether characters are UTF-8 here; only an explicit C locale, or another charset, says otherwise."""
+    env = proc.env
+    name = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "C.UTF-8"
+    charset = name.partition(".")[2].partition("@")[0]
+    return name not in ("C", "POSIX") and charset.lower().replace("-", "") in ("", "utf8")
+
+
+def char_width(char: str) -> int:
+    """Columns a character takes: 0 for combining and control characters, 2 for wide ones."""
+    code = ord(char)
+    if 32 <= code < 127:
+        return 1
+    if code < 32 or 127 <= code < 160:
+        return 0
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0 if code != 0xAD else 1
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def text_width(text: str) -> int:
+    """Columns a text takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(char_width, text))

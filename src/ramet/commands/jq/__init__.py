@@ -1,5 +1,0 @@
-"""jq: parsed to a tree, compiled to closures that yield values or paths, and run over a stream of JSON texts."""
-
-from ramet.commands.jq.command import COMMANDS
-
-__all__ = ["COMMANDS"]

@@ -1,0 +1,1 @@
+"""Calculation commands: bc, expr, seq, numfmt."""

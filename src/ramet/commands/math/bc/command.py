@@ -1,0 +1,173 @@
+"""The command `bc`: programs are read, parsed a line at a time and run; an error ends its line, not the program."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from ramet.commands.framework.command import Command, flag, parse, shown
+from ramet.commands.framework.inputs import LONG, PART, beside
+from ramet.commands.math.bc.machine import Break, Continue, Machine, Quit, Return
+from ramet.commands.math.bc.numbers import Trouble
+from ramet.commands.math.bc.parser import Parser, SyntaxTrouble
+from ramet.commands.math.bc.tokens import Token, tokens
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import aside
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+
+@dataclass(frozen=True, slots=True)
+class BcOptions:
+    mathlib: bool = flag("-l", "--mathlib", help="use the predefined math routines")
+    quiet: bool = flag("-q", "--quiet", help="don't print initial banner")
+    standard: bool = flag("-s", "--standard", help="non-standard bc constructs are errors")
+    warn: bool = flag("-w", "--warn", help="warn about non-standard bc constructs")
+    interactive: bool = flag("-i", "--interactive", help="force interactive mode")
+
+
+async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
+    usual, words = parse(COMMANDS[0], proc.env.get("BC_ENV_ARGS", "").split())
+    operands = [*words, *operands]
+    mathlib = o.mathlib or (usual is not None and usual.mathlib)
+    machine = Machine(proc, mathlib=mathlib, scale=20 if mathlib else 0)
+    length = proc.env.get("BC_LINE_LENGTH", "")
+    if length.isdigit():
+        machine.line_length = int(length) if int(length) != 1 else 70
+    try:
+        for word in operands:
+            try:
+                reader = await proc.open(word)
+                raw = await reader.read_all()
+                text = await beside(proc, len(raw), partial(growth.decoded, raw))
+                await proc.close(reader)
+            except OSError as error:
+                del error
+                proc.stderr.write(encode(f"File {shown(word)} is unavailable.\n"))
+                return 1
+            await _program(machine, text, word)
+        await _standard_input(machine)
+    except Quit:
+        pass
+    await machine.flush()
+    return 0
+
+
+async def _standard_input(machine: Machine) -> None:
+    """What is piped in runs as it arrives: whoever asks and waits for the answer gets it."""
+    proc = machine.proc
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    pending, line, tried, held = "", 1, 0, 0
+    parts: list[str] = []
+    """What came behind that and has no end of a line yet."""
+    while block := await proc.stdin.read(PART // 4):
+        parts.append(decoder.decode(block))
+        held += len(parts[-1])
+        proc.stdin.hold(held)
+        await proc.budget.breathe()
+        if "\n" not in parts[-1]:
+            continue
+        pending = await beside(proc, held, partial(growth.grown, [pending, *parts]))
+        parts.clear()
+        cut = pending.rfind("\n") + 1
+        if tried > _LONG and cut < 2 * tried:
+            continue
+        tried = cut
+        whole = pending[:cut] if cut <= LONG else await aside(proc.budget, partial(longbytes.cut, pending, 0, cut))
+        if await beside(proc, cut, partial(_complete, whole)):
+            await _program(machine, whole, "(standard_in)", line)
+            await machine.flush()
+            line += pending.count("\n", 0, cut)
+            pending, tried = pending[cut:], 0
+        held = len(pending)
+    parts.append(decoder.decode(b"", True))
+    pending = await beside(proc, held, partial(growth.grown, [pending, *parts]))
+    if not pending.endswith("\n"):
+        # A statement ends with its line, and this one never does; `quit` is obeyed as soon as it is read.
+        items = await beside(proc, len(pending), partial(tokens, pending))
+        words = [token for token in items if token.kind not in ("newline", "end")]
+        if not words or any(token.text == "quit" for token in words):
+            return
+        machine.proc.stderr.write(b"(standard_in) 1: syntax error\n")
+        return
+    await _program(machine, pending, "(standard_in)", line)
+
+
+_LONG: Final = 1 << 16
+"""A block that is longer is looked at again only when it has doubled."""
+_QUOTED: Final = re.compile(r'"[^"]*"|/\*.*?\*/|#[^\n]*', re.DOTALL)
+_HEAD: Final = re.compile(r"\s*(?:define|if|while|for)\b[^{;]*\)\s*|.*\belse\s*", re.DOTALL)
+
+
+def _complete(text: str) -> bool:
+    """Whether lines of a program can run before more of it is known."""
+    code = _QUOTED.sub("", text) if any(longbytes.has(text, mark) for mark in ('"', "/*", "#")) else text
+    if '"' in code or longbytes.has(code, "/*") or code.endswith("\\\n"):
+        return False
+    last = code.rstrip("\n").rpartition("\n")[2]
+    if code.count("{") > code.count("}"):
+        return False
+    # Nobody else runs while the pattern goes through a very long line, which has to end like this.
+    return not last.rstrip().endswith((")", "else")) or _HEAD.fullmatch(last) is None
+
+
+def _troubles(line: list[Token], machine: Machine) -> list[str]:
+    """What is wrong with a line: characters that mean nothing are left out, and then it may still be no statement."""
+    found = [f"illegal character: {token.text}" for token in line if token.kind == "bad"]
+    rest = [token for token in line if token.kind != "bad"]
+    try:
+        if not found:
+            raise SyntaxTrouble
+        Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line_deep()
+    except SyntaxTrouble:
+        found.append("syntax error")
+    return found
+
+
+async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
+    items = await beside(machine.proc, len(text), partial(tokens, text))
+    parser = Parser(items, machine)
+    while True:
+        start = parser.at
+        try:
+            run = await beside(machine.proc, len(text), parser.line_deep)
+        except SyntaxTrouble as wrong:
+            await machine.flush()
+            line = first + sum(t.text.count("\n") for t in items[: parser.at + 1])
+            while parser.peek().kind not in ("newline", "end"):
+                parser.at += 1
+            for text in [str(wrong)] if wrong.args else _troubles(items[start : parser.at], machine):
+                machine.proc.stderr.write(encode(f"{name} {line}: {text}\n"))
+            if parser.peek().kind == "end":
+                return
+            parser.at += 1
+            continue
+        if run is None:
+            return
+        try:
+            await run(machine)
+        except Trouble as trouble:
+            await machine.flush()
+            machine.depth = 0
+            machine.tell("error", trouble.spot or parser.spot, trouble.text)
+        except (Break, Continue, Return):
+            pass
+        except RecursionError:
+            machine.proc.stderr.write(b"Runtime error: nested too deeply\n")
+        await machine.proc.budget.breathe()
+
+
+COMMANDS = [
+    Command(
+        "bc",
+        bc,
+        BcOptions,
+        summary="An arbitrary precision calculator language.",
+        usage="[OPTION]... [FILE]...",
+        examples=[("echo 'scale=4; 10/3' | bc", "3.3333"), ("echo 's(1)' | bc -l", "with the math library")],
+    ),
+]

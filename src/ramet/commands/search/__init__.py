@@ -1,0 +1,1 @@
+"""Search commands: grep, rg, find, fd."""

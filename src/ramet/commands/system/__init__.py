@@ -1,0 +1,1 @@
+"""Commands about processes, time and the system."""

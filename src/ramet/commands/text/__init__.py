@@ -1,0 +1,1 @@
+"""Text commands: cat, cut, sort, tr, wc and the rest."""

@@ -1,0 +1,494 @@
+"""join and look: sorted files read side by side, and a binary search in one."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import gt, itemgetter
+
+from ramet.commands.framework.command import Command, UsageError, called, choose, flag, quote, several, value
+from ramet.commands.framework.inputs import LONG, PART, beside, read_lines
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import aside
+from ramet.core.errors import reason
+from ramet.core.limits import Budget
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+from ramet.core.streams import Reader, joined, line_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOptions:
+    unpaired: tuple[str, ...] = several("-a", metavar="FILENUM", help="also print unpairable lines from file FILENUM")
+    empty: str | None = value("-e", metavar="STRING", help="replace missing (empty) input fields with STRING")
+    ignore_case: bool = flag("-i", "--ignore-case", help="ignore differences in case when comparing fields")
+    both: str | None = value("-j", metavar="FIELD", help="equivalent to '-1 FIELD -2 FIELD'")
+    output: tuple[str, ...] = several("-o", metavar="FORMAT", help="obey FORMAT while constructing output line")
+    separator: str | None = value("-t", metavar="CHAR", help="use CHAR as input and output field separator")
+    only: tuple[str, ...] = several("-v", metavar="FILENUM", help="like -a FILENUM, but suppress joined output lines")
+    first: tuple[str, ...] = several("-1", metavar="FIELD", help="join on this FIELD of file 1")
+    second: tuple[str, ...] = several("-2", metavar="FIELD", help="join on this FIELD of file 2")
+    check: str = choose(
+        {"--check-order": "yes", "--nocheck-order": "no"},
+        default="auto",
+        help="check (or not) that the input is correctly sorted",
+    )
+    header: bool = flag("--header", help="treat the first line in each file as field headers")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+_BLANKS = re.compile(rb"[ \t\n]+")
+
+
+class _Side:
+    """One of the two files: lines with their keys, a block of them at a time."""
+
+    def __init__(
+        self, proc: Proc, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
+    ) -> None:
+        self._proc = proc
+        self.number, self.field, self.separator, self.fold, self.end = number, field, separator, fold, end
+        self._blocks = line_blocks(reader, end, PART)
+        self.lines: list[bytes] = []
+        self.keys: list[bytes] = []
+        self.at = -1
+        self.long = False
+        """Whether there is a very long line in this block."""
+        self.ragged = False
+        """Whether a line of this block comes before the one above it."""
+        self.strict = False
+        """Whether it matters that one does."""
+        self.disorder: bytes | None = None
+        self.told = False
+        """Whether it was said that there is such a line."""
+        self.at_line = 0
+        self._before = 0
+        self._raw: list[bytes] = []
+
+    @property
+    def line(self) -> bytes | None:
+        return self.lines[self.at] if self.lines else None
+
+    @property
+    def key(self) -> bytes:
+        return self.keys[self.at]
+
+    def fields(self, line: bytes) -> list[bytes]:
+        """The fields of a line as it is in `lines`."""
+        if not line:
+            return []
+        separator = b" " if self.separator is None else self.separator
+        if not separator:
+            return [line]
+        return line.split(separator) if len(line) <= LONG else longbytes.split(line, separator)
+
+    async def advance(self) -> None:
+        before = self.keys[self.at] if self.keys else None
+        self.at += 1
+        if self.at >= len(self.lines):
+            await self._load(before)
+        watched = self.ragged and self.strict and self.disorder is None
+        if watched and before is not None and self.key < before:
+            self.disorder, self.at_line = self._raw[self.at], self._before + self.at + 1
+
+    async def _load(self, last: bytes | None) -> None:
+        self._before += len(self.lines)
+        self.at, self.ragged = 0, False
+        block = await anext(self._blocks, b"")
+        self.long = len(block) > LONG
+        await beside(self._proc, len(block), partial(self._take, block, last))
+
+    def _take(self, block: bytes, last: bytes | None) -> None:
+        self._raw = self.lines = longbytes.split(block, self.end)
+        if not self.lines[-1]:
+            self.lines.pop()
+        if self.separator is None and not self._parted(block):
+            # Fields are parted by one blank from here on, as they will be in the output.
+            one = _blanks_of_long if self.long else _single_blanks
+            self.lines = list(map(one, self.lines))
+        self.keys = self._keys()
+        keys = self.keys if last is None else [last, *self.keys]
+        self.ragged = any(map(gt, keys, keys[1:]))
+
+    def _parted(self, block: bytes) -> bool:
+        """Whether single blanks part all fields already."""
+        if b"\t" in block or longbytes.has(block, b"  ") or block[:1] == b" ":
+            return False
+        return b"\n" not in block if self.end == b"\0" else not longbytes.has(block, b"\n ")
+
+    def _keys(self) -> list[bytes]:
+        field, separator = self.field, b" " if self.separator is None else self.separator
+        if not separator:
+            keys = self.lines if field == 0 else [b""] * len(self.lines)
+        elif self.long:
+            keys = [_field_of_long(line, separator, field) for line in self.lines]
+        elif field == 0:
+            keys = [line.partition(separator)[0] for line in self.lines]
+        else:
+            most = field + 1
+            keys = [
+                parts[field] if len(parts) > field else b""
+                for line in self.lines
+                for parts in [line.split(separator, most)]
+            ]
+        return [longbytes.changed(key, bytes.lower) for key in keys] if self.fold else keys
+
+    async def group(self, budget: Budget) -> list[bytes]:
+        """The lines from here on that have the same key."""
+        key, out = self.key, [self.lines[self.at]]
+        await self.advance()
+        while self.lines and self.key == key:
+            out.append(self.lines[self.at])
+            await self.advance()
+            if not len(out) & 1023:
+                await budget.breathe()
+        return out
+
+
+def _single_blanks(line: bytes) -> bytes:
+    """A line with one blank wherever some part its fields."""
+    return b" ".join(_BLANKS.split(line.lstrip(b" \t\n")))
+
+
+def _blanks_of_long(line: bytes) -> bytes:
+    """The same, a part at a time."""
+    made: list[bytes] = []
+    parted = True
+    for piece in longbytes.pieces(line):
+        part = _BLANKS.sub(b" ", piece)
+        made.append(part[1:] if parted and part[:1] == b" " else part)
+        parted = part[-1:] == b" "
+    return b"".join(made)
+
+
+def _field_of_long(line: bytes, separator: bytes, field: int) -> bytes:
+    """One field of a line that is not copied for it."""
+    at = 0
+    for _ in range(field):
+        at = line.find(separator, at) + 1
+        if not at:
+            return b""
+    stop = line.find(separator, at)
+    return longbytes.cut(line, at, len(line) if stop < 0 else stop)
+
+
+def _field(texts: tuple[str, ...], both: str | None) -> int:
+    given = [*texts, *((both,) if both is not None else ())] or ["1"]
+    for text in given:
+        if not re.fullmatch(r"\d+", text) or int(text) == 0:
+            raise UsageError(f"invalid field number: {quote(text)}", hint=False)
+    other = next((text for text in given if int(text) != int(given[0])), None)
+    if other is not None:
+        pair = f"{int(both)}, {int(given[0])}" if both is not None else f"{int(given[0])}, {int(other)}"
+        raise UsageError(f"incompatible join fields {pair}", hint=False)
+    return int(given[0]) - 1
+
+
+def _separator(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    if text == "\\0":
+        return b"\0"
+    raw = encode(text)
+    if len(raw) > 1:
+        raise UsageError(f"multi-character tab {quote(text)}", hint=False)
+    return raw
+
+
+_FIELDS = re.compile(r"(?:0|[12]\.[0-9]+)(?:[ ,\t](?:0|[12]\.[0-9]+))*")
+
+
+def _listed(texts: tuple[str, ...]) -> list[tuple[int, int]] | None:
+    """The places that -o lists, file and field, (0, 0) for the key; None where it does not."""
+    out: list[tuple[int, int]] = []
+    for piece in (piece for text in texts if text != "auto" for piece in re.split(r"[ ,\t]", text)):
+        file, dot, number = piece[:1], piece[1:2], piece[2:]
+        if file not in ("0", "1", "2"):
+            raise UsageError(f"invalid file number in field spec: {quote(piece)}", hint=False)
+        if (piece != "0") if file == "0" else dot != ".":
+            raise UsageError(f"invalid field specifier: {quote(piece)}", hint=False)
+        if file != "0" and (not number.isdecimal() or int(number) == 0):
+            raise UsageError(f"invalid field number: {quote(number)}", hint=False)
+        out.append((0, 0) if file == "0" else (int(file), int(number) - 1))
+    return out or None
+
+
+async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
+    separator, end = _separator(o.separator), b"\0" if o.zero else b"\n"
+    for number in (*o.unpaired, *o.only):
+        if number not in ("1", "2"):
+            raise UsageError(f"invalid field number: {quote(number)}", hint=False)
+    fields = (_field(o.first, o.both), _field(o.second, o.both))
+    _listed(o.output)
+    if len(operands) < 2:
+        raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
+    if len(operands) > 2:
+        if not o.output or not all(map(_FIELDS.fullmatch, operands[:-2])):
+            raise UsageError(f"extra operand {quote(operands[2])}")
+        # The fields of -o may stand as words of their own.
+        o, operands = replace(o, output=(*o.output, *operands[:-2])), operands[-2:]
+    if operands == ["-", "-"]:
+        raise UsageError("both files cannot be standard input: No such file or directory", hint=False)
+    sides: list[_Side] = []
+    for n, (word, field) in enumerate(zip(operands, fields, strict=True), 1):
+        try:
+            sides.append(_Side(proc, await proc.open(word), n, field, separator, o.ignore_case, end))
+        except OSError as error:
+            proc.complain(f"{called(word)}: {reason(error)}")
+            return 1
+    left, right = sides
+    writer = _Rows(o, left, right, separator, end)
+    left.strict = right.strict = o.check == "yes"
+    await left.advance()
+    await right.advance()
+    writer.auto_counts(left, right)
+    if o.header and left.line is not None and right.line is not None:
+        await beside(proc, len(left.line) + len(right.line), partial(writer.pair, left.line, right.line))
+        await left.advance()
+        await right.advance()
+        left.disorder = right.disorder = None
+    elif o.header:
+        for side in sides:
+            if side.line is not None:
+                await beside(proc, len(side.line), partial(writer.single, side, side.line))
+                await side.advance()
+    unpairable = False
+    while left.lines or right.lines:
+        if not (left.ragged or right.ragged or left.long or right.long):
+            unpairable = writer.merge() or unpairable
+        if not right.lines or (left.lines and left.key < right.key):
+            if writer.show1:
+                line = left.lines[left.at]
+                await beside(proc, len(line), partial(writer.single, left, line))
+            await left.advance()
+            await _tell(proc, o, sides, operands, writer)
+            unpairable = unpairable or bool(right.lines)
+        elif not left.lines or right.key < left.key:
+            if writer.show2:
+                line = right.lines[right.at]
+                await beside(proc, len(line), partial(writer.single, right, line))
+            await right.advance()
+            await _tell(proc, o, sides, operands, writer)
+            unpairable = unpairable or bool(left.lines)
+        else:
+            first, second = await left.group(proc.budget), await right.group(proc.budget)
+            await _tell(proc, o, sides, operands, writer)
+            in_order = left.disorder is None and right.disorder is None
+            if writer.pairs and (in_order or o.check != "yes"):
+                for a in first:
+                    for b in second:
+                        if long := len(a) + len(b) > LONG:
+                            await aside(proc.budget, partial(writer.pair, a, b))
+                        else:
+                            writer.pair(a, b)
+                        if len(writer.out) > 1023 or long:
+                            await proc.emit(await writer.take())
+                            await proc.budget.breathe()
+        if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
+            break
+        # The line behind the first without a counterpart is not looked at yet.
+        left.strict = right.strict = unpairable or o.check == "yes"
+        if len(writer.out) > 1023:
+            await proc.emit(await writer.take())
+        await proc.budget.breathe()
+    await proc.emit(await writer.take())
+    if not any(side.told for side in sides):
+        return 0
+    if o.check == "auto":
+        proc.complain("input is not in sorted order")
+    return 1
+
+
+async def _tell(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[str], writer: _Rows) -> None:
+    """Say of each file once that it is not in order, behind the rows that came before."""
+    for side, word in zip(sides, operands, strict=True):
+        if side.disorder is None or side.told or o.check == "no":
+            continue
+        side.told = True
+        await proc.emit(await writer.take())
+        proc.complain(f"{called(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
+        if o.check == "yes":
+            return
+
+
+class _Rows:
+    """Builds output lines, by format or in the default order."""
+
+    def __init__(self, o: JoinOptions, left: _Side, right: _Side, separator: bytes | None, end: bytes) -> None:
+        self.o, self.left, self.right, self.end = o, left, right, end
+        self.glue = b" " if separator is None else separator
+        self.empty = encode(o.empty or "")
+        self.out: list[bytes] = []
+        self.format = _listed(o.output)
+        self.auto = bool(o.output) and self.format is None
+        self.show1, self.show2 = "1" in o.unpaired + o.only, "2" in o.unpaired + o.only
+        self.pairs = not o.only
+        self.plain = not o.output and not self.empty and left.field == right.field == 0
+        """Whether a pair is the left line with what follows the key in the right one."""
+        self._picks: dict[tuple[int, int], Callable[[tuple[bytes, ...]], Sequence[bytes]]] = {}
+
+    def auto_counts(self, left: _Side, right: _Side) -> None:
+        if self.auto:
+            self.format = [(0, 0)]
+            for side in (left, right):
+                count = len(side.fields(side.line)) if side.line is not None else 0
+                self.format += [(side.number, i) for i in range(count) if i != side.field]
+
+    def merge(self) -> bool:
+        """Go on to where a block ends or a key comes twice; whether a line had no counterpart."""
+        left, right = self.left, self.right
+        for side, other, shown_ in ((left, right, self.show1), (right, left, self.show2)):
+            if not other.lines and side.lines:
+                if shown_:
+                    for line in side.lines[side.at : -1]:
+                        self.single(side, line)
+                side.at = len(side.lines) - 1
+                return False
+        ours, theirs, lines, others = left.keys, right.keys, left.lines, right.lines
+        i, j, lone = left.at, right.at, False
+        # The line behind each is looked at as well.
+        most, mosts = len(lines) - 1, len(others) - 1
+        out, end, plain = self.out, self.end, self.plain
+        while i < most and j < mosts:
+            a, b = ours[i], theirs[j]
+            if a == b:
+                if ours[i + 1] == a or theirs[j + 1] == b:
+                    break
+                if not self.pairs:
+                    pass
+                elif plain:
+                    out += (lines[i], others[j][len(b) :], end)
+                else:
+                    self.pair(lines[i], others[j])
+                i += 1
+                j += 1
+            elif a < b:
+                lone = True
+                if self.show1:
+                    self.single(left, lines[i])
+                i += 1
+            else:
+                lone = True
+                if self.show2:
+                    self.single(right, others[j])
+                j += 1
+        left.at, right.at = i, j
+        return lone
+
+    async def take(self) -> bytes:
+        """The rows that are ready."""
+        out, self.out = self.out, []
+        return await joined(out)
+
+    def pair(self, a: bytes, b: bytes) -> None:
+        if self.plain:
+            stop = b.find(self.glue) if self.glue else -1
+            self.out += (a, longbytes.cut(b, stop, len(b)) if stop >= 0 else b"", self.end)
+        else:
+            self._row(self.left.fields(a), self.right.fields(b))
+
+    def single(self, side: _Side, line: bytes) -> None:
+        if self.plain:
+            self.out += (line, self.end)
+        elif side.number == 1:
+            self._row(side.fields(line), None)
+        else:
+            self._row(None, side.fields(line))
+
+    def _row(self, a: list[bytes] | None, b: list[bytes] | None) -> None:
+        sizes = (-1 if a is None else len(a), -1 if b is None else len(b))
+        pick = self._picks.get(sizes) or self._pick(*sizes)
+        cells = pick((*(a or ()), *(b or ()), b""))
+        if self.empty and b"" in cells:
+            cells = [cell or self.empty for cell in cells]
+        if self.left.long or self.right.long:
+            self.out += (longbytes.joined(cells, self.glue), self.end)
+        else:
+            self.out.append(self.glue.join(cells) + self.end)
+
+    def _pick(self, ours: int, theirs: int) -> Callable[[tuple[bytes, ...]], Sequence[bytes]]:
+        """What takes the cells of a row out of the fields of both lines, of so many each and -1 where there is none.
+
+        An empty field is behind all of them, for those that are missing.
+        """
+        start = max(ours, 0)
+        missing = start + max(theirs, 0)
+
+        def place(number: int, index: int) -> int:
+            count, before = (ours, 0) if number == 1 else (theirs, start)
+            return before + index if index < count else missing
+
+        key = place(1, self.left.field) if ours >= 0 else place(2, self.right.field)
+        if self.format is not None:
+            places = [key if number == 0 else place(number, index) for number, index in self.format]
+        else:
+            places = [key]
+            for side, count in ((self.left, ours), (self.right, theirs)):
+                places += [place(side.number, index) for index in range(count) if index != side.field]
+        # Of a single place `itemgetter` gives the cell itself.
+        pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
+        self._picks[ours, theirs] = pick
+        return pick
+
+
+# --------------------------------------------------------------------------------------------------------- look
+
+
+@dataclass(frozen=True, slots=True)
+class LookOptions:
+    dictionary: bool = flag("-d", "--alphanum", help="compare only blanks and alphanumeric characters")
+    fold: bool = flag("-f", "--ignore-case", help="ignore case differences")
+    terminate: str | None = value("-t", "--terminate", metavar="CHAR", help="define the string-termination character")
+    alternative: bool = flag("-a", "--alternative", help="use the alternative dictionary")
+
+
+async def look(proc: Proc, o: LookOptions, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError("bad usage")
+    prefix = encode(operands[0])
+    if o.terminate:
+        prefix = prefix.partition(encode(o.terminate))[0] + (
+            encode(o.terminate)[:1] if encode(o.terminate) in prefix else b""
+        )
+    name = operands[1] if len(operands) > 1 else "/usr/share/dict/words"
+    plain = len(operands) == 1
+
+    def key(line: bytes) -> bytes:
+        if o.dictionary or plain:
+            line = re.sub(rb"[^A-Za-z0-9 \t]", b"", line)
+        return line.lower() if o.fold or plain else line
+
+    try:
+        lines = await read_lines(proc, name)
+    except OSError as error:
+        proc.complain(f"{name}: {reason(error)}")
+        return 1
+    wanted = key(prefix)
+    at = bisect_left(lines, wanted, key=key)
+    out: list[bytes] = []
+    while at < len(lines) and key(lines[at]).startswith(wanted):
+        out.append(lines[at] + b"\n")
+        at += 1
+    await proc.emit(b"".join(out))
+    return 0 if out else 1
+
+
+COMMANDS = [
+    Command(
+        "join",
+        join,
+        JoinOptions,
+        summary="For each pair of input lines with identical join fields, write a line.",
+        usage="[OPTION]... FILE1 FILE2",
+    ),
+    Command(
+        "look",
+        look,
+        LookOptions,
+        summary="Display lines beginning with a given string.",
+        usage="[OPTION]... STRING [FILE]",
+    ),
+]

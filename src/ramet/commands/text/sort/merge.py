@@ -1,0 +1,185 @@
+"""Sorted runs merged into one, a slice of every run at a time: the list sort of C does the merging, never a heap.
+
+A slice ends within every chunk that is loaded, so everything that belongs into it is in memory.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any
+
+from ramet.commands.text.sort.keys import Line
+from ramet.commands.text.sort.order import ODD_SPACES, Order, Reversed
+from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency import bigtext as growth
+
+LONG = 1 << 21
+"""Bytes of a piece that has a very long line in it."""
+_SLICE = 16_384
+"""Lines of a slice, about; with keys a part of it, for a key takes longer to compare."""
+
+Chunk = tuple[list[Line], bool]
+"""Some lines in order, and whether they are ASCII without odd spaces."""
+
+
+def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
+    """The lines of a piece of input, which all have their delimiter."""
+    simple = order.number is not None and data.isascii() and not any(space in data for space in ODD_SPACES)
+    if len(data) > LONG:
+        rows = longbytes.runs(data, end)
+        lines = [growth.decoded(line, "latin-1") for row in rows for line in row]
+    else:
+        lines = data.decode("latin-1").split(end.decode())
+    lines.pop()
+    return lines, simple
+
+
+class _Head:
+    """What is loaded of one run."""
+
+    __slots__ = ("at", "keys", "last", "lines", "number", "order", "run")
+
+    def __init__(self, run: Iterator[Chunk], number: int, order: Order) -> None:
+        self.run, self.number, self.order = run, number, order
+        self.lines: list[Line] = []
+        self.keys: list[Any] | None = None
+        self.at = 0
+        self.last = 0
+        """The line behind which the next slice ends at the latest."""
+
+    def load(self) -> bool:
+        """The next chunk; False at the end of the run."""
+        for lines, simple in self.run:
+            if lines:
+                self.lines, self.at, self.keys = lines, 0, self.order.keys(lines, simple)
+                return True
+        return False
+
+    def __lt__(self, other: _Head) -> bool:
+        """Whether its next line comes before that of another one."""
+        return _before(self, self.at, other, other.at)
+
+
+def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
+    """The lines of all runs in order, in lists of a few thousand; equal ones in the order of the runs.
+
+    Some lists are empty: they are there for the caller to let others have a turn.
+    """
+    if len(runs) == 1:
+        yield from (lines for lines, _ in runs[0])
+        return
+    size = _SLICE if order.key is None else _SLICE // 8 if order.slow else _SLICE // 4
+    heads: list[_Head] = []
+    for number, run in enumerate(runs):
+        head = _Head(run, number, order)
+        if head.load():
+            heads.append(head)
+        yield []
+    while len(heads) > 1:
+        lines: list[Line] = []
+        keys: list[Any] = []
+        leading = _leading(heads, size)
+        cuts = _plain_cuts(leading, order.reverse) if order.key is None else _keyed_cuts(leading, order)
+        for head, cut in zip(leading, cuts, strict=True):
+            if head.at < cut:
+                lines += head.lines[head.at : cut]
+                if head.keys is not None:
+                    keys += head.keys[head.at : cut]
+                head.at = cut
+        order.sort(lines, None if order.key is None else keys)
+        yield lines
+        for head in leading:
+            if head.at == len(head.lines):
+                if not head.load():
+                    heads.remove(head)
+                yield []
+    for head in heads:
+        yield head.lines[head.at :]
+        yield from (lines for lines, _ in head.run)
+
+
+def _leading(heads: list[_Head], size: int) -> list[_Head]:
+    """The heads that have something for the next slice, which is of about that size: the others begin behind it.
+
+    Where runs hardly overlap, as those of input that is in order already or the other way round, these are few.
+    """
+    heads.sort()
+    count = 1
+    while True:
+        leading = sorted(heads[:count], key=_number)
+        share = max(size // count, 16)
+        for head in leading:
+            head.last = min(head.at + share, len(head.lines)) - 1
+        if count == len(heads):
+            return leading
+        end = _first_end(leading)
+        if _before(end, end.last, heads[count], heads[count].at):
+            return leading
+        count = min(2 * count, len(heads))
+
+
+_number = attrgetter("number")
+
+
+def _first_end(heads: list[_Head]) -> _Head:
+    """The head whose part of the slice ends first."""
+    first = heads[0]
+    for head in heads[1:]:
+        if _before(head, head.last, first, first.last):
+            first = head
+    return first
+
+
+def _before(one: _Head, place: int, other: _Head, there: int) -> bool:
+    """Whether a line of a head comes before one of another one."""
+    order = one.order
+    if order.key is None:
+        this, that = one.lines[place], other.lines[there]
+        return this > that if order.reverse else this < that
+    a, b = _keys(one)[place], _keys(other)[there]
+    if a != b:
+        return bool(b < a if order.reverse else a < b)
+    if not order.last_resort:
+        return False
+    this, that = one.lines[place], other.lines[there]
+    return this > that if order.last_reverse else this < that
+
+
+def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
+    """How far each loaded chunk goes into the slice, where lines compare as they are."""
+    lasts = [head.lines[head.last] for head in heads]
+    if reverse:
+        pivot = Reversed(max(lasts))
+        return [bisect_right(head.lines, pivot, head.at, key=Reversed) for head in heads]
+    first = min(lasts)
+    return [bisect_right(head.lines, first, head.at) for head in heads]
+
+
+def _keyed_cuts(heads: list[_Head], order: Order) -> list[int]:
+    """The same where keys decide, then the lines, and else the order of the runs."""
+    end = _first_end(heads)
+    pivot, line = _keys(end)[end.last], end.lines[end.last]
+    cuts: list[int] = []
+    for head in heads:
+        low, high = _equal(_keys(head), pivot, head.at, len(head.lines), order.reverse)
+        if order.last_resort:
+            low = _equal(head.lines, line, low, high, order.last_reverse)[1]
+        cuts.append(high if not order.last_resort and head.number <= end.number else low)
+    return cuts
+
+
+def _keys(head: _Head) -> list[Any]:
+    assert head.keys is not None
+    return head.keys
+
+
+def _equal(values: list[Any], value: Any, low: int, high: int, reverse: bool) -> tuple[int, int]:
+    """Where `value` stands among sorted values."""
+    if reverse:
+        wrapped = Reversed(value)
+        low = bisect_left(values, wrapped, low, high, key=Reversed)
+        return low, bisect_right(values, wrapped, low, high, key=Reversed)
+    low = bisect_left(values, value, low, high)
+    return low, bisect_right(values, value, low, high)

@@ -1,0 +1,259 @@
+"""The order of lines that all keys make together; lists sort by it in place, at C speed where the key allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import islice
+from operator import eq, neg
+from typing import Any
+
+from ramet.commands.text.sort import long_keys as patient
+from ramet.commands.text.sort.compare import comparer, numeric_key, version_key, version_keys
+from ramet.commands.text.sort.keys import Key, KeyOf, Line, check_orderings, parse_key, region
+from ramet.commands.text.sort.options import LETTERS, WORDS, SortOptions
+
+
+class Reversed:
+    """Compares the other way round; for a reversed key beside ordinary ones."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: Reversed) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reversed) and bool(self.value == other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Order:
+    """How lines compare: `key` (None: the line itself), `reverse` of the whole, `last_resort` by bytes."""
+
+    key: KeyOf | None
+    reverse: bool
+    last_resort: bool
+    last_reverse: bool
+    number: Callable[[list[Line]], list[str]] | None = None
+    """Where the one key is a number: the words that hold it, for all lines at once."""
+    many: Callable[[list[Line]], list[Any]] | None = None
+    """The keys of many lines, where that is quicker than one after the other."""
+    slow: bool = False
+    """Whether comparing keys takes long, for it is not only C that does it."""
+    by_parts: Callable[[], Order] | None = None
+    """The same order for lines of many megabytes."""
+
+    def patient(self) -> Order:
+        return self if self.by_parts is None else self.by_parts()
+
+    @property
+    def total(self) -> bool:
+        """Whether lines that compare equal are the same bytes, so that it does not matter which comes first."""
+        return self.key is None or self.last_resort
+
+    def keys(self, lines: list[Line], simple: bool) -> list[Any] | None:
+        """What the lines compare by, None for themselves; `simple` says that they are ASCII without odd spaces."""
+        if self.key is None:
+            return None
+        if simple and self.number is not None and (numbers := _plain_numbers(lines, self.number)) is not None:
+            return numbers
+        return list(map(self.key, lines)) if self.many is None else self.many(lines)
+
+    def sort(self, lines: list[Line], keys: list[Any] | None) -> None:
+        """Lines in place by their keys; only lines with equal keys are compared any further."""
+        if keys is None:
+            lines.sort(reverse=self.reverse)
+            return
+        following = iter(keys).__next__
+        lines.sort(key=lambda _: following(), reverse=self.reverse)
+        if not self.last_resort:
+            return
+        keys.sort(reverse=self.reverse)
+        same = bytes(map(eq, keys, islice(keys, 1, None)))
+        at = same.find(1)
+        while at >= 0:
+            end = same.find(0, at)
+            stop = len(lines) if end < 0 else end + 1
+            lines[at:stop] = sorted(lines[at:stop], reverse=self.last_reverse)
+            at = same.find(1, stop)
+
+    def merge_key(self) -> Callable[[Line], Any]:
+        """One key that orders as `sort` does."""
+        key = self.key
+        if key is None:
+            return Reversed if self.reverse else lambda line: line
+        wrap: Callable[[Any], Any] = Reversed if self.reverse else lambda x: x
+        if not self.last_resort:
+            return lambda line: wrap(key(line))
+        tail: Callable[[Any], Any] = Reversed if self.last_reverse else lambda x: x
+        return lambda line: (wrap(key(line)), tail(line))
+
+
+def _plain_numbers(lines: list[Line], words: Callable[[list[Line]], list[str]]) -> list[int] | None:
+    """The numbers of all lines when every one is a plain integer; None when some need the exact way."""
+    try:
+        found = words(lines)
+        joined = "".join(found)
+        if not (joined.isdigit() or joined.replace("-", "").isdigit()) or not joined.isascii():
+            return None
+        return list(map(int, found))
+    except (ValueError, IndexError):
+        return None
+
+
+def _blank_words(field: int) -> Callable[[list[Line]], list[str]]:
+    index = field - 1
+
+    return lambda lines: [line.split(None, field)[index] for line in lines]
+
+
+ODD_SPACES = (b"\r", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+"""What str.split takes for space and a blank is not; with these in the data the exact way is taken."""
+
+
+def _number_words(key: Key | None, ordering: frozenset[str], ways: Ways) -> Callable[[list[Line]], list[str]] | None:
+    """How to find the number of a single numeric key in many lines at once."""
+    if "n" not in ordering or ordering - {"n", "r", "b"} or ways.long:
+        return None
+    if key is None:
+        return _blank_words(1)
+    if key.first_char != 1 or key.last_char != 0 or (key.last_field is not None and key.last_field < key.first_field):
+        return None
+    if ways.separator is None:
+        return _blank_words(key.first_field)
+    find = ways.region(key)
+    return lambda lines: [find(line) for line in lines]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How keys are found and made."""
+
+    separator: str | None
+    salt: bytes
+    long: bool
+    """Whether lines are so long that it is done a part at a time, by none of the ways that are quick otherwise."""
+
+    def region(self, key: Key) -> Callable[[Line], Line]:
+        return patient.region(key, self.separator) if self.long else region(key, self.separator)
+
+    def comparer(self, ordering: frozenset[str]) -> Callable[[str], Any] | None:
+        return patient.compare_by(ordering, self.salt) if self.long else comparer(ordering, self.salt)
+
+    def without_blanks(self) -> Callable[[Line], Line]:
+        return patient.without_blanks if self.long else lambda line: line.lstrip(" \t\n")
+
+
+def make_order(o: SortOptions, separator: str | None, salt: bytes, *, long: bool = False) -> Order:
+    """The order that the options ask for; that for `long` lines, of many megabytes, is the same."""
+    ways = Ways(separator, salt, long)
+    letters = {letter for letter, name in LETTERS.items() if getattr(o, name)}
+    if o.word:
+        letters.add(WORDS[o.word])
+    defaults = frozenset(letters)
+    keys = [parse_key(text, defaults) for text in o.keys]
+    for ordering in [key.ordering for key in keys] or [defaults]:
+        check_orderings(ordering)
+    if not keys:
+        plain = not (defaults - {"r"})
+        if plain:
+            return Order(None, o.reverse, False, False)
+        compare = ways.comparer(defaults)
+        if words := _number_words(None, defaults, ways):
+            return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse, words)
+        if "b" in defaults:
+            bare = ways.without_blanks()
+            compare = bare if compare is None else _then(bare, compare)
+        many = version_keys if compare is version_key else None
+        return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse, many=many)
+    keys = [_narrow(key, separator) for key in keys]
+    last_resort = not o.stable and not o.unique
+    parts = [_extractor(key, ways) for key in keys]
+    reversed_ = ["r" in key.ordering for key in keys]
+    if len(parts) == 1:
+        words = _number_words(keys[0], keys[0].ordering, ways)
+        return Order(parts[0], reversed_[0], last_resort, o.reverse, words, _many(keys[0], ways))
+    slow = False
+    if len(set(reversed_)) > 1:
+        for index, key in enumerate(keys):
+            if "r" in key.ordering:
+                turn = _turn(key.ordering)
+                slow = slow or turn is Reversed
+                parts[index] = _then(parts[index], turn)
+    if len(parts) == 2:
+        a, b = parts
+        return Order(lambda line: (a(line), b(line)), all(reversed_), last_resort, o.reverse, slow=slow)
+    return Order(lambda line: tuple([f(line) for f in parts]), all(reversed_), last_resort, o.reverse, slow=slow)
+
+
+def _then(first: KeyOf, second: Callable[[Any], Any]) -> KeyOf:
+    return lambda line: second(first(line))
+
+
+def _narrow(key: Key, separator: str | None) -> Key:
+    """A number goes no further than its field where that ends with what belongs to no number."""
+    open_ended = "n" in key.ordering and key.first_char == 1 and key.last_field is None
+    if open_ended and separator is not None and separator not in "0123456789-. \t\n":
+        return replace(key, last_field=key.first_field, last_char=0)
+    return key
+
+
+def _turn(ordering: frozenset[str]) -> Callable[[Any], Any]:
+    """What makes a key of which the least comes last; plain values wherever that can be, for C to compare."""
+    if ordering & {"n", "M"}:
+        return neg
+    if ordering & {"g", "h"}:
+        return lambda pair: (-pair[0], -pair[1])
+    return _turned_text if not ordering & {"V", "R"} else Reversed
+
+
+_TURNED = bytes(range(255, -1, -1))
+
+
+def _turned_text(text: Line) -> str:
+    # The end of a text comes behind every character.
+    return text.encode("latin-1").translate(_TURNED).decode("latin-1") + "\u0100"
+
+
+def _many(key: Key, ways: Ways) -> Callable[[list[Line]], list[Any]] | None:
+    if ways.comparer(key.ordering) is not version_key:
+        return None
+    find = ways.region(key)
+    return lambda lines: version_keys([find(line) for line in lines])
+
+
+def _extractor(key: Key, ways: Ways) -> KeyOf:
+    find, compare = ways.region(key), ways.comparer(key.ordering)
+    if compare is None:
+        return find
+    if (
+        compare is numeric_key
+        and ways.separator is None
+        and key.first_char == 1
+        and key.last_char == 0
+        and key.first_field < 99
+    ):
+        return _fast_numeric(key, find)
+    return _then(find, compare)
+
+
+_FEW_FIELDS = 100
+
+
+def _fast_numeric(key: Key, find: Callable[[Line], Line]) -> KeyOf:
+    """`-n -k2`: one match per line for ordinary numbers, the exact way for the rest."""
+    # Nothing is given back: else the fields of a line that has too few would be parts of others.
+    number = re.compile(rf"(?:[ \t\n]*+[^ \t\n]++){{{key.first_field - 1}}}[ \t\n]*+(-?\d{{1,15}})(?![\d.])")
+    match = number.match
+
+    def extract(line: Line) -> Any:
+        found = match(line)
+        return int(found[1]) if found is not None else numeric_key(find(line))
+
+    return extract

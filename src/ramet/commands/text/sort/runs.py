@@ -1,0 +1,163 @@
+"""The runs of a sort: pieces of input sorted one by one, packed as bytes, in memory and then in temporary files.
+
+A piece is small enough that sorting it does not hold up the event loop. No run is a file of the workspace.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from typing import IO, Any
+
+from ramet.commands.text.sort.keys import Line
+from ramet.commands.text.sort.merge import LONG, Chunk, chunk, merge
+from ramet.commands.text.sort.order import Order
+from ramet.concurrency import bigtext as growth
+from ramet.concurrency.offload import aside, checkpoint
+from ramet.core.limits import Budget
+
+PIECE = 1 << 19
+"""Bytes of input that are sorted at once."""
+_LINES = 8192
+"""Lines that are sorted at once."""
+_KEYED_LINES = 1024
+"""Lines whose keys are made at once where that takes a while, and that are sorted where comparing these does, too."""
+_CHUNK = 64 * 1024
+"""Bytes of a run that are loaded at once to merge it."""
+_FAN_IN = 256
+"""Runs that are merged at once; with more of them, groups are merged first."""
+
+Read = Callable[[int, int], bytes]
+"""Bytes of a run, by offset and size."""
+
+
+class Runs:
+    """Sorted runs that hold at most `memory` bytes in memory."""
+
+    def __init__(self, order: Order, end: bytes, memory: int) -> None:
+        self._end, self._memory = end, memory
+        self.order = order
+        """How lines compare; of a kind that is made for very long ones when there are such."""
+        self._delim = end.decode()
+        self._held = self._gathered = 0
+        self.long = False
+        """Whether a very long line was among the input: all that is done with it is then done while others run."""
+        self._small: list[Read] = []
+        self._big: list[Read] = []
+        self._files: list[IO[bytes]] = []
+        self._spill: IO[bytes] | None = None
+
+    async def add(self, data: bytes, budget: Budget) -> None:
+        """Some input that ends at a line end."""
+        long = len(data) > LONG
+        if long and not self.long:
+            self.long, self.order = True, self.order.patient()
+        order = self.order
+        split = partial(chunk, data, self._end, order)
+        lines, simple = await aside(budget, split) if long else split()
+        quick = order.key is None or (simple and order.number is not None)
+        few = _KEYED_LINES if order.many is None else 2 * _KEYED_LINES
+        most = _LINES if quick else few if order.slow else _LINES // 2
+        for at in range(0, len(lines), most):
+            await budget.breathe()
+            some = lines[at : at + most]
+            if long:
+                await aside(budget, partial(self._add_long, some, simple))
+                continue
+            keys = order.keys(some, simple) if quick else await self._made_keys(some, simple, few, budget)
+            self._add(some, keys)
+        budget.spilled(self._gathered + (self._spill.tell() if self._spill is not None else 0))
+        if len(self._small) >= _FAN_IN:
+            await self._gather(budget)
+
+    async def _made_keys(self, lines: list[Line], simple: bool, few: int, budget: Budget) -> list[Any]:
+        keys: list[Any] = []
+        for at in range(0, len(lines), few):
+            keys += self.order.keys(lines[at : at + few], simple) or ()
+            await budget.breathe()
+        return keys
+
+    def _add_long(self, lines: list[Line], simple: bool) -> None:
+        self._add(lines, self.order.keys(lines, simple))
+
+    def _add(self, lines: list[Line], keys: list[Any] | None) -> None:
+        self.order.sort(lines, keys)
+        data = packed(lines, self._delim, self.long)
+        if self._held + len(data) <= self._memory:
+            self._held += len(data)
+            self._small.append(partial(_part, data))
+            return
+        if self._spill is None:
+            self._spill = self._temporary()
+        at = self._spill.tell()
+        self._spill.write(data)
+        self._small.append(partial(_file_part, self._spill.fileno(), at, at + len(data)))
+
+    def _temporary(self) -> IO[bytes]:
+        file = tempfile.TemporaryFile(buffering=0)
+        self._files.append(file)
+        return file
+
+    async def _gather(self, budget: Budget) -> None:
+        """Merge the small runs into a big one, which makes room for more."""
+        file = self._temporary()
+        size = 0
+        merged = merge([self._chunks(run) for run in self._small], self.order)
+
+        def step() -> int | None:
+            lines = next(merged, None)
+            return None if lines is None else file.write(packed(lines, self._delim, self.long)) if lines else 0
+
+        while (written := await aside(budget, step) if self.long else step()) is not None:
+            size += written
+            await budget.breathe()
+        self._small, self._held = [], 0
+        self._big.append(partial(_file_part, file.fileno(), 0, size))
+        self._gathered += size
+        if self._spill is not None:
+            self._spill.seek(0)
+            self._spill.truncate()
+
+    def _chunks(self, read: Read) -> Iterator[Chunk]:
+        at = 0
+        parts: list[bytes] = []
+        while data := read(at, _CHUNK if not parts else PIECE):
+            cut = data.rfind(self._end) + 1
+            at += cut or len(data)
+            parts.append(data[:cut] if cut else data)
+            if cut:
+                yield chunk(parts[0] if len(parts) == 1 else b"".join(parts), self._end, self.order)
+                parts.clear()
+            else:
+                checkpoint()  # a line longer than a chunk
+
+    async def merged(self, budget: Budget) -> AsyncIterator[list[Line]]:
+        """All lines in order."""
+        merged = merge([self._chunks(run) for run in (*self._big, *self._small)], self.order)
+        step = partial(next, merged, None)
+        while (lines := await aside(budget, step) if self.long else step()) is not None:
+            if lines:
+                yield lines
+            await budget.breathe()
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+
+
+def packed(lines: list[Line], delim: str, long: bool = False) -> bytes:
+    """Lines as they are written, each with its delimiter; `long` when there may be very long ones among them."""
+    if long and any(len(line) > LONG for line in lines):
+        end = delim.encode()
+        return end.join([*(growth.encoded(line, "latin-1") for line in lines), b""])
+    return delim.join([*lines, ""]).encode("latin-1")
+
+
+def _part(data: bytes, at: int, size: int) -> bytes:
+    return data[at : at + size]
+
+
+def _file_part(fd: int, start: int, stop: int, at: int, size: int) -> bytes:
+    return os.pread(fd, min(size, stop - start - at), start + at)

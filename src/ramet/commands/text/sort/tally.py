@@ -1,0 +1,100 @@
+"""Lines counted instead of kept, for input that repeats itself: only the distinct ones are sorted.
+
+Whether that pays shows early: input whose lines are mostly new goes to the runs instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from itertools import chain, islice, repeat
+
+from ramet.commands.text.sort.keys import Line
+from ramet.commands.text.sort.merge import chunk
+from ramet.commands.text.sort.order import Order
+from ramet.commands.text.sort.runs import Runs
+from ramet.core.limits import Budget
+
+_TRIAL = 120_000
+"""Lines after which a tally must have met repetitions."""
+_ENTRY = 160
+"""Bytes that a counted line takes beside its own."""
+_BATCH = 8192
+_BLOCK = 1 << 18
+"""Characters that are written at once."""
+_PART = 1 << 16
+"""Lines that are counted at once; bytes, where they are that short."""
+
+
+class Tally:
+    """The distinct lines so far and how often each came; in the order in which they came first."""
+
+    def __init__(self, order: Order, end: bytes, memory: int) -> None:
+        self._order, self._end, self._memory = order, end, memory
+        self._counts: Counter[Line] = Counter()
+        self._lines = 0
+        self._bytes = 0
+
+    async def add(self, data: bytes, budget: Budget) -> bool:
+        """Count some input that ends at a line end; False when counting has stopped to pay."""
+        if data.count(self._end) <= _PART:
+            return self._add(data)
+        begin, pays = 0, True
+        while begin < len(data):
+            end = data.find(self._end, begin + _PART - 1) + 1 or len(data)
+            pays = self._add(data[begin:end])
+            begin = end
+            await budget.breathe()
+        return pays
+
+    def _add(self, data: bytes) -> bool:
+        lines, _ = chunk(data, self._end, self._order)
+        known = len(self._counts)
+        self._counts.update(lines)
+        self._lines += len(lines)
+        distinct = len(self._counts)
+        if lines:
+            self._bytes += (distinct - known) * (len(data) // len(lines) + _ENTRY)
+        return self._bytes <= self._memory and (self._lines < _TRIAL or distinct * 4 < self._lines * 3)
+
+    def pieces(self, unique: bool) -> Iterator[bytes]:
+        """Everything counted, as input again; each line once when `unique`."""
+        delim = self._end.decode()
+        distinct = iter(self._counts)
+        while batch := list(islice(distinct, _BATCH)):
+            if unique:
+                yield (delim.join(batch) + delim).encode("latin-1")
+                continue
+            lines = chain.from_iterable(map(repeat, batch, map(self._counts.__getitem__, batch)))
+            while part := list(islice(lines, _BATCH)):
+                yield (delim.join(part) + delim).encode("latin-1")
+
+    async def sorted(self, budget: Budget) -> AsyncIterator[bytes]:
+        """Everything counted, in order."""
+        if not self._lines:
+            return
+        runs = Runs(self._order, self._end, self._memory)
+        for data in self.pieces(unique=True):
+            await runs.add(data, budget)
+            await budget.breathe()
+        async for lines in runs.merged(budget):
+            for block in self._repeated(lines):
+                yield block.encode("latin-1")
+                await budget.breathe()
+        runs.close()
+
+    def _repeated(self, lines: list[Line]) -> Iterator[str]:
+        """Lines as often as they came, in blocks, however often one of them did."""
+        delim, held, size = self._end.decode(), [""], 0
+        for line in lines:
+            text, times = line + delim, self._counts[line]
+            most = max(1, _BLOCK // len(text))
+            while times > most:
+                yield "".join(held)
+                held, size, times = [text * most], 0, times - most
+            held.append(text * times)
+            size += len(held[-1])
+            if size > _BLOCK:
+                yield "".join(held)
+                held, size = [], 0
+        yield "".join(held)

@@ -1,0 +1,672 @@
+"""split and csplit: one stream into many files."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import IO
+
+from ramet.commands.framework.command import (
+    Command,
+    UsageError,
+    called,
+    flag,
+    mixed,
+    optional,
+    ordered,
+    quote,
+    typographic,
+    value,
+)
+from ramet.commands.framework.inputs import beside, parse_count, parse_size
+from ramet.concurrency import bigbytes as longbytes
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Kind
+from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, joined, line_blocks
+
+_IN_MEMORY = 8 << 20
+"""Bytes of a pipe that are kept in memory until its size is known; more go to a temporary file of the interpreter."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOptions:
+    suffix_length: str | None = value(
+        "-a", "--suffix-length", metavar="N", help="generate suffixes of length N (default 2)"
+    )
+    extra_suffix: str = value(
+        "--additional-suffix", metavar="SUFFIX", default="", help="append an additional SUFFIX to file names"
+    )
+    how: tuple[str, str] | None = mixed(
+        value("-b", "--bytes", metavar="SIZE", convert=lambda t: ("bytes", t), help="put SIZE bytes per output file"),
+        value(
+            "-C",
+            "--line-bytes",
+            metavar="SIZE",
+            convert=lambda t: ("line-bytes", t),
+            help="put at most SIZE bytes of records per output file",
+        ),
+        value(
+            "-l",
+            "--lines",
+            metavar="NUMBER",
+            convert=lambda t: ("lines", t),
+            digits=True,
+            help="put NUMBER lines/records per output file",
+        ),
+        value(
+            "-n",
+            "--number",
+            metavar="CHUNKS",
+            convert=lambda t: ("number", t),
+            help="generate CHUNKS output files: N, K/N, l/N, l/K/N, r/N, r/K/N",
+        ),
+        default=("lines", "1000"),
+    )
+    numeric: tuple[str, str] | None = mixed(
+        flag("-d", const=("d", "0"), help="use numeric suffixes starting at 0, not alphabetic"),
+        flag("-x", const=("x", "0"), help="use hex suffixes starting at 0, not alphabetic"),
+        optional(
+            "--numeric-suffixes", metavar="FROM", const=("d", "0"), help="same as -d, but allow setting the start value"
+        ),
+        optional(
+            "--hex-suffixes", metavar="FROM", const=("x", "0"), help="same as -x, but allow setting the start value"
+        ),
+        default=None,
+    )
+    elide: bool = flag("-e", "--elide-empty-files", help="do not generate empty output files with '-n'")
+    filter: str | None = value("--filter", metavar="COMMAND", help="write to shell COMMAND; file name is $FILE")
+    separator: str | None = value(
+        "-t", "--separator", metavar="SEP", help="use SEP instead of newline as the record separator"
+    )
+    unbuffered: bool = flag("-u", "--unbuffered", help="immediately copy input to output with '-n r/...'")
+    verbose: bool = flag("--verbose", help="print a diagnostic just before each output file is opened")
+    order: tuple[tuple[str, object], ...] = ordered()
+
+
+class _Output:
+    """The files being written: names in sequence, one open at a time."""
+
+    def __init__(self, proc: Proc, o: SplitOptions, prefix: str, chunks: int) -> None:
+        self.proc, self.o, self.prefix = proc, o, prefix
+        kind, start = (
+            ("a", "0")
+            if o.numeric is None
+            else o.numeric
+            if isinstance(o.numeric, tuple)
+            else ("d" if "--num" in " ".join(proc.argv) else "x", o.numeric)
+        )
+        if start == "0" and isinstance(o.numeric, tuple):
+            # A letter alone leaves the beginning as an option before it has set it.
+            earlier = [str(given) for name, given in o.order if name == "numeric" and isinstance(given, str)]
+            start = earlier[-1] if earlier else start
+        if not re.fullmatch(r"[0-9a-fA-F]+" if kind == "x" else r"\d+", start):
+            raise UsageError(
+                f"{quote(start)}: invalid start value for {'numerical' if kind == 'd' else 'hexadecimal'} suffix",
+                hint=False,
+            )
+        self.alphabet = {"a": "abcdefghijklmnopqrstuvwxyz", "d": "0123456789", "x": "0123456789abcdef"}[kind]
+        self.index = int(start, 16 if kind == "x" else 10) if kind != "a" else 0
+        base = len(self.alphabet)
+        length = parse_count(o.suffix_length, "suffix length") if o.suffix_length is not None else 0
+        self.grows = length == 0 and start == "0" and not chunks
+        needed = 1
+        while chunks and base**needed < chunks + (self.index if kind != "a" else 0):
+            needed += 1
+        self.length = length or max(2, needed)
+        if length and chunks and base**length < chunks:
+            raise UsageError(f"the suffix length needs to be at least {needed}", hint=False)
+        self.lead = ""
+        self.source: int | None = None
+        """The inode of the input, which no output may be."""
+        self.writer: Writer | None = None
+        self.capture: Capture | None = None
+        self.name = ""
+
+    def _suffix(self) -> str:
+        base = len(self.alphabet)
+        number, text = self.index, ""
+        for _ in range(self.length):
+            number, digit = divmod(number, base)
+            text = self.alphabet[digit] + text
+        last = self.alphabet[-1]
+        if self.grows and self.index == base**self.length - base ** (self.length - 1):
+            # The last first letter is kept to mark names that grew: zaaa follows yz.
+            self.lead += last
+            self.length += 1
+            self.index = 0
+            return self._suffix()
+        if number:
+            raise UsageError("output file suffixes exhausted", hint=False)
+        return self.lead + text
+
+    async def next(self) -> Writer:
+        await self.close()
+        self.name = self.prefix + self._suffix() + self.o.extra_suffix
+        self.index += 1
+        if self.o.filter is not None:
+            self.capture = Capture(self.proc.budget.limits.string_bytes, "string_bytes")
+            self.writer = self.capture
+            if self.o.verbose:
+                await self.proc.emit(encode(f"executing with FILE={quote(self.name)}\n"))
+            return self.capture
+        if self.o.verbose:
+            await self.proc.emit(encode(f"creating file {quote(self.name)}\n"))
+        try:
+            if self.source is not None and await self._is_source(self.name):
+                raise UsageError(f"{quote(self.name)} would overwrite input; aborting", hint=False)
+            self.writer = await self.proc.create(self.name)
+        except OSError as error:
+            raise UsageError(f"{called(self.name)}: {reason(error)}", hint=False) from None
+        return self.writer
+
+    async def _is_source(self, name: str) -> bool:
+        try:
+            return (await self.proc.fs.stat(self.proc.path(name), follow=True)).inode == self.source
+        except FileNotFoundError:
+            return False
+
+    async def close(self) -> None:
+        if self.capture is not None:
+            from ramet.core.streams import BytesReader
+
+            env = {**self.proc.env, "FILE": self.name}
+            data, self.capture, self.writer = self.capture.getvalue(), None, None
+            status = await self.proc.run(["bash", "-c", self.o.filter or ""], stdin=BytesReader(data), env=env)
+            if status:
+                raise UsageError(f"with FILE={self.name}, exit {status} from command: {self.o.filter}", hint=False)
+        elif self.writer is not None:
+            await self.proc.close(self.writer)
+            self.writer = None
+
+
+async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
+    if len(operands) > 2:
+        raise UsageError(f"extra operand {quote(operands[2])}")
+    if sum(name == "how" for name, _ in o.order) > 1:
+        raise UsageError("cannot split in more than one way")
+    if "/" in o.extra_suffix:
+        raise UsageError(f"invalid suffix {quote(o.extra_suffix)}, contains directory separator")
+    if sum(name == "how" for name, _ in o.order) > 1:
+        raise UsageError("cannot split in more than one way")
+    word = operands[0] if operands else "-"
+    prefix = operands[1] if len(operands) > 1 else "x"
+    separator = b"\n"
+    if o.separator is not None:
+        raw = b"\0" if o.separator == "\\0" else encode(o.separator)
+        if not raw:
+            raise UsageError("empty record separator", hint=False)
+        if len(raw) > 1:
+            raise UsageError(f"multi-character separator {quote(o.separator)}")
+        separator = raw
+    assert o.how is not None
+    kind, text = o.how
+    try:
+        reader = await proc.open(word)
+    except OSError as error:
+        proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
+        return 1
+    if kind == "number":
+        return await _chunks(proc, o, word, reader, text, prefix, separator)
+    what = {"bytes": "number of bytes", "line-bytes": "number of bytes", "lines": "number of lines"}[kind]
+    amount = parse_size(text, what)
+    if amount == 0:
+        raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
+    output = _Output(proc, o, prefix, 0)
+    output.source = await _inode(reader)
+    pieces = {
+        "bytes": _by_bytes(reader, amount),
+        "lines": _by_lines(reader, amount, separator),
+        "line-bytes": _by_line_bytes(proc, reader, amount, separator),
+    }[kind]
+    writer: Writer | None = None
+    async for fresh, data in pieces:
+        if fresh or writer is None:
+            writer = await output.next()
+        writer.write(data)
+        if writer.full:
+            await writer.drain()
+        await proc.budget.breathe()
+    await output.close()
+    await proc.close(reader)
+    return 0
+
+
+Pieces = AsyncIterator[tuple[bool, bytes]]
+
+
+async def _by_bytes(reader: Reader, amount: int) -> Pieces:
+    left = 0
+    while block := await reader.read():
+        at = 0
+        while at < len(block):
+            fresh = left == 0
+            if fresh:
+                left = amount
+            part = block[at : at + left]
+            at += len(part)
+            left -= len(part)
+            yield fresh, part
+
+
+async def _by_lines(reader: Reader, amount: int, separator: bytes) -> Pieces:
+    left = 0
+    while block := await reader.read():
+        at = 0
+        while at < len(block):
+            fresh = left == 0
+            if fresh:
+                left = amount
+            have = block.count(separator, at)
+            if have < left:
+                left -= have
+                # An unfinished line keeps its file open.
+                yield fresh, block[at:]
+                break
+            end = at
+            for _ in range(left):
+                end = block.index(separator, end) + 1
+            yield fresh, block[at:end]
+            at, left = end, 0
+
+
+async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: bytes) -> Pieces:
+    used = 0
+    rest: list[bytes] = []
+    held = 0
+    cutting = False  # whether files have been filled with what the line at hand began with
+    while block := await reader.read():
+        end = block.rfind(separator) + 1
+        rest.append(block[:end] if end else block)
+        held += len(rest[-1])
+        if not end:
+            if held > amount:
+                whole = await joined(rest)
+                full = (held - 1) // amount * amount
+                for at in range(0, full, amount):
+                    yield True, whole[at : at + amount]
+                rest, held, cutting = [whole[full:]], held - full, True
+            else:
+                reader.hold(held)
+            continue
+        whole = await joined(rest)
+        *lines, _ = await beside(proc, held, partial(longbytes.split, whole, separator))
+        del whole
+        rest, held = ([block[end:]], len(block) - end) if end < len(block) else ([], 0)
+        for line in lines:
+            line += separator
+            if cutting or len(line) > amount:
+                cutting = False
+                for at in range(0, len(line), amount):
+                    part = line[at : at + amount]
+                    yield True, part
+                    used = len(part)
+                continue
+            if used and used + len(line) > amount:
+                used = 0
+            yield used == 0, line
+            used += len(line)
+    whole = await joined(rest)
+    for at in range(0, held, amount):
+        # A last line without a newline takes the room that one would take.
+        yield cutting or used == 0 or used + held + 1 > amount, whole[at : at + amount]
+
+
+async def _chunks(
+    proc: Proc, o: SplitOptions, word: str, reader: Reader, text: str, prefix: str, separator: bytes
+) -> int:
+    found = re.fullmatch(r"(?:([lr])/)?(?:(\d+)/)?(\d+)", text)
+    if found is not None and int(found[3]) == 0:
+        raise UsageError(f"invalid number of chunks: {quote(found[3])}: Numerical result out of range", hint=False)
+    if found is None:
+        raise UsageError(f"invalid number of chunks: {quote(text.rpartition('/')[2])}", hint=False)
+    mode, only, count = found[1] or "", int(found[2]) if found[2] else 0, int(found[3])
+    if o.filter is not None and only:
+        raise UsageError("--filter does not process a chunk extracted to stdout")
+    if found[2] and not 1 <= only <= count:
+        raise UsageError(f"invalid chunk number: {quote(found[2])}", hint=False)
+    if mode == "r":
+        return await _round_robin(proc, o, reader, only, count, prefix, separator)
+    device = isinstance(reader, FileStream) and (await reader.stat()).kind is Kind.DEVICE
+    if device and await reader.read(1):  # One that has an end is no bigger than what it gives.
+        proc.complain(f"{called(word)}: cannot determine file size: Value too large for defined data type")
+        return 1
+    source, size = await _sized(proc, reader)
+    step = size // count
+    bounds = [*(i * step for i in range(1, count)), size]
+    parts = _by_bounds(source, bounds, separator if mode == "l" else None)
+    if only:
+        async for index, part in parts:
+            if index == only - 1:
+                await proc.emit(part)
+            await proc.budget.breathe()
+        return 0
+    output = _Output(proc, o, prefix, count)
+    output.source = await _inode(reader)
+    writer: Writer | None = None
+    made = 0
+    async for index, part in parts:
+        if writer is None or index >= made:
+            made = index if o.elide else made
+            while made <= index:
+                writer = await output.next()
+                made += 1
+        assert writer is not None
+        writer.write(part)
+        if writer.full:
+            await writer.drain()
+        await proc.budget.breathe()
+    for _ in range(0 if o.elide else count - made):
+        await output.next()
+    await output.close()
+    return 0
+
+
+async def _inode(reader: Reader) -> int | None:
+    return (await reader.stat()).inode if isinstance(reader, FileStream) else None
+
+
+async def _sized(proc: Proc, reader: Reader) -> tuple[Reader, int]:
+    """The input with its size; what does not know its size is laid aside until it has ended."""
+    if isinstance(reader, FileStream) and (size := (await reader.stat()).size):
+        return reader, max(0, size - reader.tell())
+    aside = tempfile.SpooledTemporaryFile(_IN_MEMORY)
+    size = 0
+    try:
+        while block := await reader.read():
+            size += aside.write(block)
+            proc.budget.spilled(size)
+            await proc.budget.breathe()
+    except BaseException:
+        aside.close()
+        raise
+    aside.seek(0)
+    return IteratorReader(_laid_aside(aside)), size
+
+
+async def _laid_aside(file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
+        while block := file.read(BLOCK):
+            yield block
+
+
+async def _by_bounds(reader: Reader, bounds: list[int], separator: bytes | None) -> AsyncIterator[tuple[int, bytes]]:
+    """Pieces with the number of their chunk, which ends at its bound, or with a `separator` at the line end there."""
+    index, pos, last = 0, 0, len(bounds) - 1
+    while block := await reader.read():
+        at = 0
+        while at < len(block):
+            # A line may have reached beyond the bounds of chunks that then stay empty.
+            while index < last and bounds[index] <= pos:
+                index += 1
+            left = bounds[index] - pos
+            if index == last:
+                end = len(block)
+            elif separator is None:
+                end = min(len(block), at + left)
+            else:
+                end = block.find(separator, at + left - 1) + 1
+            if end == 0:
+                # The line at the bound goes on: the bound moves with it.
+                end = len(block)
+                bounds[index] = max(bounds[index], pos + end - at + 1)
+            yield index, block[at:end]
+            pos += end - at
+            at = end
+
+
+async def _round_robin(
+    proc: Proc, o: SplitOptions, reader: Reader, only: int, count: int, prefix: str, separator: bytes
+) -> int:
+    buckets: list[list[bytes]] = [[] for _ in range(count)]
+    at = 0
+    async for block in line_blocks(reader, separator):
+        pieces = block.split(separator)
+        tail = pieces.pop()
+        lines = [p + separator for p in pieces] + ([tail] if tail else [])
+        for line in lines:
+            buckets[at % count].append(line)
+            at += 1
+    if only:
+        await proc.emit(b"".join(buckets[only - 1]))
+        return 0
+    output = _Output(proc, o, prefix, count)
+    for bucket in buckets:
+        if not o.elide or bucket:
+            (await output.next()).write(b"".join(bucket))
+    await output.close()
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------------- csplit
+
+
+@dataclass(frozen=True, slots=True)
+class CsplitOptions:
+    format: str | None = value("-b", "--suffix-format", metavar="FORMAT", help="use sprintf FORMAT instead of %02d")
+    prefix: str = value("-f", "--prefix", metavar="PREFIX", default="xx", help="use PREFIX instead of 'xx'")
+    keep: bool = flag("-k", "--keep-files", help="do not remove output files on errors")
+    suppress: bool = flag("--suppress-matched", help="suppress the lines matching PATTERN")
+    digits: str | None = value("-n", "--digits", metavar="DIGITS", help="use specified number of digits instead of 2")
+    quiet: bool = flag("-s", "-q", "--quiet", "--silent", help="do not print counts of output file sizes")
+    elide: bool = flag("-z", "--elide-empty-files", help="remove empty output files")
+
+
+@dataclass(frozen=True, slots=True)
+class _Control:
+    text: str
+    kind: str  # "/", "%", "n"
+    pattern: str
+    offset: int
+    repeat: int  # -1: as often as possible
+
+
+def _controls(words: list[str]) -> list[_Control]:
+    from ramet.commands.framework.posix_regex import bre_bytes
+
+    out: list[_Control] = []
+    for word in words:
+        repeat = re.fullmatch(r"\{(\d+|\*)\}", word)
+        if repeat is None and re.fullmatch(r"\{.*\}", word, re.S) and out:
+            raise UsageError(f"{quote(word[:-1])}}}: integer required between '{{' and '}}'", hint=False)
+        if repeat is not None:
+            if not out:
+                raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
+            last = out.pop()
+            out.append(
+                _Control(last.text, last.kind, last.pattern, last.offset, -1 if repeat[1] == "*" else int(repeat[1]))
+            )
+            continue
+        if word[:1] in ("/", "%"):
+            end = word.rfind(word[0])
+            if end == 0:
+                raise UsageError(f"{word}: closing delimiter '{word[0]}' missing", hint=False)
+            offset = word[end + 1 :]
+            if offset and not re.fullmatch(r"[+-]?\d+", offset):
+                raise UsageError(f"{quote(word)}: integer expected after delimiter", hint=False)
+            try:
+                bre_bytes(word[1:end])
+            except (ValueError, UsageError):
+                wrong = "invalid regular expression: Invalid regular expression"
+                raise UsageError(f"{quote(word)}: {wrong}", hint=False) from None
+            out.append(_Control(word, word[0], word[1:end], int(offset or 0), 0))
+        elif word.isdigit():
+            if int(word) == 0:
+                raise UsageError(f"{word}: line number must be greater than zero", hint=False)
+            before = max((int(c.pattern) for c in out if c.kind == "n"), default=0)
+            if int(word) < before:
+                raise UsageError(
+                    f"line number {quote(word)} is smaller than preceding line number, {before}", hint=False
+                )
+            out.append(_Control(word, "n", word, 0, 0))
+        else:
+            raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
+    return out
+
+
+_MANY = 4096
+"""Lines that are written between two looks at the clock."""
+
+
+class _CsplitFailed(Exception):
+    """A control found no place; what is left is still written, unless it was to be skipped."""
+
+    def __init__(self, message: str, skipping: bool = False) -> None:
+        super().__init__(message)
+        self.skipping = skipping
+
+
+async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
+    if len(operands) < 2:
+        raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
+    try:
+        reader = await proc.open(operands[0])
+        lines: list[bytes] = []
+        async for block in line_blocks(reader):
+            lines += block.splitlines(keepends=True) if b"\r" not in block else _kept(block)
+            await proc.budget.breathe()
+        await proc.close(reader)
+    except OSError as error:
+        proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
+        return 1
+    from ramet.commands.framework.posix_regex import patiently
+
+    controls = await patiently(proc, operands[1:], partial(_controls, operands[1:]))
+    _suffix(o, 0)
+    job = _Csplit(proc, o, lines)
+    status = 0
+    try:
+        for control in controls:
+            if not await job.apply(control):
+                return 0
+        await job.write(job.at, len(lines))
+    except _CsplitFailed as failed:
+        proc.complain(typographic(proc, str(failed)))
+        status = 1
+        if not failed.skipping:
+            await job.write(job.at, len(lines))
+        if not o.keep:
+            for name in job.names:
+                await proc.fs.remove(proc.path(name))
+    return status
+
+
+def _kept(block: bytes) -> list[bytes]:
+    """The lines of a block with their newlines; a carriage return ends none."""
+    *whole, last = block.split(b"\n")
+    return [line + b"\n" for line in whole] + ([last] if last else [])
+
+
+def _suffix(o: CsplitOptions, number: int) -> str:
+    """What numbers a piece; UsageError when the format does not take exactly one number."""
+    if o.digits is not None and not o.digits.isdigit():
+        raise UsageError(f"invalid number: {quote(o.digits)}", hint=False)
+    shape = f"%0{o.digits or 2}d" if o.format is None else o.format
+    found = re.search(r"%([-0-9#' +.]*)([^-0-9#' +.%])", shape.replace("%%", "\0\0"))
+    if found is None:
+        raise UsageError("missing % conversion specification in suffix", hint=False)
+    if found[2] not in "diuoxX":
+        raise UsageError(f"invalid conversion specifier in suffix: {found[2]}", hint=False)
+    if "%" in shape[found.end() :].replace("%%", ""):
+        raise UsageError("too many % conversion specifications in suffix", hint=False)
+    count = f"%{found[1]}{'d' if found[2] in 'iu' else found[2]}" % number
+    return (shape[: found.start()] + count + shape[found.end() :]).replace("%%", "%")
+
+
+class _Csplit:
+    def __init__(self, proc: Proc, o: CsplitOptions, lines: list[bytes]) -> None:
+        self.proc, self.o, self.lines = proc, o, lines
+        self.at = 0
+        """The first line that is not written yet."""
+        self.seen = 0
+        """The first line that no expression has looked at yet: a cut before a match does not bring it back."""
+        self.names: list[str] = []
+        self.number = 0
+
+    async def apply(self, control: _Control) -> bool:
+        """Cut where a control says, as often as it says; False when that took all the lines."""
+        turn = 0
+        while control.repeat < 0 or turn <= control.repeat:
+            where = f" on repetition {turn}" if turn else ""
+            if control.kind == "n":
+                await self._cut_at(int(control.pattern) * (turn + 1) - 1, control, where, write=True)
+            else:
+                found = await self._search(control)
+                if found is None:
+                    if control.repeat >= 0:
+                        raise _CsplitFailed(f"{quote(control.text)}: match not found{where}", control.kind == "%")
+                    if control.kind == "/":
+                        await self.write(self.at, len(self.lines))
+                    return False
+                self.seen = found + 1
+                await self._cut_at(found + control.offset, control, "", write=control.kind == "/")
+                if control.offset > 0:
+                    self.seen = max(self.seen, found + control.offset + 1)
+            turn += 1
+            await self.proc.budget.breathe()
+        return True
+
+    async def _search(self, control: _Control) -> int | None:
+        """The first line behind those already looked at that the expression matches."""
+        from ramet.commands.framework.posix_regex import bre_bytes
+
+        test = bre_bytes(control.pattern).test
+        for index in range(self.seen, len(self.lines)):
+            if test(self.lines[index].removesuffix(b"\n")):
+                return index
+            if not index & 1023:
+                await self.proc.budget.breathe()
+        return None
+
+    async def _cut_at(self, target: int, control: _Control, where: str, *, write: bool) -> None:
+        if target > len(self.lines) - (control.kind == "n") or target < self.at:
+            raise _CsplitFailed(f"{quote(control.text)}: line number out of range{where}")
+        if write:
+            await self.write(self.at, target)
+        self.at = target + (1 if self.o.suppress and target < len(self.lines) else 0)
+        self.seen = max(self.seen, self.at)
+
+    async def write(self, start: int, end: int) -> None:
+        if self.o.elide and start >= end:
+            return
+        name = self.o.prefix + _suffix(self.o, self.number)
+        self.number += 1
+        writer = await self.proc.create(name)
+        size = 0
+        for at in range(start, end, _MANY):
+            data = b"".join(self.lines[at : min(at + _MANY, end)])
+            size += len(data)
+            writer.write(data)
+            if writer.full:
+                await writer.drain()
+            await self.proc.budget.breathe()
+        await self.proc.close(writer)
+        self.names.append(name)
+        if not self.o.quiet:
+            await self.proc.emit(f"{size}\n".encode())
+
+
+COMMANDS = [
+    Command(
+        "split",
+        split,
+        SplitOptions,
+        summary="Output pieces of FILE to PREFIXaa, PREFIXab, ...",
+        usage="[OPTION]... [FILE [PREFIX]]",
+        examples=[
+            ("split -l 100 FILE part-", "a hundred lines each"),
+            ("split -n 4 FILE", "four pieces of equal size"),
+        ],
+    ),
+    Command(
+        "csplit",
+        csplit,
+        CsplitOptions,
+        summary="Output pieces of FILE separated by PATTERN(s).",
+        usage="[OPTION]... FILE PATTERN...",
+    ),
+]
