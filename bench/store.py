@@ -27,14 +27,14 @@ from bench.harness import Case
 from bench.store_trees import PEERS, SCALE, STEPS, TREES, Peer, change, scratch, size_of
 from ramet import RAMResource, Store
 from ramet.core.paths import parse
-from ramet.store.checkout import checkout
-from ramet.store.directory import commit_directory
-from ramet.store.frames import sealed_of, unlocked
-from ramet.store.ids import TreeId
-from ramet.store.objects import DirectoryObjects, Objects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.statcache import StatCache
+from ramet.store.checkout.directory import checkout
+from ramet.store.commit.directory import commit_directory
+from ramet.store.commit.stat_cache import StatCache
+from ramet.store.crypto.codec import sealed_of, unlocked
+from ramet.store.model.ids import TreeId
+from ramet.store.objects.objects import DirectoryObjects, Objects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 ROUNDS = int(os.environ.get("RAMET_BENCH_ROUNDS", "2"))
 ASKED = os.environ.get("RAMET_BENCH_PEERS", "")
@@ -367,7 +367,7 @@ def on_s3() -> Times:
     from obstore.store import S3Store
     from tests.servers import seaweed
 
-    from ramet.store.objects import ObstoreObjects
+    from ramet.store.objects.objects import ObstoreObjects
 
     folder = scratch("s3")
     found: Times = {}

@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from ramet.store.checkout import checkout
-from ramet.store.diff import compare
-from ramet.store.directory import commit_directory
-from ramet.store.ids import TreeId
-from ramet.store.objects import DirectoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.statcache import StatCache
+from ramet.store.checkout.directory import checkout
+from ramet.store.commit.directory import commit_directory
+from ramet.store.commit.stat_cache import StatCache
+from ramet.store.model.ids import TreeId
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
+from ramet.store.verbs.diff import compare
 
 T = TypeVar("T")
 FOLDER = 500

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ramet.backends.remote.ssh import SSHResource as SSHResource
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
-    from ramet.store.retention import Retention as Retention
+    from ramet.store.refs.retention import Retention as Retention
     from ramet.workspace.agent_run import AgentRun as AgentRun
     from ramet.workspace.config import load_config as load_config
     from ramet.workspace.mounts import MountMode as MountMode
@@ -66,7 +66,7 @@ _PLACES = {
     "RAMResource": "ramet.backends.local.ram",
     "RametError": "ramet.core.errors",
     "RedisResource": "ramet.backends.databases.redis",
-    "Retention": "ramet.store.retention",
+    "Retention": "ramet.store.refs.retention",
     "S3Config": "ramet.backends.objects.s3",
     "S3Resource": "ramet.backends.objects.s3",
     "SSHConfig": "ramet.backends.remote.ssh",

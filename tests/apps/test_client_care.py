@@ -15,7 +15,7 @@ from tests.apps.server_harness import Process
 import ramet
 from ramet import RametError, Store
 from ramet.apps.client import RemoteStore
-from ramet.store.retention import Retention
+from ramet.store.refs.retention import Retention
 from ramet.workspace.pushing import GitSettings
 
 

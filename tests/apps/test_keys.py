@@ -16,7 +16,7 @@ import ramet
 from ramet import Store
 from ramet.apps.cli import build
 from ramet.apps.client import RemoteStore
-from ramet.store.keys import new_key_file
+from ramet.store.crypto.wrapping_keys import new_key_file
 
 app = build()
 

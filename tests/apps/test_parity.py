@@ -14,7 +14,7 @@ from ramet.apps import client, client_ref, client_run, client_workspace
 from ramet.apps.cli import build
 from ramet.apps.parity import ELSEWHERE, LOCAL, NOT_AFAR, OPTIONS, TABLE, Row
 from ramet.apps.server.routes import ROUTES
-from ramet.store.custody import Keys
+from ramet.store.verbs.key_admin import Keys
 from ramet.workspace.agent_run import AgentRun, Files, Sandbox
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.store import Store, StoredWorkspace

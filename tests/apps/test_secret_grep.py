@@ -13,8 +13,8 @@ from tests.apps.test_rendezvous import TOKEN, settings, url
 from tests.cmdlines import command_lines
 
 from ramet import AgentRun, DiskResource, RametError, Store
-from ramet.store.objects import DirectoryObjects
-from ramet.store.packs import PackReader
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs.reader import PackReader
 from ramet.workspace.delivery import JsonLines
 
 __all__ = ["url"]

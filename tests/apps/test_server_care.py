@@ -18,8 +18,8 @@ from ramet.apps.server.asking import Call
 from ramet.apps.server.describing import text_or_base64
 from ramet.apps.server.working import Watched, long_work
 from ramet.core.progress import Progress
-from ramet.store.keys import new_key_file
-from ramet.store.objects import DirectoryObjects
+from ramet.store.crypto.wrapping_keys import new_key_file
+from ramet.store.objects.objects import DirectoryObjects
 
 W = "/v1/workspaces"
 

@@ -14,8 +14,11 @@ import pytest
 from ramet import Store
 from ramet.apps.server.serving import create_app
 from ramet.apps.server.settings import Bounds, ServerSettings
-from ramet.store import joining, packs, repository, upkeep
-from ramet.store.objects import DirectoryObjects
+from ramet.store import repository
+from ramet.store.gc import consolidate as joining
+from ramet.store.gc import schedule as upkeep
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs import reader as packs
 from ramet.workspace import ring
 
 COMMITS = 16

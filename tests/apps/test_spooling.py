@@ -14,7 +14,7 @@ from tests.apps.server_harness import run, serving
 from ramet import Store
 from ramet.apps.server import spooling
 from ramet.apps.server.spooling import Sealed, spool
-from ramet.store.keys import new_key_file
+from ramet.store.crypto.wrapping_keys import new_key_file
 
 
 @pytest.mark.parametrize("sealed", [True, False])

@@ -9,7 +9,7 @@ import pytest
 from tests.servers import S3Server
 from tests.store.places import KINDS, objects_at
 
-from ramet.store.objects import Objects
+from ramet.store.objects.objects import Objects
 
 
 @pytest.fixture

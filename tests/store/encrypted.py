@@ -12,7 +12,7 @@ import pytest
 
 from ramet import Store
 from ramet.core.errors import RametError
-from ramet.store.sealed import SealedObjects
+from ramet.store.crypto.encrypted_objects import SealedObjects
 
 KEY, OTHER = bytes(range(32)), bytes(range(32, 64))
 

@@ -19,9 +19,9 @@ from importlib import import_module
 from typing import Any
 
 from ramet import AgentRun, RametError, Store
-from ramet.store import joining
-from ramet.store.objects import DirectoryObjects, Objects, ObstoreObjects
-from ramet.store.sealed import open_sealed
+from ramet.store.crypto.encrypted_objects import open_sealed
+from ramet.store.gc import consolidate as joining
+from ramet.store.objects.objects import DirectoryObjects, Objects, ObstoreObjects
 from ramet.workspace.delivery import JsonLines
 from ramet.workspace.pushing import GitSettings
 
@@ -277,7 +277,13 @@ def _kind(name: str) -> Callable[[dict[str, Any], int, int | None], Any]:
     return KINDS[name]
 
 
-LATE = ("ramet.store.feed", "ramet.store.gc", "ramet.store.costs", "ramet.store.sealed", "ramet.workspace.exporting")
+LATE = (
+    "ramet.store.refs.feed",
+    "ramet.store.gc.collect",
+    "ramet.store.gc.costs",
+    "ramet.store.crypto.encrypted_objects",
+    "ramet.workspace.exporting",
+)
 """What is imported when it is needed: workers are forked from a process that has it all."""
 
 

@@ -8,8 +8,8 @@ from typing import cast
 from obstore.store import S3Store
 from tests.servers import S3Server
 
-from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects
-from ramet.store.sealed import SealedObjects, open_sealed
+from ramet.store.crypto.encrypted_objects import SealedObjects, open_sealed
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects
 
 KINDS = ("memory", "directory", "encrypted", "s3")
 KEY = bytes(range(32))

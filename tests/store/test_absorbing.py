@@ -13,7 +13,7 @@ import pytest
 from ramet import Store
 from ramet.backends.local.ram import LARGE, RAMResource
 from ramet.core.paths import parse
-from ramet.store.lazy import LazyBlocks
+from ramet.store.checkout.lazy_tree import LazyBlocks
 from ramet.workspace.store import StoredWorkspace
 
 KEY = "11" * 32

@@ -12,7 +12,7 @@ from tests.store.test_verbs import refused
 
 from ramet import RametError, RAMResource, Store
 from ramet.core.errors import Unavailable
-from ramet.store.objects import MemoryObjects
+from ramet.store.objects.objects import MemoryObjects
 from ramet.workspace import pinning
 from ramet.workspace.store import StoredWorkspace
 

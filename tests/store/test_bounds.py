@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ramet.store import diff
-from ramet.store.ids import TreeId, tree_id
-from ramet.store.trees import FILE, Node, encode
+from ramet.store.model.ids import TreeId, tree_id
+from ramet.store.model.trees import FILE, Node, encode
+from ramet.store.verbs import diff
 
 PEAK = """
 import sys

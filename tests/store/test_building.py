@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramet.core.errors import RametError
-from ramet.store import building, trees
-from ramet.store.building import Builder
-from ramet.store.ids import TreeId
-from ramet.store.objects import MemoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.walking import walk_tree
+from ramet.store.checkout.walk import walk_tree
+from ramet.store.commit import tree_builder as building
+from ramet.store.commit.tree_builder import Builder
+from ramet.store.model import trees
+from ramet.store.model.ids import TreeId
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 PATHS = st.sampled_from(["a", "b", "a/b", "a/c", "a/b/c", "d", "d/e", "d/f", "a/b/d", "d/e/f"])
 MEMBERS = st.lists(st.tuples(st.sampled_from(["file", "directory", "link", "hard"]), PATHS, PATHS), max_size=25)

@@ -8,13 +8,13 @@ import pytest
 
 from ramet import RAMResource
 from ramet.core.paths import parse
-from ramet.store import trees
-from ramet.store.commit import commit_ram
-from ramet.store.hygiene import Withheld
-from ramet.store.ids import TreeId
-from ramet.store.objects import MemoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
+from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.model import trees
+from ramet.store.model.ids import TreeId
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 
 class Bench:

@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from ramet import DiskResource, Store
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
-from ramet.store.checkout import checkout
-from ramet.store.commit import commit_ram
-from ramet.store.directory import commit_directory
-from ramet.store.ids import TreeId
-from ramet.store.lazy import LazyTree
-from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.statcache import StatCache
-from ramet.store.watch import Watcher
+from ramet.store.checkout.directory import checkout
+from ramet.store.checkout.lazy_tree import LazyTree
+from ramet.store.commit.directory import commit_directory
+from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.commit.stat_cache import StatCache
+from ramet.store.commit.watch import Watcher
+from ramet.store.model.ids import TreeId
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 NAMES = st.sampled_from(
     [b"a", b"A", b"-rf", b"new\nline", b"\xff\xfe", b" ", b"\\", b"caf\xc3\xa9", b"x" * 200, b"*", b"~"]

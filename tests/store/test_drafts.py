@@ -21,9 +21,9 @@ from tests.store.faults import Countdown, Nursery, objects_of
 from tests.store.test_refs import Dying, Killed
 
 from ramet import AgentRun, DiskResource, RametError, RAMResource, Retention, Store
-from ramet.store.commit import commit_ram
-from ramet.store.hygiene import NOTHING
-from ramet.store.objects import DirectoryObjects, MemoryObjects
+from ramet.store.commit.ignore_rules import NOTHING
+from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.repository import Repository
 from ramet.workspace import drafting
 from ramet.workspace.stored import StoredWorkspace
@@ -549,8 +549,8 @@ def test_no_secret_is_in_a_draft(tmp_path: Path) -> None:
 
 def drafting_text(data: bytes) -> bytes:
     """Everything that a step says, as it is before it is packed."""
-    from ramet.store.drafts import DIGEST, MAGIC
-    from ramet.store.frames import decompressed
+    from ramet.store.crypto.codec import decompressed
+    from ramet.store.refs.drafts import DIGEST, MAGIC
 
     return decompressed(data[len(MAGIC) + DIGEST :])
 

@@ -18,13 +18,13 @@ from tests.store.places import objects_at
 
 from ramet import DiskResource, Store
 from ramet.core.errors import RametError
-from ramet.store.frames import MARKER
-from ramet.store.keys import LocalKey, new_key_file, open_key
-from ramet.store.logs import ObjectLog
-from ramet.store.objects import DirectoryObjects, MemoryObjects, ObstoreObjects
-from ramet.store.rewriting import Rewriters
-from ramet.store.sealed import SealedObjects, open_sealed
-from ramet.store.sealing import DataKey, Names, Sealer, derive, padded_size
+from ramet.store.crypto.codec import MARKER
+from ramet.store.crypto.encrypted_objects import SealedObjects, open_sealed
+from ramet.store.crypto.format import DataKey, Names, Sealer, derive, padded_size
+from ramet.store.crypto.wrapping_keys import LocalKey, new_key_file, open_key
+from ramet.store.objects.log import ObjectLog
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, ObstoreObjects
+from ramet.store.packs.repack import Rewriters
 
 PLANTED = ("planted-content", "planted-name", "planted-message", "planted-workspace", "planted-tag", "planted-author")
 
@@ -396,7 +396,7 @@ def test_objects_of_others_in_the_same_place_are_not_there(tmp_path: Path) -> No
 
 
 def test_many_names_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramet.store.sealing._KEPT_NAMES", 4)
+    monkeypatch.setattr("ramet.store.crypto.format._KEPT_NAMES", 4)
     names = Names(KEY)
     for number in range(12):
         assert names.plain(names.sealed(f"refs/w{number}/00000000000000000001")) == f"refs/w{number}/{1:020d}"

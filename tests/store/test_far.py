@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from ramet import RametError, Store
-from ramet.store import catalogs, trees
-from ramet.store.checkout import checkout
-from ramet.store.frames import sealed_of
-from ramet.store.ids import TreeId, chunk_id, tree_id
-from ramet.store.objects import MemoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.trees import Node
+from ramet.store.checkout.directory import checkout
+from ramet.store.crypto.codec import sealed_of
+from ramet.store.model import trees
+from ramet.store.model.ids import TreeId, chunk_id, tree_id
+from ramet.store.model.trees import Node
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.packs import catalog as catalogs
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 KEY = bytes(32)
 MANY = 290

@@ -22,10 +22,10 @@ from tests.store.test_gc import big, write
 from tests.store.test_refs import Dying, Killed
 
 from ramet import Store
-from ramet.store.ids import RevisionId
-from ramet.store.objects import MemoryObjects
-from ramet.store.retention import Retention
-from ramet.store.revisions import Revision
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import Revision
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.refs.retention import Retention
 from ramet.workspace.delivery import JsonLines
 from ramet.workspace.pushing import Push, note, pending, perform
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ramet import RametError, Store
-from ramet.store.feed import Event
+from ramet.store.refs.feed import Event
 from ramet.workspace.delivery import JsonLines, Webhook, deliver
 
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from ramet import DiskResource, RametError, Store
-from ramet.store.gc import CROWD
-from ramet.store.ids import TreeId
-from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
-from ramet.store.packs import PackReader
+from ramet.store.gc.collect import CROWD
+from ramet.store.model.ids import TreeId
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.packs.reader import PackReader
+from ramet.store.refs.retention import GRACE, Retention
 from ramet.store.repository import Repository
-from ramet.store.retention import GRACE, Retention
 from ramet.workspace.delivery import JsonLines
 from ramet.workspace.pushing import Push, note
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from ramet import RametError, Store
-from ramet.store.objects import MemoryObjects
+from ramet.store.objects.objects import MemoryObjects
 
 
 def fill(store: Store, name: str, script: str) -> None:

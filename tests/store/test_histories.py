@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from ramet import RametError, Store
-from ramet.store.bisect import Search
-from ramet.store.graph import newest_first, picture
-from ramet.store.ids import RevisionId
-from ramet.store.objects import MemoryObjects
-from ramet.store.revisions import Revision
-from ramet.store.walking import content, walk
+from ramet.store.checkout.walk import content, walk
+from ramet.store.model.graph import newest_first, picture
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import Revision
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.verbs.bisect import Search
 
 Files = dict[str, bytes]
 FILE_NAMES = st.sampled_from(["/a", "/b", "/d/a", "/d/e/f"])

@@ -7,12 +7,14 @@ import random
 import pytest
 
 from ramet.core.errors import RametError
-from ramet.store import indexes, packing, packs
-from ramet.store.ids import chunk_id
-from ramet.store.indexes import RECORD, Index, Merged, Place, encode_index
-from ramet.store.objects import MemoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
+from ramet.store.model.ids import chunk_id
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.packs import index as indexes
+from ramet.store.packs import reader as packs
+from ramet.store.packs import writer as packing
+from ramet.store.packs.index import RECORD, Index, Merged, Place, encode_index
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 
 def index_of(name: str, ids: list[bytes]) -> Index:

@@ -14,7 +14,7 @@ import pytest
 from tests.store.test_verbs import make, refused
 
 from ramet import DiskResource, Store, Workspace
-from ramet.store.objects import MemoryObjects, Objects
+from ramet.store.objects.objects import MemoryObjects, Objects
 
 FILES = r"""
 mkdir -p /a/b/empty /d; printf 'x\0y\377' > /a/bin; chmod 750 /a/bin; ln -s ../a/bin /a/b/l; ln /a/bin /hard

@@ -12,9 +12,10 @@ from tests.store.test_gc import big, packs_of, write
 from tests.store.test_refs import Dying, Killed
 
 from ramet import DiskResource, Store
-from ramet.store import joining, upkeep
-from ramet.store.condemned import JOINED, JOINING
-from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.gc import consolidate as joining
+from ramet.store.gc import schedule as upkeep
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.refs.gc_decisions import JOINED, JOINING
 
 
 @pytest.fixture(autouse=True)
@@ -205,7 +206,7 @@ def test_directories_are_not_read_again_because_packs_were_joined(
 
 
 def test_an_index_of_small_packs_that_are_gone_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramet.store.packs.DEPARTED", 2_000)
+    monkeypatch.setattr("ramet.store.packs.reader.DEPARTED", 2_000)
     objects = MemoryObjects()
     store = Store(objects)
     write(store, "w", *texts(60))

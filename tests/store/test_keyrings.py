@@ -17,11 +17,11 @@ from tests.store.encrypted import KEY, OTHER, everything, objects_of, refused, r
 
 from ramet import Store
 from ramet.core.errors import RametError
-from ramet.store.frames import MARKER
-from ramet.store.keyrings import Keyrings
-from ramet.store.keys import KmsKey, LocalKey
-from ramet.store.objects import MemoryObjects, Objects
-from ramet.store.reliance import new_ids
+from ramet.store.commit.reliance_check import new_ids
+from ramet.store.crypto.codec import MARKER
+from ramet.store.crypto.keyrings import Keyrings
+from ramet.store.crypto.wrapping_keys import KmsKey, LocalKey
+from ramet.store.objects.objects import MemoryObjects, Objects
 
 
 def ids(store: Store, name: str) -> set[str]:

@@ -12,11 +12,11 @@ import pytest
 
 from ramet import RametError, RAMResource, Store
 from ramet.core.paths import parse
-from ramet.store.lazy import LazyBlocks, RemoteTree
-from ramet.store.objects import MemoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.shelf import Catalog, Shelf
+from ramet.store.checkout.lazy_tree import LazyBlocks, RemoteTree
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.packs.local_cache import Catalog, Shelf
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 
 class Remote(MemoryObjects):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ramet.store.objects import DirectoryObjects
+from ramet.store.objects.objects import DirectoryObjects
 
 
 def test_looking_for_a_store_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:

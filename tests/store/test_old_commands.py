@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ramet import Store
-from ramet.store import kernel
-from ramet.store.ids import ChunkId
-from ramet.store.kernel import Plain
-from ramet.store.packs import PackReader
+from ramet.store.commit import kernel_state as kernel
+from ramet.store.commit.kernel_state import Plain
+from ramet.store.model.ids import ChunkId
+from ramet.store.packs.reader import PackReader
 
 
 def test_old_commands_are_read_when_somebody_asks_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

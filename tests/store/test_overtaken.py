@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from ramet import RametError, Store
-from ramet.store.ids import chunk_id
-from ramet.store.objects import MemoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
+from ramet.store.model.ids import chunk_id
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 from ramet.workspace import store as opening
 
 TEXT = b"the content"

@@ -15,15 +15,17 @@ from pathlib import Path
 import pytest
 
 from ramet.core.errors import RametError
-from ramet.store import chunking, objects, packing
-from ramet.store.assembling import Assembler
-from ramet.store.chunking import chunks, file_chunks
-from ramet.store.ids import chunk_id
-from ramet.store.indexes import Place
-from ramet.store.objects import DirectoryObjects, MemoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.sealed import SealedObjects, open_sealed
+from ramet.store.checkout.parallel_write import Assembler
+from ramet.store.crypto.encrypted_objects import SealedObjects, open_sealed
+from ramet.store.model import chunker as chunking
+from ramet.store.model.chunker import chunks, file_chunks
+from ramet.store.model.ids import chunk_id
+from ramet.store.objects import objects
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
+from ramet.store.packs import writer as packing
+from ramet.store.packs.index import Place
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 KEY = bytes(range(32))
 

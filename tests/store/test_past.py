@@ -12,11 +12,11 @@ from tests.store.test_gc import Clock
 from tests.store.test_refs import Dying, Killed
 
 from ramet import RametError, Store
-from ramet.store import condemned
-from ramet.store.condemned import State
-from ramet.store.logs import ObjectLog
-from ramet.store.objects import MemoryObjects
-from ramet.store.refs import AGE, LIVE, RECENT, Refs
+from ramet.store.objects.log import ObjectLog
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.refs import gc_decisions as condemned
+from ramet.store.refs.gc_decisions import State
+from ramet.store.refs.refs import AGE, LIVE, RECENT, Refs
 from ramet.store.repository import Repository
 
 HOUR = AGE + 1
@@ -44,7 +44,7 @@ def busy(repository: Repository, clock: Clock, commits: int = 5, renewals: int =
 
 
 def events(repository: Repository, since: str | None = None) -> list[tuple[str, str]]:
-    from ramet.store.feed import events as feed
+    from ramet.store.refs.feed import events as feed
 
     return [(event.id, event.cursor) for event in feed(repository, since)]
 

@@ -13,8 +13,8 @@ from tests.servers import S3Server
 from tests.store.faults import Countdown, Nursery, objects_of
 
 from ramet import RametError, Store
-from ramet.store.objects import MemoryObjects
-from ramet.store.retention import Retention
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.refs.retention import Retention
 
 PROCESSES = 16
 ROUNDS = int(os.environ.get("RAMET_RACES", "0"))

@@ -18,14 +18,14 @@ from tests.store.places import KEY, KINDS, objects_at
 from tests.store.test_verbs import make, refused
 
 from ramet import RametError, Store
-from ramet.store.frames import encrypted, unlocked
-from ramet.store.ids import RevisionId
-from ramet.store.logs import Log, ObjectLog
-from ramet.store.objects import DirectoryObjects, MemoryObjects
-from ramet.store.postgres import PostgresLog, Server
-from ramet.store.refs import SKEW, Refs
-from ramet.store.retention import Retention
-from ramet.store.tags import Tags
+from ramet.store.crypto.codec import encrypted, unlocked
+from ramet.store.model.ids import RevisionId
+from ramet.store.objects.log import Log, ObjectLog
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
+from ramet.store.objects.postgres_log import PostgresLog, Server
+from ramet.store.refs.refs import SKEW, Refs
+from ramet.store.refs.retention import Retention
+from ramet.store.refs.tags import Tags
 
 needs_postgres = pytest.mark.skipif(postgres_programs() is None, reason="PostgreSQL is not installed")
 

@@ -10,9 +10,9 @@ from tests.store.test_verbs import make, refused
 
 from ramet import RAMResource, Store
 from ramet.core.paths import parse
-from ramet.store import packing
-from ramet.store.indexes import Place
-from ramet.store.objects import MemoryObjects, Objects
+from ramet.store.objects.objects import MemoryObjects, Objects
+from ramet.store.packs import writer as packing
+from ramet.store.packs.index import Place
 
 SCRIPTS = ("mkdir /d; seq 1 400 > /d/a; echo one > /one", "echo two > /two", "echo three > /three; rm /one")
 

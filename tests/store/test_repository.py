@@ -15,18 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ramet.core.errors import RametError
-from ramet.store import trees
-from ramet.store.checkout import checkout
-from ramet.store.chunking import MAXIMUM, MINIMUM, chunks
-from ramet.store.directory import commit_directory
-from ramet.store.ids import EMPTY_CHUNK, TreeId, chunk_id, tree_id
-from ramet.store.logs import ObjectLog
-from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.refs import Refs, holder_is_gone, holder_name
+from ramet.store.checkout.directory import checkout
+from ramet.store.commit.directory import commit_directory
+from ramet.store.commit.stat_cache import StatCache
+from ramet.store.model import trees
+from ramet.store.model.chunker import MAXIMUM, MINIMUM, chunks
+from ramet.store.model.ids import EMPTY_CHUNK, TreeId, chunk_id, tree_id
+from ramet.store.objects.log import ObjectLog
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
+from ramet.store.refs.refs import Refs, holder_is_gone, holder_name
 from ramet.store.repository import Repository
-from ramet.store.statcache import StatCache
 
 NAMES = st.binary(min_size=1, max_size=6).filter(lambda b: b"/" not in b and b"\0" not in b and b not in (b".", b".."))
 FILES = st.tuples(st.just("file"), st.binary(max_size=200), st.sampled_from([0o644, 0o600, 0o755, 0o444]))
@@ -253,7 +253,7 @@ def test_a_lease_keeps_others_out_until_it_ends(objects: Objects) -> None:
 
 
 def test_a_dead_process_of_this_machine_is_taken_over_at_once(objects: Objects) -> None:
-    script = "from ramet.store.refs import holder_name; print(holder_name())"
+    script = "from ramet.store.refs.refs import holder_name; print(holder_name())"
     dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
     assert holder_is_gone(dead) and not holder_is_gone(holder_name())
     refs = Refs(ObjectLog(objects))

@@ -8,9 +8,9 @@ import pytest
 from tests.store.test_gc import Clock, big, write
 
 from ramet import RametError, Store
-from ramet.store.costs import costs
-from ramet.store.objects import MemoryObjects
-from ramet.store.retention import Retention, seconds
+from ramet.store.gc.costs import costs
+from ramet.store.objects.objects import MemoryObjects
+from ramet.store.refs.retention import Retention, seconds
 from ramet.workspace.delivery import JsonLines
 from ramet.workspace.workspace import Settings
 

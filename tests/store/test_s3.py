@@ -11,9 +11,9 @@ from obstore.store import S3Store
 from tests.servers import S3Server
 
 from ramet import RametError, Store
-from ramet.store.logs import ObjectLog
-from ramet.store.objects import MemoryObjects, Objects, ObstoreObjects, prove_create
-from ramet.store.refs import Refs
+from ramet.store.objects.log import ObjectLog
+from ramet.store.objects.objects import MemoryObjects, Objects, ObstoreObjects, prove_create
+from ramet.store.refs.refs import Refs
 
 
 @pytest.fixture

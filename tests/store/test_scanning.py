@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ramet import DiskResource, RametError, Store
-from ramet.store.objects import DirectoryObjects, MemoryObjects
-from ramet.store.scanning import FORMS, kinds
+from ramet.store.commit.secret_scan import FORMS, kinds
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 
 ALPHABET = string.ascii_letters + string.digits
 

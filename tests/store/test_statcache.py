@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ramet.store.directory import commit_directory
-from ramet.store.hygiene import NOTHING, Withheld
-from ramet.store.ids import TreeId
-from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.statcache import StatCache, facts_of
+from ramet.store.commit.directory import commit_directory
+from ramet.store.commit.ignore_rules import NOTHING, Withheld
+from ramet.store.commit.stat_cache import StatCache, facts_of
+from ramet.store.model.ids import TreeId
+from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
 
 
 def commit(objects: Objects, root: Path, cache: StatCache, **options: Any) -> TreeId:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ramet import RametError, Store
-from ramet.store.address import parse_address, split_steps
-from ramet.store.objects import MemoryObjects, Objects
+from ramet.store.model.address import parse_address, split_steps
+from ramet.store.objects.objects import MemoryObjects, Objects
 from ramet.workspace.workspace import Settings
 
 START = 1_700_000_000.0

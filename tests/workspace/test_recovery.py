@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ramet import DiskResource, RametError, Retention, Store
-from ramet.store.objects import DirectoryObjects
+from ramet.store.objects.objects import DirectoryObjects
 
 DIES = """
 import asyncio, os, signal, sys

@@ -19,20 +19,20 @@ from ramet.apps.client_ref import RemoteRef, as_kind, as_pin, as_revision
 from ramet.apps.client_workspace import RemoteWorkspace
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.address import parse_address
-from ramet.store.retention import Pin, Retention
-from ramet.store.revisions import Revision
+from ramet.store.model.address import parse_address
+from ramet.store.model.revisions import Revision
+from ramet.store.refs.retention import Pin, Retention
 from ramet.workspace.snapshot import Target
 
 if TYPE_CHECKING:
     from ramet.apps.client_run import RemoteAgentRun
-    from ramet.store.checking import Report
-    from ramet.store.costs import Costs
-    from ramet.store.custody import RingReport
-    from ramet.store.feed import Event
-    from ramet.store.gc import Collected
-    from ramet.store.repair import Repaired
-    from ramet.store.sealed import Shredded
+    from ramet.store.crypto.encrypted_objects import Shredded
+    from ramet.store.gc.collect import Collected
+    from ramet.store.gc.costs import Costs
+    from ramet.store.refs.feed import Event
+    from ramet.store.repair.repair import Repaired
+    from ramet.store.repair.verify import Report
+    from ramet.store.verbs.key_admin import RingReport
     from ramet.workspace.importing import Imported
 
 T = TypeVar("T")
@@ -174,13 +174,13 @@ class RemoteStore:
 
     def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
         """Collect what nobody refers to and what has expired. Leaving it stops it on the server."""
-        from ramet.store.gc import Collected
+        from ramet.store.gc.collect import Collected
 
         return as_kind(self._http.long("/v1/store/gc", {"grace_seconds": grace, "dry": dry}, progress), Collected)
 
     def cost(self, progress: Progress = silent) -> Costs:
         """What each workspace costs: the bytes that only it needs, and those that it shares."""
-        from ramet.store.costs import Costs
+        from ramet.store.gc.costs import Costs
 
         return as_kind(self._http.get("/v1/store/cost"), Costs)
 
@@ -191,13 +191,13 @@ class RemoteStore:
 
     def verify(self, progress: Progress = silent) -> Report:
         """Read everything and check every digest and reference; the report says which revisions are affected."""
-        from ramet.store.checking import Report
+        from ramet.store.repair.verify import Report
 
         return as_kind(self._http.long("/v1/store/verify", {}, progress), Report)
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
         """Bring back what can be had from other copies. Only with `drop`, forget what is lost."""
-        from ramet.store.repair import Repaired
+        from ramet.store.repair.repair import Repaired
 
         return as_kind(self._http.long("/v1/store/repair", {"drop": drop}, progress), Repaired)
 
@@ -205,7 +205,7 @@ class RemoteStore:
 
     async def events(self, since: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
         """The change feed after a cursor: `async for event in store.events(since=event.cursor)`."""
-        from ramet.store.feed import Event
+        from ramet.store.refs.feed import Event
 
         async for line in self._followed("/v1/feed", since=since, follow="true" if follow else None):
             plain = json.loads(line)
@@ -254,7 +254,7 @@ class RemoteKeys:
 
     def show(self) -> list[RingReport]:
         """The keyrings of all workspaces."""
-        from ramet.store.custody import RingReport
+        from ramet.store.verbs.key_admin import RingReport
 
         return [as_kind(plain, RingReport) for plain in self._http.get("/v1/store/keys")["rings"]]
 
@@ -264,7 +264,7 @@ class RemoteKeys:
 
     def shred(self, name: str) -> Shredded:
         """Destroy the keys of a workspace: what only they could open is lost for ever."""
-        from ramet.store.sealed import Shredded
+        from ramet.store.crypto.encrypted_objects import Shredded
 
         return as_kind(self._http.ask("POST", f"{_of(name)}/shred", {"confirm": name}), Shredded)
 

@@ -26,21 +26,21 @@ from ramet.core.errors import RametError
 from ramet.core.paths import encode
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.address import parse_address
-from ramet.store.diff import Difference
-from ramet.store.grants import Access
-from ramet.store.graph import Row, picture
-from ramet.store.ids import RevisionId
-from ramet.store.retention import Pin
-from ramet.store.revisions import MountState, Revision
-from ramet.store.revisions import decode as decode_revision
-from ramet.store.tags import Tag
+from ramet.store.model.address import parse_address
+from ramet.store.model.graph import Row, picture
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.model.revisions import decode as decode_revision
+from ramet.store.refs.grants import Access
+from ramet.store.refs.retention import Pin
+from ramet.store.refs.tags import Tag
+from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot import Target
 
 if TYPE_CHECKING:
-    from ramet.store.blame import Line
-    from ramet.store.gitstream import Exported
-    from ramet.store.tips import MergeResult
+    from ramet.store.verbs.blame import Line
+    from ramet.store.verbs.git_export import Exported
+    from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.bisecting import Found
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.importing import Imported
@@ -168,7 +168,7 @@ class RemoteRef:
 
     def blame(self, path: str, revision: str | None = None) -> list[Line]:
         """For each line of a file: the revision, and where known the session and command that wrote it."""
-        from ramet.store.blame import Line, Writer
+        from ramet.store.verbs.blame import Line, Writer
 
         query = where(path) + ("" if revision is None else f"&revision={quoted(revision)}")
         found = self._http.ask("GET", f"{self._url}/blame?{query}")
@@ -259,8 +259,8 @@ class RemoteRef:
 
     def merge(self, other: str, message: str = "") -> MergeResult:
         """Bring another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
-        from ramet.store.merge import MergeConflict
-        from ramet.store.tips import MergeResult
+        from ramet.store.verbs.merge import MergeConflict
+        from ramet.store.verbs.revert import MergeResult
 
         found = self._post("merge", 409, other=other, message=message)
         if "conflicts" not in found:
@@ -344,7 +344,7 @@ class RemoteRef:
 
     def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
         """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
-        from ramet.store.gitstream import Exported, branch_name
+        from ramet.store.verbs.git_export import Exported, branch_name
         from ramet.workspace.exporting import write_git
 
         done = Exported(branch_name(self.name))

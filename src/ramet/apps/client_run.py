@@ -11,7 +11,7 @@ from ramet.apps.client_ref import RemoteRef, as_kind, as_revision
 from ramet.apps.client_workspace import SHORT, asked, piece_of
 from ramet.core.errors import RametError
 from ramet.core.paths import encode, parse
-from ramet.store.revisions import Revision
+from ramet.store.model.revisions import Revision
 from ramet.workspace.pushing import GitSettings, Pushed, Secrets
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID

@@ -31,7 +31,7 @@ from ramet.core.limits import Limits
 from ramet.core.paths import encode
 from ramet.core.resource import Resource
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.store.revisions import MountState, Revision
+from ramet.store.model.revisions import MountState, Revision
 from ramet.workspace.execution import Channels, Execution
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID

@@ -16,39 +16,40 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store import ancestry, trees
-from ramet.store.address import parse_address
-from ramet.store.catalogs import OFTEN
-from ramet.store.condemned import FRESH, Decisions, State
-from ramet.store.diff import Difference, compare
-from ramet.store.finding import expired_error, find
-from ramet.store.frames import encrypted, sealed_of, unlocked
-from ramet.store.grants import Access, Grants
-from ramet.store.graph import newest_first
-from ramet.store.ids import RevisionId, TreeId, revision_id
-from ramet.store.lazy import LazyTree
-from ramet.store.logs import Log, ObjectLog
-from ramet.store.objects import Objects, open_objects, prove_create
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.refs import Entry, Refs, holder_name, not_found
-from ramet.store.reliance import collected, new_ids, settle
-from ramet.store.retention import Pin, Pins, Policies, Retention
-from ramet.store.revisions import Revision, decode
-from ramet.store.statcache import StatCache
-from ramet.store.tags import Tag, Tags
-from ramet.store.upkeep import Upkeep
-from ramet.store.walking import content, find_node, no_such_path
+from ramet.store.checkout.lazy_tree import LazyTree
+from ramet.store.checkout.walk import content, find_node, no_such_path
+from ramet.store.commit.reliance_check import collected, new_ids, settle
+from ramet.store.commit.stat_cache import StatCache
+from ramet.store.crypto.codec import encrypted, sealed_of, unlocked
+from ramet.store.gc.schedule import Upkeep
+from ramet.store.model import trees
+from ramet.store.model.address import parse_address
+from ramet.store.model.graph import newest_first
+from ramet.store.model.ids import RevisionId, TreeId, revision_id
+from ramet.store.model.revisions import Revision, decode
+from ramet.store.objects.log import Log, ObjectLog
+from ramet.store.objects.objects import Objects, open_objects, prove_create
+from ramet.store.packs.catalog import OFTEN
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
+from ramet.store.refs import expiry as ancestry
+from ramet.store.refs.gc_decisions import FRESH, Decisions, State
+from ramet.store.refs.grants import Access, Grants
+from ramet.store.refs.refs import Entry, Refs, holder_name, not_found
+from ramet.store.refs.resolve import expired_error, find
+from ramet.store.refs.retention import Pin, Pins, Policies, Retention
+from ramet.store.refs.tags import Tag, Tags
+from ramet.store.verbs.diff import Difference, compare
 
 if TYPE_CHECKING:
-    from ramet.store.checking import Report
-    from ramet.store.checkout import Receipt
-    from ramet.store.gc import Collected
-    from ramet.store.joining import Joined
-    from ramet.store.keys import KeySource
-    from ramet.store.repair import Repaired
-    from ramet.store.sealed import Shredded
-    from ramet.store.tips import MergeResult
+    from ramet.store.checkout.directory import Receipt
+    from ramet.store.crypto.encrypted_objects import Shredded
+    from ramet.store.crypto.wrapping_keys import KeySource
+    from ramet.store.gc.collect import Collected
+    from ramet.store.gc.consolidate import Joined
+    from ramet.store.repair.repair import Repaired
+    from ramet.store.repair.verify import Report
+    from ramet.store.verbs.revert import MergeResult
 
 REVISIONS: Final = 10_000
 """Revisions that are kept in memory."""
@@ -83,7 +84,7 @@ class Repository:
         objects = open_objects(where, **options) if isinstance(where, str) else where
         elsewhere, claim = None, None
         if refs is not None:
-            from ramet.store.postgres import Claim, logs_of
+            from ramet.store.objects.postgres_log import Claim, logs_of
 
             elsewhere = logs_of(where, objects, refs, refs_name)
             claim = Claim(elsewhere("store"))
@@ -212,7 +213,7 @@ class Repository:
         return entry
 
     def _forget_drafts(self, name: str) -> None:
-        from ramet.store.drafts import forget  # opening a workspace needs nothing of it
+        from ramet.store.refs.drafts import forget  # opening a workspace needs nothing of it
 
         forget(self.objects, name)
 
@@ -322,7 +323,7 @@ class Repository:
         self, name: str, tag: str, spec: str | None = None, *, message: str = "", author: str = "", force: bool = False
     ) -> Tag:
         """Name a revision so that it can be found and is kept."""
-        from ramet.store.keeping import tag as place
+        from ramet.store.verbs.annotate import tag as place
 
         return place(self, name, tag, spec, message, author, force)
 
@@ -399,31 +400,31 @@ class Repository:
 
     def fork(self, name: str, spec: str | None, new_name: str) -> Revision:
         """A workspace that begins with a revision of another one. No content is copied."""
-        from ramet.store.forking import fork
+        from ramet.store.verbs.fork import fork
 
         return fork(self, name, spec, new_name)
 
     def begin(self, name: str, revision: Revision, source: Revision | None = None, seen: int = 0) -> None:
-        """A new workspace whose first revision, with durable trees, is this one; see `ramet.store.forking`."""
-        from ramet.store.forking import begin
+        """A new workspace whose first revision, with durable trees, is this one; see `ramet.store.verbs.fork`."""
+        from ramet.store.verbs.fork import begin
 
         begin(self, name, revision, source, seen)
 
     def revert(self, name: str, spec: str, message: str = "") -> Revision:
         """A new tip with the content of a past revision. History is never rewritten."""
-        from ramet.store.tips import revert
+        from ramet.store.verbs.revert import revert
 
         return revert(self, name, spec, message)
 
     def revert_paths(self, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
         """A new tip in which these paths are what they were in a past revision; everything else stays."""
-        from ramet.store.tips import revert_paths
+        from ramet.store.verbs.revert import revert_paths
 
         return revert_paths(self, name, spec, paths, message)
 
     def merge(self, name: str, other: str, message: str = "") -> MergeResult:
         """Bring another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
-        from ramet.store.tips import merge
+        from ramet.store.verbs.revert import merge
 
         return merge(self, name, other, message)
 
@@ -481,8 +482,8 @@ class Repository:
         return LazyTree(self.packs, self.scope(name)).resource(tree)
 
     def checkout(self, revision: Revision, prefix: str, target: str, **options: Any) -> Receipt:
-        """One mount of a revision as a real directory; the options are those of `ramet.store.checkout.checkout`."""
-        from ramet.store.checkout import checkout
+        """One mount of a revision as a real directory; the options are those of `ramet.store.checkout.directory.checkout`."""
+        from ramet.store.checkout.directory import checkout
 
         for mount in revision.mounts:
             if mount.prefix == prefix and mount.tree is not None:
@@ -504,33 +505,33 @@ class Repository:
 
     def grant(self, name: str, principal: str, access: Access | None) -> None:
         """Let a principal read or write a workspace; with None, take what it was granted back."""
-        from ramet.store.keeping import grant
+        from ramet.store.verbs.annotate import grant
 
         grant(self, name, principal, access)
 
     def hold(self, name: str, why: str) -> Retention:
         """Keep everything of a workspace from being removed, until the hold is lifted."""
-        from ramet.store.keeping import hold
+        from ramet.store.verbs.annotate import hold
 
         return hold(self, name, why)
 
     def lift(self, name: str) -> Retention:
         """End a hold."""
-        from ramet.store.keeping import lift
+        from ramet.store.verbs.annotate import lift
 
         return lift(self, name)
 
     def pin(self, name: str, spec: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
         """Keep a revision from expiring, for some seconds or until the pin is removed."""
-        from ramet.store.keeping import pin
+        from ramet.store.verbs.annotate import pin
 
         return pin(self, name, spec, seconds, why)
 
     # ------------------------------------------------------------------------------------------------- upkeep
 
     def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
-        """Collect what nobody refers to; see `ramet.store.gc`."""
-        from ramet.store.gc import collect
+        """Collect what nobody refers to; see `ramet.store.gc.collect`."""
+        from ramet.store.gc.collect import collect
 
         self.prove()
         return collect(self, grace=grace, dry=dry, progress=progress)
@@ -555,8 +556,8 @@ class Repository:
         return self.upkeep.is_crowded(self.packs.crowd)
 
     def join_packs(self) -> Joined:
-        """Make few packs of many small ones; see `ramet.store.joining`."""
-        from ramet.store.joining import join_packs
+        """Make few packs of many small ones; see `ramet.store.gc.consolidate`."""
+        from ramet.store.gc.consolidate import join_packs
 
         self.prove()
         self.upkeep.joining()
@@ -572,7 +573,7 @@ class Repository:
 
     def verify(self, progress: Progress = silent) -> Report:
         """Read everything and check every digest and reference; the report says which revisions each damage affects."""
-        from ramet.store.checking import verify
+        from ramet.store.repair.verify import verify
 
         while True:
             self._revisions.clear()
@@ -583,7 +584,7 @@ class Repository:
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
         """Bring back what can be had from other copies, and say what is lost; only with `drop`, forget that."""
-        from ramet.store.repair import repair
+        from ramet.store.repair.repair import repair
 
         self.prove()
         done = repair(self, drop, progress)

@@ -31,7 +31,7 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
-from ramet.store.revisions import MemoryImage, Revision
+from ramet.store.model.revisions import MemoryImage, Revision
 from ramet.workspace.checkpointing import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.bisect import Search, Verdict
+from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.store.revisions import Revision
+from ramet.store.verbs.bisect import Search, Verdict
 
 SKIP = 125
 Try = Callable[[Revision], Awaitable[int]]

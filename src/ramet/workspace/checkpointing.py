@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ramet.core.errors import RametError
-from ramet.store.revisions import MemoryImage, Revision
+from ramet.store.model.revisions import MemoryImage, Revision
 
 if TYPE_CHECKING:
     from ramet.workspace.workspace import Workspace

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ramet.core.errors import RametError
-from ramet.store.feed import Event, events
+from ramet.store.refs.feed import Event, events
 from ramet.store.repository import Repository
 
 SIGNATURE: Final = "X-Ramet-Signature-256"

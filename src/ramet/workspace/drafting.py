@@ -27,12 +27,12 @@ from ramet.core.errors import RametError
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
-from ramet.store.commit import Committed, Memo, commit_ram, unchanged
-from ramet.store.drafts import Change, Content, DraftWriter, Folder, Gone, Opened, Pointer, Step, plain_mounts
-from ramet.store.ids import SIZE, chunk_id
-from ramet.store.kernel import encoded
-from ramet.store.revisions import MountState, Revision
-from ramet.store.scanning import Scanner
+from ramet.store.commit.kernel_state import encoded
+from ramet.store.commit.memory_tree import Committed, Memo, commit_ram, unchanged
+from ramet.store.commit.secret_scan import Scanner
+from ramet.store.model.ids import SIZE, chunk_id
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.refs.drafts import Change, Content, DraftWriter, Folder, Gone, Opened, Pointer, Step, plain_mounts
 from ramet.workspace.saving import save_resource
 
 if TYPE_CHECKING:

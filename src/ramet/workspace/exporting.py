@@ -17,12 +17,12 @@ from ramet.core.errors import RametError
 from ramet.core.paths import decode as decode_name
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
-from ramet.store.gitstream import Exported, branch_name, fast_import
-from ramet.store.kernel import kernel_of
+from ramet.store.checkout.walk import walk, walk_tree
+from ramet.store.commit.kernel_state import kernel_of
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.model.trees import DIR, LINK, Node, split_group
 from ramet.store.repository import Repository
-from ramet.store.revisions import MountState, Revision
-from ramet.store.trees import DIR, LINK, Node, split_group
-from ramet.store.walking import walk, walk_tree
+from ramet.store.verbs.git_export import Exported, branch_name, fast_import
 from ramet.workspace.saving import leads_out
 from ramet.workspace.snapshot import VERSION, Blob, Target, open_target, split_manifest_and_blobs, write_tar
 from ramet.workspace.state import FORMAT

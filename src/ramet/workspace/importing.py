@@ -16,11 +16,11 @@ from typing import IO, Any, Final
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.building import Builder
-from ramet.store.ids import TreeId
-from ramet.store.kernel import write_chunk
+from ramet.store.commit.kernel_state import write_chunk
+from ramet.store.commit.tree_builder import Builder
+from ramet.store.model.ids import TreeId
+from ramet.store.model.revisions import MountState, Revision
 from ramet.store.repository import Repository
-from ramet.store.revisions import MountState, Revision
 from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import parse_prefix
 from ramet.workspace.snapshot import MANIFEST, Opened, Target, read_tar

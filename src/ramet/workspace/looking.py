@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ramet.store.kernel import kernel_of
+from ramet.store.commit.kernel_state import kernel_of
+from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.store.revisions import Revision
 from ramet.workspace.history import ExecutionRecord
 
 

@@ -14,12 +14,12 @@ from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind, Stat
-from ramet.store import trees
-from ramet.store.diff import compare
-from ramet.store.ids import TreeId, tree_id
-from ramet.store.packing import PackWriter
-from ramet.store.revisions import Revision
-from ramet.store.trees import DIR, LINK, Node
+from ramet.store.model import trees
+from ramet.store.model.ids import TreeId, tree_id
+from ramet.store.model.revisions import Revision
+from ramet.store.model.trees import DIR, LINK, Node
+from ramet.store.packs.writer import PackWriter
+from ramet.store.verbs.diff import compare
 
 PIN: Final = 3
 """The kind of a file that is only pinned: its payload is its version, not its content."""

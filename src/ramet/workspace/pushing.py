@@ -26,11 +26,11 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import REDACTED
-from ramet.store.gitstream import Exported, single_commit
-from ramet.store.graph import newest_first
-from ramet.store.ids import RevisionId
+from ramet.store.model.graph import newest_first
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.store.revisions import Revision
+from ramet.store.verbs.git_export import Exported, single_commit
 from ramet.workspace.exporting import feed_git
 
 SPACE: Final = "pushes"

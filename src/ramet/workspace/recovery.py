@@ -1,7 +1,7 @@
 """What a process that died left behind: the next one that opens the workspace makes a revision of it, exactly one.
 
     bindings/<workspace>/<fence>     {"host", "roots": {prefix: directory}, "withhold"}
-    drafts/<workspace>/<fence>/...   what memory held, see `ramet.store.drafts`
+    drafts/<workspace>/<fence>/...   what memory held, see `ramet.store.refs.drafts`
 
 Rules that this file keeps:
 - Whoever opens a workspace with directories says so in the store, and takes it back when it ends in order.
@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.hygiene import Withheld
-from ramet.store.ids import RevisionId, TreeId
-from ramet.store.refs import Entry
+from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.model.ids import RevisionId, TreeId
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.refs.refs import Entry
 from ramet.store.repository import Repository
-from ramet.store.revisions import MountState, Revision
 
 if TYPE_CHECKING:
-    from ramet.store.drafts import Draft
+    from ramet.store.refs.drafts import Draft
 
 SPACE: Final = "bindings"
 MESSAGE: Final = "recovered: its process died before it committed"
@@ -119,15 +119,15 @@ def _drafts(repository: Repository, name: str) -> list[Draft]:
     """The drafts of a workspace; where there are none, nothing is imported for them."""
     if next(iter(repository.objects.list(f"drafts/{name}/")), None) is None:
         return []
-    from ramet.store.drafts import read_drafts
+    from ramet.store.refs.drafts import read_drafts
 
     return read_drafts(repository.objects, name)
 
 
 def _put_away(repository: Repository, draft: Draft) -> None:
     """Remove a draft, the opening first; what of it could not be used is set aside."""
-    from ramet.store.drafts import remove
-    from ramet.store.repair import set_aside  # seldom needed, and every open comes by here
+    from ramet.store.refs.drafts import remove
+    from ramet.store.repair.repair import set_aside  # seldom needed, and every open comes by here
 
     for key in (*draft.broken, *draft.unreached):
         set_aside(repository.objects, key)
@@ -197,8 +197,8 @@ class _Left:
         return {prefix: root for prefix, root in sorted(roots.items()) if os.path.isdir(root)}
 
     def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
-        from ramet.store.directory import commit_directory  # as above
-        from ramet.store.statcache import StatCache
+        from ramet.store.commit.directory import commit_directory  # as above
+        from ramet.store.commit.stat_cache import StatCache
         from ramet.workspace.replaying import replay, with_trees, write
 
         repository, own = self._repository, target == self._name

@@ -9,21 +9,21 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.address import parse_address
-from ramet.store.diff import Difference
-from ramet.store.grants import Access
-from ramet.store.graph import Row, picture
-from ramet.store.ids import RevisionId
+from ramet.store.model.address import parse_address
+from ramet.store.model.graph import Row, picture
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.refs.grants import Access
+from ramet.store.refs.retention import Pin
+from ramet.store.refs.tags import Tag
 from ramet.store.repository import Repository
-from ramet.store.retention import Pin
-from ramet.store.revisions import MountState, Revision
-from ramet.store.tags import Tag
+from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot import Target
 
 if TYPE_CHECKING:
-    from ramet.store.blame import Line
-    from ramet.store.gitstream import Exported
-    from ramet.store.tips import MergeResult
+    from ramet.store.verbs.blame import Line
+    from ramet.store.verbs.git_export import Exported
+    from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.bisecting import Found
     from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.importing import Imported
@@ -56,7 +56,7 @@ class StoredWorkspaceRef:
         """Newest first, children before their parents; from the head, or from an older revision."""
         if revision is None:
             return self._repository.log(self.name)
-        from ramet.store.graph import newest_first
+        from ramet.store.model.graph import newest_first
 
         return newest_first(self._repository.ancestors(self.find(revision)).values())
 
@@ -87,7 +87,7 @@ class StoredWorkspaceRef:
 
     def blame(self, path: str, revision: str | None = None) -> list[Line]:
         """For each line of a file: the revision, and where known the session and command that wrote it."""
-        from ramet.store.blame import blame
+        from ramet.store.verbs.blame import blame
 
         return blame(self._repository, self.find(revision), str(parse(path)))
 
@@ -243,7 +243,7 @@ class StoredWorkspaceRef:
     def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
         """The whole history as `git fast-import` reads it; git is not needed to write it."""
         self.find()
-        from ramet.store.gitstream import Exported, branch_name, fast_import
+        from ramet.store.verbs.git_export import Exported, branch_name, fast_import
 
         return fast_import(self._repository, self.name, Exported(branch_name(self.name)), progress)
 

@@ -17,16 +17,16 @@ from ramet.core.ops import remove_tree
 from ramet.core.paths import Path, decode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Attrs
-from ramet.store.commit import commit_ram
-from ramet.store.drafts import Change, Content, Draft, Folder, Gone, Pointer, mounts_of
-from ramet.store.hygiene import Withheld
-from ramet.store.ids import ChunkId, TreeId
-from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
-from ramet.store.lazy import LazyBlocks, LazyTree
-from ramet.store.packing import PackWriter
+from ramet.store.checkout.lazy_tree import LazyBlocks, LazyTree
+from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.kernel_state import SEGMENT, Segments, encoded, kernel_of, write_chunk
+from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.commit.secret_scan import Scanner, check_scan
+from ramet.store.model.ids import ChunkId, TreeId
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.packs.writer import PackWriter
+from ramet.store.refs.drafts import Change, Content, Draft, Folder, Gone, Pointer, mounts_of
 from ramet.store.repository import Repository
-from ramet.store.revisions import MountState, Revision
-from ramet.store.scanning import Scanner, check_scan
 from ramet.workspace.session import DEFAULT_AGENT_ID
 
 Plain = dict[str, Any]

@@ -19,15 +19,15 @@ from ramet.backends.local.disk import DiskResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.address import parse_address
-from ramet.store.custody import Keys
-from ramet.store.hygiene import Withheld
-from ramet.store.objects import Objects
-from ramet.store.refs import Entry, holder_name
+from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.secret_scan import check_scan
+from ramet.store.model.address import parse_address
+from ramet.store.model.revisions import Revision
+from ramet.store.objects.objects import Objects
+from ramet.store.refs.refs import Entry, holder_name
+from ramet.store.refs.retention import STORE, Pin, Retention
 from ramet.store.repository import Repository
-from ramet.store.retention import STORE, Pin, Retention
-from ramet.store.revisions import Revision
-from ramet.store.scanning import check_scan
+from ramet.store.verbs.key_admin import Keys
 from ramet.workspace.autocommit import commit_policy, draft_policy
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.pinning import check_policies, moved
@@ -39,11 +39,11 @@ from ramet.workspace.stored import StoredWorkspace as StoredWorkspace
 from ramet.workspace.workspace import Settings
 
 if TYPE_CHECKING:
-    from ramet.store.checking import Report
-    from ramet.store.costs import Costs
-    from ramet.store.feed import Event
-    from ramet.store.gc import Collected
-    from ramet.store.repair import Repaired
+    from ramet.store.gc.collect import Collected
+    from ramet.store.gc.costs import Costs
+    from ramet.store.refs.feed import Event
+    from ramet.store.repair.repair import Repaired
+    from ramet.store.repair.verify import Report
     from ramet.workspace.delivery import Delivered, Sink
     from ramet.workspace.importing import Imported
 
@@ -167,7 +167,7 @@ class Store:
 
     def cost(self, progress: Progress = silent) -> Costs:
         """What each workspace costs: the bytes that only it needs, and those that it shares."""
-        from ramet.store.costs import costs
+        from ramet.store.gc.costs import costs
 
         return costs(self.repository, progress)
 

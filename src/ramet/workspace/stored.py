@@ -15,18 +15,27 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.commit import Committed, commit_ram
-from ramet.store.diff import Summary
-from ramet.store.hygiene import NOTHING, Withheld
-from ramet.store.ids import ChunkId
-from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, newest_of, read_segment, segments_of, write_chunk
-from ramet.store.packing import PackWriter
-from ramet.store.refs import TTL, Entry
+from ramet.store.commit.ignore_rules import NOTHING, Withheld
+from ramet.store.commit.kernel_state import (
+    SEGMENT,
+    Segments,
+    encoded,
+    kernel_of,
+    newest_of,
+    read_segment,
+    segments_of,
+    write_chunk,
+)
+from ramet.store.commit.memory_tree import Committed, commit_ram
+from ramet.store.commit.secret_scan import Scan, Scanner
+from ramet.store.commit.stat_cache import StatCache
+from ramet.store.commit.watch import Watcher
+from ramet.store.model.ids import ChunkId
+from ramet.store.model.revisions import MemoryImage, MountState, Revision
+from ramet.store.packs.writer import PackWriter
+from ramet.store.refs.refs import TTL, Entry
 from ramet.store.repository import Repository
-from ramet.store.revisions import MemoryImage, MountState, Revision
-from ramet.store.scanning import Scan, Scanner
-from ramet.store.statcache import StatCache
-from ramet.store.watch import Watcher
+from ramet.store.verbs.diff import Summary
 from ramet.workspace.autocommit import CommitPolicy
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
@@ -455,7 +464,7 @@ class StoredWorkspace(Workspace):
             left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if isinstance(resource, DiskResource):
-            from ramet.store.directory import commit_directory
+            from ramet.store.commit.directory import commit_directory
 
             if prefix not in self._stats:
                 self._stats[prefix] = self.repository.stat_cache(self.name, resource.root)
@@ -551,7 +560,7 @@ class StoredWorkspace(Workspace):
 
         Not where content is looked at before it may be kept.
         """
-        from ramet.store.absorbing import Absorber
+        from ramet.store.verbs.upload import Absorber
 
         if self._scan == "off":
             for mount in self.mounts(scratch=True):

@@ -20,12 +20,12 @@ from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.paths import decode as decode_name
-from ramet.store.commit import commit_ram, unchanged
-from ramet.store.ids import TreeId
+from ramet.store.checkout.walk import content, walk_tree
+from ramet.store.commit.memory_tree import commit_ram, unchanged
+from ramet.store.model.ids import TreeId
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.model.trees import DIR, LINK
 from ramet.store.repository import Repository
-from ramet.store.revisions import MountState, Revision
-from ramet.store.trees import DIR, LINK
-from ramet.store.walking import content, walk_tree
 from ramet.workspace.tar import TarWriter
 
 MAGIC: Final = b"ramet-revision\0"

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, export, record, repository_at, tree_of
 from ramet.core.errors import RametError
-from ramet.store.diff import Difference
-from ramet.store.revisions import Revision
+from ramet.store.model.revisions import Revision
+from ramet.store.verbs.diff import Difference
 from ramet.workspace.importing import import_archive
 from ramet.workspace.store import home
 

@@ -13,8 +13,8 @@ from ramet.apps.cli.telling import described, file_of, show, split
 
 if TYPE_CHECKING:
     from ramet.apps.client_ref import RemoteRef
-    from ramet.store.ids import RevisionId
-    from ramet.store.revisions import Revision
+    from ramet.store.model.ids import RevisionId
+    from ramet.store.model.revisions import Revision
     from ramet.workspace.reference import StoredWorkspaceRef
 
 KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")

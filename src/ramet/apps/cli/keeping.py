@@ -40,7 +40,7 @@ def gc(
     quiet: Quiet = False,
 ) -> None:
     """Collect what has expired and what nobody refers to. Safe while others write and read."""
-    from ramet.store.retention import seconds
+    from ramet.store.refs.retention import seconds
 
     with reported():
         with watched(quiet) as progress:
@@ -87,7 +87,7 @@ def retention(
     as_json: AsJson = False,
 ) -> None:
     """Show or say how long revisions are kept, in the whole store or in one workspace."""
-    from ramet.store.retention import described, seconds
+    from ramet.store.refs.retention import described, seconds
 
     with reported():
         found = anywhere(store)
@@ -141,7 +141,7 @@ def pin(
     as_json: AsJson = False,
 ) -> None:
     """Keep a revision from expiring; list or remove such pins."""
-    from ramet.store.retention import seconds
+    from ramet.store.refs.retention import seconds
 
     with reported():
         found = anywhere(store)

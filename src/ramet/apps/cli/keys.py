@@ -20,7 +20,7 @@ app = typer.Typer(
 def new(file: Annotated[str, typer.Argument(help="File to make; nobody else can read it.")]) -> None:
     """Make a key in a new file. Whoever loses it loses what it opens: keep a copy elsewhere."""
     with reported():
-        from ramet.store.keys import new_key_file
+        from ramet.store.crypto.wrapping_keys import new_key_file
 
         made = new_key_file(file)
         print(f"{made.id} in {file}")

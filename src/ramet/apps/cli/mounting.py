@@ -71,7 +71,7 @@ def _sent(store: str, name: str, prefix: str, folder: str, mode: str, message: s
     import tarfile
     import tempfile
 
-    from ramet.store.hygiene import NOTHING
+    from ramet.store.commit.ignore_rules import NOTHING
 
     if mode != "write":
         raise RametError("unsupported", "a server cannot make it read-only", "leave --mode out")

@@ -137,7 +137,7 @@ def _tell(result: IOResult) -> None:
 
 def _opening(line: Line) -> tuple[Any, str]:
     """What is opened, and the text that runs in it."""
-    from ramet.store.address import parse_address
+    from ramet.store.model.address import parse_address
 
     config = configured(line.config)
     if line.command is None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
-    from ramet.store.address import Address
-    from ramet.store.revisions import Revision
+    from ramet.store.model.address import Address
+    from ramet.store.model.revisions import Revision
 
 
 def address(text: str) -> Address:
-    from ramet.store.address import parse_address
+    from ramet.store.model.address import parse_address
 
     return parse_address(text)
 

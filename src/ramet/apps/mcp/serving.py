@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ramet import __version__
 from ramet.core.errors import RametError, missing_extra
 from ramet.core.paths import parse
-from ramet.store.address import parse_address
+from ramet.store.model.address import parse_address
 from ramet.workspace.config import Config
 from ramet.workspace.store import Store
 from ramet.workspace.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools

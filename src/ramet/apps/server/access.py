@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from ramet.apps.server.asking import Call
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
-from ramet.store.address import parse_address
-from ramet.store.grants import TRUSTED, Access
+from ramet.store.model.address import parse_address
+from ramet.store.model.revisions import Revision
+from ramet.store.refs.grants import TRUSTED, Access
 from ramet.store.repository import Repository
-from ramet.store.revisions import Revision
 from ramet.workspace.reference import StoredWorkspaceRef
 
 if TYPE_CHECKING:

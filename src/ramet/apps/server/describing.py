@@ -13,8 +13,8 @@ from ramet.apps.server.hosting import Hosted
 from ramet.core.paths import decode
 from ramet.core.resource import REDACTED
 from ramet.core.stat import Stat
-from ramet.store.diff import Difference
-from ramet.store.revisions import MountState, Revision
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.verbs.diff import Difference
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
 

@@ -14,7 +14,7 @@ from ramet.apps.server.asking import Call, Reply, answer, decoded
 from ramet.apps.server.problems import Refused
 from ramet.apps.server.working import long_work
 from ramet.core.errors import RametError
-from ramet.store.retention import Pin, Retention
+from ramet.store.refs.retention import Pin, Retention
 from ramet.workspace.pushing import Push, Pushed
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ramet.apps.server.spooling import PIECE, spool
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
 from ramet.shell.interp.state.serialize import dump
-from ramet.store.frames import sealed_of
+from ramet.store.crypto.codec import sealed_of
 from ramet.workspace.execution import Execution
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session

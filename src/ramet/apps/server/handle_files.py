@@ -21,8 +21,8 @@ from ramet.core.errors import RametError, fail
 from ramet.core.paths import Path, parse
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Stat
-from ramet.store.lazy import LazyBlocks
-from ramet.store.trees import FILE
+from ramet.store.checkout.lazy_tree import LazyBlocks
+from ramet.store.model.trees import FILE
 from ramet.workspace.session_fs import SessionFS
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from ramet.apps.server.describing import change, revision_info, session_info, wo
 from ramet.apps.server.spooling import spool
 from ramet.core.errors import RametError
 from ramet.core.paths import decode, parse
-from ramet.store.frames import sealed_of
-from ramet.store.revisions import Revision
+from ramet.store.crypto.codec import sealed_of
+from ramet.store.model.revisions import Revision
 from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

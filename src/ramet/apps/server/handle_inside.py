@@ -18,8 +18,8 @@ from ramet.apps.server.handle_files import BYTES, pulled
 from ramet.apps.server.working import in_a_loop, long_work
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
-from ramet.store.feed import Cursor, Event
-from ramet.store.gitstream import Exported, branch_name, fast_import
+from ramet.store.refs.feed import Cursor, Event
+from ramet.store.verbs.git_export import Exported, branch_name, fast_import
 from ramet.workspace.bisecting import Found
 from ramet.workspace.looking import job_of
 from ramet.workspace.mounts import parse_prefix

@@ -14,7 +14,7 @@ from ramet.apps.server.describing import revision_info
 from ramet.apps.server.handle_care import allowed_remote
 from ramet.apps.server.hosting import git_settings
 from ramet.core.errors import RametError
-from ramet.store.refs import NAME
+from ramet.store.refs.refs import NAME
 from ramet.workspace.pushing import target
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from ramet.apps.server.events import Events
 from ramet.apps.server.models import CreateSandbox
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
-from ramet.store.refs import NAME
-from ramet.store.revisions import Revision
+from ramet.store.model.revisions import Revision
+from ramet.store.refs.refs import NAME
 from ramet.workspace.agent_run import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
 from ramet.workspace.pushing import GitSettings

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, RevisionInfo, Spec
-from ramet.store.custody import RingReport
-from ramet.store.retention import Retention
+from ramet.store.refs.retention import Retention
+from ramet.store.verbs.key_admin import RingReport
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.looking import EndedJob
 from ramet.workspace.pushing import Pushed

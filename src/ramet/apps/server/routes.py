@@ -17,11 +17,11 @@ from ramet.apps.server import (
 )
 from ramet.apps.server import models_care as care
 from ramet.apps.server.asking import Call, Reply
-from ramet.store.checking import Report
-from ramet.store.costs import Costs
-from ramet.store.gc import Collected
-from ramet.store.repair import Repaired
-from ramet.store.sealed import Shredded
+from ramet.store.crypto.encrypted_objects import Shredded
+from ramet.store.gc.collect import Collected
+from ramet.store.gc.costs import Costs
+from ramet.store.repair.repair import Repaired
+from ramet.store.repair.verify import Report
 from ramet.workspace.pushing import Pushed
 
 if TYPE_CHECKING:

@@ -1,0 +1,137 @@
+"""Whole files of a store on this machine's disk, for checkouts that link or clone instead of writing.
+
+A file is named by its content, mode and time, which a hard link shares. It can be made again at any time, and one whose
+size, mode or time is not what its name says was changed through a link and is thrown away.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import stat as modes
+from typing import Final
+
+from blake3 import blake3
+
+from ramet.store.model.ids import SIZE
+from ramet.store.model.trees import Node
+
+_CLONE: Final = 0x40049409
+"""FICLONE: share the blocks of another file until one side writes."""
+_NO_CLONE: Final = frozenset({errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM})
+_PIECE: Final = 16 * 1024 * 1024
+_Where = tuple[str | bytes, int | None]
+"""A name, and the open folder that it is looked up from."""
+
+
+def umask() -> int:
+    """The process's mask, read without changing it where the system allows that."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"Umask:"):
+                    return int(line.split()[1], 8)
+    except OSError:
+        pass
+    return 0o777  # unknown: no mode is taken for granted, every file gets its own explicitly
+
+
+class FileCache:
+    """Files under `<local>/files`. With `clone` they are copied by sharing blocks, else they are hard-linked.
+
+    Names are looked up from open folders: with paths as long as these the system would spend its time on the way.
+    """
+
+    def __init__(self, local: str, clone: bool) -> None:
+        self._folder = f"{local}/files"
+        self._clone = clone
+        self._made: set[str] = set()
+        os.makedirs(self._folder, exist_ok=True)
+        self._top = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        os.close(self._top)
+
+    @staticmethod
+    def _name(node: Node) -> str:
+        payload = node.payload
+        name = payload.hex() if len(payload) == SIZE else blake3(payload).hexdigest()
+        return f"{name[:2]}/{name}-{node.mode:o}-{node.mtime_ns}"
+
+    def give(self, node: Node, folder: int) -> bool:
+        """Make this file in an open folder if it is here; False when it has to be written."""
+        if not node.payload:
+            return False
+        source, name = self._name(node), node.name
+        if self._clone:
+            return self._cloned((source, self._top), (name, folder), node)
+        try:
+            os.link(source, name, src_dir_fd=self._top, dst_dir_fd=folder)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.EMLINK, errno.EXDEV, errno.EPERM):
+                return False
+            raise
+        if _is(os.stat(name, dir_fd=folder, follow_symlinks=False), node):
+            return True
+        os.unlink(name, dir_fd=folder)
+        os.unlink(source, dir_fd=self._top)
+        return False
+
+    def take(self, node: Node, path: bytes) -> None:
+        """Keep a file that was just written; where that is not possible, the next checkout writes it again."""
+        if not node.payload:
+            return
+        target = self._name(node)
+        folder = target[:2]
+        if folder not in self._made:
+            os.makedirs(f"{self._folder}/{folder}", exist_ok=True)
+            self._made.add(folder)
+        if self._clone:
+            temporary = f"{target}.tmp-{secrets.token_hex(4)}"
+            self._cloned((path, None), (temporary, self._top), node)
+            os.replace(temporary, target, src_dir_fd=self._top, dst_dir_fd=self._top)
+            return
+        try:
+            os.link(path, target, dst_dir_fd=self._top)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.EMLINK, errno.EXDEV, errno.EPERM):
+                raise
+
+    def _cloned(self, source: _Where, target: _Where, node: Node) -> bool:
+        try:
+            reading = os.open(source[0], os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=source[1])
+        except FileNotFoundError:
+            return False
+        try:
+            if not _is(os.fstat(reading), node):
+                return False
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            writing = os.open(target[0], flags, 0o600, dir_fd=target[1])
+            try:
+                _clone(reading, writing, node.size)
+                os.fchmod(writing, node.mode)
+                os.utime(writing, ns=(node.mtime_ns, node.mtime_ns))
+            finally:
+                os.close(writing)
+        finally:
+            os.close(reading)
+        return True
+
+
+def _is(found: os.stat_result, node: Node) -> bool:
+    return (found.st_mode, found.st_size, found.st_mtime_ns) == (modes.S_IFREG | node.mode, node.size, node.mtime_ns)
+
+
+def _clone(reading: int, writing: int, size: int) -> None:
+    """Share the blocks where the filesystem can, copy inside the kernel where it cannot."""
+    try:
+        fcntl.ioctl(writing, _CLONE, reading)
+        return
+    except OSError as error:
+        if error.errno not in _NO_CLONE:
+            raise
+    at = 0
+    while at < size:
+        at += os.sendfile(writing, reading, at, min(_PIECE, size - at)) or size

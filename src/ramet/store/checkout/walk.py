@@ -1,0 +1,87 @@
+"""The files of a revision as a workspace sees them: mounts joined into one tree, covered paths left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ramet.core.errors import RametError
+from ramet.core.paths import decode as decode_name
+from ramet.store.model import trees
+from ramet.store.model.ids import TreeId
+from ramet.store.model.revisions import Revision
+from ramet.store.model.trees import DIR, Node
+
+Read = Callable[[bytes], bytes]
+
+
+def walk_tree(read: Read, tree: TreeId, where: str = "") -> Iterator[tuple[str, Node]]:
+    """Every path below a tree with its node; a directory comes before what is in it. Memory grows with the depth."""
+    stack = [iter(_placed(read, tree, where))]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+            continue
+        yield found
+        if found[1].kind == DIR:
+            stack.append(iter(_placed(read, found[1].tree, found[0])))
+
+
+def _placed(read: Read, tree: TreeId, where: str) -> list[tuple[str, Node]]:
+    return [(f"{where}/{decode_name(node.name)}", node) for node in trees.decode(read(tree))]
+
+
+def walk(read: Read, revision: Revision) -> Iterator[tuple[str, Node]]:
+    """Every path of a revision that can be seen, with its node, mount after mount."""
+    for mount in sorted(revision.mounts, key=lambda m: m.prefix):
+        if mount.tree is None:
+            continue
+        top = mount.prefix.rstrip("/")
+        hidden = covered(revision, mount.prefix)
+        for path, node in walk_tree(read, mount.tree, top):
+            if not hidden(path):
+                yield path, node
+
+
+def covered(revision: Revision, prefix: str) -> Callable[[str], bool]:
+    """Whether a path of one mount is hidden below another one."""
+    top = prefix.rstrip("/") + "/"
+    above = tuple(m.prefix for m in revision.mounts if m.prefix != prefix and m.prefix.startswith(top))
+    if not above:
+        return lambda _: False
+    below = tuple(other + "/" for other in above)
+    return lambda path: path.startswith(below)
+
+
+def find_node(read: Read, revision: Revision, path: str) -> Node | None:
+    """The node at an absolute path of a revision; None when there is nothing."""
+    for mount in sorted(revision.mounts, key=lambda m: len(m.prefix), reverse=True):
+        top = mount.prefix.rstrip("/")
+        if not path.startswith(top + "/"):
+            continue
+        if mount.tree is None:
+            return None
+        return _below(read, mount.tree, path[len(top) + 1 :].split("/"))
+    return None
+
+
+def _below(read: Read, tree: TreeId, parts: list[str]) -> Node | None:
+    for number, part in enumerate(parts):
+        wanted = part.encode("utf-8", "surrogateescape")
+        found = next((node for node in trees.decode(read(tree)) if node.name == wanted), None)
+        if found is None or number == len(parts) - 1:
+            return found
+        if found.kind != DIR:
+            return None
+        tree = found.tree
+    return None
+
+
+def content(read: Read, node: Node) -> Iterator[bytes]:
+    """The bytes of a file, chunk by chunk."""
+    for identity in node.chunks:
+        yield read(identity)
+
+
+def no_such_path(revision: Revision, path: str) -> RametError:
+    return RametError("not_found", f"{path} is not in {revision.name}", "see `diff` or `show` for what there is")

@@ -1,0 +1,1 @@
+"""Write trees into a store: from memory, from a directory, from archives."""

@@ -1,0 +1,119 @@
+"""The kernel state of a revision: sessions, jobs and the newest history in one chunk, older history in segments.
+
+A full segment never changes, so a commit writes what is new and names the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ramet.store.model.ids import ChunkId, chunk_id
+from ramet.store.model.revisions import Revision
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
+
+SEGMENT: Final = 256
+"""Records of one segment: number k holds the records whose number is in [k * SEGMENT, (k + 1) * SEGMENT)."""
+
+Plain = dict[str, Any]
+
+
+def encoded(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+
+
+def write_chunk(writer: PackWriter, data: bytes) -> ChunkId:
+    identity = chunk_id(data)
+    writer.add(identity, data)
+    return identity
+
+
+def kernel_of(packs: PackReader, revision: Revision) -> Plain:
+    """The kernel state of a revision with its whole history; empty when it has none."""
+    if revision.kernel is None:
+        return {}
+    state = newest_of(packs, revision)
+    older = [record for segment in revision.history for record in read_segment(packs, segment)]
+    state["history"] = {"records": older + list(state.get("history", {}).get("records", []))}
+    return state
+
+
+def newest_of(packs: PackReader, revision: Revision) -> Plain:
+    """The kernel state of a revision with the newest part of its history."""
+    assert revision.kernel is not None
+    found: Plain = json.loads(packs.read(revision.kernel))
+    return found
+
+
+def segments_of(revision: Revision, newest: Plain) -> range | None:
+    """The numbers of the segments that hold the older history, by what the newest part begins with.
+
+    None where that does not say it: then they have to be read.
+    """
+    records = newest.get("history", {}).get("records", [])
+    if not revision.history or not records:
+        return None
+    first = int(records[0]["number"])
+    numbers = range(first // SEGMENT - len(revision.history), first // SEGMENT)
+    return numbers if first % SEGMENT == 0 and numbers.start >= 0 else None
+
+
+def read_segment(packs: PackReader, segment: ChunkId) -> list[Plain]:
+    found: list[Plain] = json.loads(packs.read(segment))
+    return found
+
+
+def records_of(packs: PackReader, revision: Revision, first: int, last: int) -> list[Plain]:
+    """The records with these numbers, reading as few segments as that needs."""
+    if revision.kernel is None:
+        return []
+    found = list(json.loads(packs.read(revision.kernel)).get("history", {}).get("records", []))
+    for segment in reversed(revision.history):
+        if found and found[0].get("number", 0) <= first:
+            break
+        found = read_segment(packs, segment) + found
+    return [record for record in found if first <= record.get("number", 0) <= last]
+
+
+class Segments:
+    """Which segments of a growing history are stored already."""
+
+    def __init__(self) -> None:
+        self._ids: dict[int, ChunkId] = {}
+
+    def adopt(self, revision: Revision | None, records: Sequence[Plain]) -> None:
+        """Know the segments of the revision that was opened; `records` are all of its history."""
+        if revision is None or not revision.history:
+            return
+        numbers = sorted({int(record["number"]) // SEGMENT for record in records})
+        self._ids = dict(zip(numbers, revision.history, strict=False))
+
+    def know(self, numbers: Sequence[int], segments: Sequence[ChunkId]) -> None:
+        """Know the segments of the revision that was opened by their numbers."""
+        self._ids = dict(zip(numbers, segments, strict=True))
+
+    def stored(self) -> dict[int, ChunkId]:
+        return dict(self._ids)
+
+    def restore(self, stored: dict[int, ChunkId]) -> None:
+        """Forget segments of a commit that failed."""
+        self._ids = dict(stored)
+
+    def tail(self, next_number: int) -> int:
+        """The number of the first record that belongs into the kernel chunk."""
+        return next_number // SEGMENT * SEGMENT
+
+    def missing(self, oldest: int, next_number: int) -> range:
+        """Numbers of the segments that are full, still remembered as a whole, and not stored yet."""
+        whole = 0 if oldest <= 1 else -(-oldest // SEGMENT)
+        return range(max((whole, *(number + 1 for number in self._ids))), next_number // SEGMENT)
+
+    def write(self, writer: PackWriter, new: Mapping[int, Sequence[Plain]], oldest: int) -> tuple[ChunkId, ...]:
+        """Store what is new and name all segments of which something is still remembered."""
+        for number, records in new.items():
+            if records:
+                self._ids[number] = write_chunk(writer, encoded(list(records)))
+        self._ids = {number: found for number, found in self._ids.items() if (number + 1) * SEGMENT > oldest}
+        return tuple(found for _, found in sorted(self._ids.items()))

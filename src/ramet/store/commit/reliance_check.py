@@ -1,0 +1,82 @@
+"""What a new revision relies on: everything that its predecessor does not have must be in packs that stay.
+
+A commit trusts memos, stat caches and indexes. Before a head moves, what it trusted is looked up once more against what
+collections have decided since; what lies in condemned packs is written anew, and what is gone is said loudly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ramet.core.errors import RametError
+from ramet.store.model import trees
+from ramet.store.model.ids import SIZE
+from ramet.store.model.revisions import Revision
+from ramet.store.objects.objects import Objects
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.writer import PackWriter
+
+
+def collected(revision: Revision) -> RametError:
+    return RametError(
+        "content_collected", f"content that {revision.name} relies on was collected meanwhile",
+        "commit again: what is missing is then written anew",
+    )  # fmt: skip
+
+
+def settle(objects: Objects, packs: PackReader, revision: Revision, before: Revision | None) -> None:
+    """Make sure that everything a revision has and its predecessor has not is in packs that stay."""
+    writer = PackWriter(objects, packs)
+    shaky = {key for key in new_ids(packs, revision, before) if not writer.has(key)}
+    if not shaky:
+        return
+    try:
+        for key in sorted(shaky):
+            writer.add(key, packs.read(key))
+        writer.finish()
+    except RametError as error:
+        writer.abandon()
+        if error.code == "store_corrupt":
+            raise collected(revision) from None
+        raise
+
+
+def new_ids(packs: PackReader, revision: Revision, before: Revision | None) -> Iterator[bytes]:
+    """Ids that a revision needs, without those below trees that its predecessor has at the same place."""
+    known = set(before.chunks) if before is not None else set()
+    yield from (chunk for chunk in revision.chunks if chunk not in known)
+    old = {mount.prefix: mount.trees for mount in before.mounts} if before is not None else {}
+    pending: list[tuple[bytes, tuple[bytes, ...]]] = [
+        (tree, old.get(mount.prefix, ())) for mount in revision.mounts for tree in mount.trees
+    ]
+    seen: set[bytes] = set()
+    while pending:
+        tree, beside = pending.pop()
+        if tree in beside or tree in seen:
+            continue
+        seen.add(tree)
+        yield tree
+        nodes = _read(packs, tree, revision)
+        theirs: dict[tuple[bytes, int], list[bytes]] = {}
+        for other in beside:
+            for node in _read(packs, other, revision):
+                theirs.setdefault((node.name, node.kind), []).append(node.payload)
+        for node in nodes:
+            same = theirs.get((node.name, node.kind), ())
+            if node.kind == trees.DIR:
+                pending.append((node.payload, tuple(same)))
+            elif node.kind == trees.FILE and node.payload not in same:
+                yield from _parts(node.payload)
+
+
+def _parts(payload: bytes) -> Iterable[bytes]:
+    return (payload[at : at + SIZE] for at in range(0, len(payload), SIZE))
+
+
+def _read(packs: PackReader, tree: bytes, revision: Revision) -> list[trees.Node]:
+    try:
+        return trees.decode(packs.read(tree))
+    except RametError as error:
+        if error.code == "store_corrupt":
+            raise collected(revision) from None
+        raise

@@ -1,0 +1,164 @@
+"""Making a tree from members that come in any order, as an archive gives them: content goes to packs as it passes.
+
+Memory grows with the directories, and by some seventy bytes for each file: entries that came a while ago are kept as
+they will be encoded, folder by folder, and a later one of the same name counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramet.core.errors import RametError
+from ramet.core.paths import encode as encode_name
+from ramet.store.model import trees
+from ramet.store.model.chunker import chunks
+from ramet.store.model.ids import TreeId, chunk_id, tree_id
+from ramet.store.model.trees import DIR, FILE, LINK, Node, hard_group
+from ramet.store.packs.writer import PackWriter
+
+LIVE: Final = 20_000
+"""Entries that are kept as objects."""
+
+
+@dataclass(eq=False, slots=True)
+class _Folder:
+    mode: int = 0o755
+    mtime_ns: int = 0
+    folders: dict[bytes, _Folder] = field(default_factory=dict)
+    """Directories in it. One that is here came after any file or link of its name."""
+    recent: dict[bytes, Node] = field(default_factory=dict)
+    """Files and links that came last."""
+    packed: list[bytes] = field(default_factory=list)
+    """Those that came before, in the order in which they came."""
+
+    def others(self) -> dict[bytes, Node]:
+        """All files and links in it."""
+        found = {node.name: node for part in self.packed for node in trees.decode(part)}
+        found.update(self.recent)
+        return {name: node for name, node in found.items() if name not in self.folders}
+
+
+class Builder:
+    """A tree that is being made. A later member replaces an earlier one of the same name."""
+
+    def __init__(self, writer: PackWriter) -> None:
+        self._writer = writer
+        self._top = _Folder()
+        self._live: dict[_Folder, None] = {}
+        """Folders that have recent entries."""
+        self._count = 0
+        self._same: dict[str, list[str]] = {}
+        """The names of files that have several, by the first of them."""
+        self._first: dict[str, str] = {}
+        """The first name of a file by each of its others."""
+        self._looked: tuple[_Folder | None, int, dict[bytes, Node]] = (None, 0, {})
+        """What was unpacked last to find something in it."""
+
+    def file(self, path: str, blocks: Iterator[bytes], size: int, mode: int, mtime_ns: int) -> None:
+        ids: list[bytes] = []
+        for chunk in chunks(blocks, size) if size else ():
+            identity = chunk_id(chunk)
+            self._writer.add(identity, chunk)
+            ids.append(identity)
+        self._put(path, Node(b"", FILE, mode, mtime_ns, size, b"".join(ids)))
+
+    def directory(self, path: str, mode: int, mtime_ns: int) -> None:
+        if path.strip("/"):
+            folder, name = self._place(path)
+            found = folder.folders.setdefault(name, _Folder())
+            found.mode, found.mtime_ns = mode, mtime_ns
+
+    def link(self, path: str, target: str, mtime_ns: int) -> None:
+        self._put(path, Node(b"", LINK, 0o777, mtime_ns, 0, encode_name(target)))
+
+    def hard_link(self, path: str, first: str) -> None:
+        """Another name of a file that is there."""
+        found = self._find(*self._place(first))
+        if found is None or found.kind != FILE:
+            raise _refused(f"{path} is a hard link to {first}, which is not a file before it")
+        self._put(path, found)
+        top = self._first.get(first, first)
+        self._same.setdefault(top, [top]).append(path)
+        self._first[path] = top
+
+    def _place(self, path: str) -> tuple[_Folder, bytes]:
+        parts = [encode_name(part) for part in path.strip("/").split("/")]
+        if any(part in (b"", b".", b"..") or b"\0" in part for part in parts):
+            raise _refused(f"{path!r} cannot be a path of a workspace")
+        here = self._top
+        for part in parts[:-1]:
+            # An archive that first makes a link and then writes through it gets a directory, never the link's end.
+            below = here.folders.get(part)
+            here = here.folders.setdefault(part, _Folder()) if below is None else below
+        return here, parts[-1]
+
+    def _put(self, path: str, node: Node) -> None:
+        folder, name = self._place(path)
+        folder.folders.pop(name, None)
+        folder.recent[name] = node._replace(name=name)
+        self._live[folder] = None
+        self._count += 1
+        if self._count >= LIVE:
+            for folder in self._live:
+                folder.packed.append(trees.encode(folder.recent.values()))
+                folder.recent = {}
+            self._live, self._count = {}, 0
+
+    def _find(self, folder: _Folder, name: bytes) -> Node | None:
+        if name in folder.folders:
+            return None
+        found = folder.recent.get(name)
+        if found is not None or not folder.packed:
+            return found
+        if self._looked[:2] != (folder, len(folder.packed)):
+            self._looked = folder, len(folder.packed), folder.others()
+        return self._looked[2].get(name)
+
+    # ------------------------------------------------------------------------------------------------- the tree
+
+    def tree(self) -> TreeId:
+        """Everything so far as one tree."""
+        self._looked = (None, 0, {})
+        return TreeId(self._encoded(self._numbered()))
+
+    def _numbered(self) -> dict[_Folder, dict[bytes, int]]:
+        """The groups of files with several names, numbered in the order in which a walk by name meets them."""
+        names = {}
+        for top, paths in self._same.items():
+            kept = {tuple(encode_name(part) for part in path.strip("/").split("/")) for path in paths}
+            if len(kept) > 1:
+                names[top] = sorted(kept)
+        groups: dict[_Folder, dict[bytes, int]] = {}
+        for number, top in enumerate(sorted(names, key=lambda top: names[top][0]), 1):
+            for parts in names[top]:
+                folder, name = self._place("/".join(part.decode("utf-8", "surrogateescape") for part in parts))
+                groups.setdefault(folder, {})[name] = hard_group(number, len(names[top]))
+        return groups
+
+    def _encoded(self, groups: dict[_Folder, dict[bytes, int]]) -> bytes:
+        done: dict[_Folder, bytes] = {}
+        stack = [(self._top, False)]
+        while stack:
+            folder, entered = stack.pop()
+            if folder.folders and not entered:
+                stack.append((folder, True))
+                stack.extend((below, False) for below in folder.folders.values())
+                continue
+            nodes = list(folder.others().values())
+            if folder in groups:
+                mine = groups[folder]
+                nodes = [node._replace(group=mine.get(node.name, 0)) if node.kind == FILE else node for node in nodes]
+            nodes += [
+                Node(name, DIR, below.mode, below.mtime_ns, 0, done.pop(below))
+                for name, below in folder.folders.items()
+            ]
+            encoded = trees.encode(nodes)
+            identity = done[folder] = tree_id(encoded)
+            self._writer.add_tree(identity, encoded)
+        return done[self._top]
+
+
+def _refused(cause: str) -> RametError:
+    return RametError("snapshot_invalid", f"the archive cannot be imported: {cause}", "make it again without that")

@@ -1,0 +1,1 @@
+"""Encryption: keys, keyrings, and objects that are encrypted at rest."""

@@ -1,0 +1,121 @@
+"""`Vault`: all keys of an opened store, and the objects that belong to no workspace.
+
+The rule that this file keeps: keyrings are opened with the common key and no other, so that a damaged one cannot send
+anybody looking for its key in keyrings.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from ramet.store.crypto.format import KEY_ID, DataKey, Names, Sealer, damaged, derive, padded_size
+from ramet.store.crypto.keyrings import Keyrings
+from ramet.store.crypto.wrapping_keys import WrappingKey
+from ramet.store.objects.objects import Objects, delete_all
+
+COMMON: Final = bytes(KEY_ID)
+"""The id of the key for what belongs to no workspace: refs, tags, and how far a feed came."""
+
+
+class Vault:
+    """The keys of one store, opened. `check` refuses a wrapping key that does not open the store any more."""
+
+    def __init__(
+        self,
+        raw: Objects,
+        root: bytes,
+        key: WrappingKey,
+        check: Callable[[WrappingKey], object],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.names = Names(root)
+        self.common = DataKey(COMMON, derive(root, b"ramet common 1"))
+        mask = derive(root, b"ramet mask 1")
+        self.sealer = Sealer(mask, self.find)
+        self.common_sealer = Sealer(mask, self._only_common)
+        self._known: dict[bytes, DataKey] = {COMMON: self.common}
+        self.rings = Keyrings(CommonObjects(raw, self), key, clock, check)
+
+    def __repr__(self) -> str:
+        return "<vault>"
+
+    def find(self, identity: bytes) -> DataKey:
+        found = self._known.get(identity)
+        if found is None:
+            found = self._known[identity] = DataKey(identity, self.rings.secret(identity))
+        return found
+
+    def _only_common(self, identity: bytes) -> DataKey:
+        if identity != COMMON:
+            raise damaged()
+        return self.common
+
+    def forget(self) -> None:
+        self._known = {COMMON: self.common}
+        self.rings.forget()
+
+
+def label_of(key: str) -> bytes:
+    """What an object is sealed with beside its bytes: one that is put in the place of another does not open."""
+    return b"ramet object 1\0" + key.encode("utf-8", "surrogateescape")
+
+
+class CommonObjects:
+    """Objects of no workspace, sealed with the common key. Their names are sealed, too."""
+
+    def __init__(self, raw: Objects, vault: Vault) -> None:
+        self.raw, self.vault = raw, vault
+        self._sealer = vault.common_sealer
+        self.local: str | None = getattr(raw, "local", None)
+        self.remote: bool = getattr(raw, "remote", False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def key_for(self, key: str) -> DataKey:
+        return self.vault.common
+
+    def get(self, key: str) -> bytes:
+        return self.opened(key, self.raw.get(self.vault.names.sealed(key)))
+
+    def opened(self, key: str, sealed: bytes) -> bytes:
+        return self._sealer.open(label_of(key), sealed)
+
+    def get_range(self, key: str, start: int, size: int) -> bytes:
+        return self.get(key)[start : start + size]
+
+    def _sealed(self, key: str, data: bytes) -> bytes:
+        pad = padded_size(len(data)) - len(data)
+        return self.vault.sealer.seal(self.key_for(key), label_of(key), data, pad)
+
+    def put(self, key: str, data: bytes) -> None:
+        self.raw.put(self.vault.names.sealed(key), self._sealed(key, data))
+
+    def lay(self, key: str, data: bytes) -> None:
+        """As `put`, but where that can be had without waiting for a disk."""
+        getattr(self.raw, "lay", self.raw.put)(self.vault.names.sealed(key), self._sealed(key, data))
+
+    def create(self, key: str, data: bytes) -> bool:
+        return self.raw.create(self.vault.names.sealed(key), self._sealed(key, data))
+
+    def delete(self, key: str) -> None:
+        self.raw.delete(self.vault.names.sealed(key))
+
+    def delete_all(self, keys: Sequence[str]) -> None:
+        delete_all(self.raw, [self.vault.names.sealed(key) for key in keys])
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        names = self.vault.names
+        if names.is_clear(prefix):
+            yield from self.raw.list(prefix, after)
+            return
+        folder = prefix.rpartition("/")[0]
+        inside = names.sealed(folder) + "/" if folder else ""
+        low = ""
+        if after.rpartition("/")[0] == folder and folder:
+            last = names.sealed(after).rpartition("/")[2]
+            low = inside + last if last == after.rpartition("/")[2] else ""
+        plain = (names.plain(key) for key in self.raw.list(inside, low))
+        yield from sorted(key for key in plain if key is not None and key.startswith(prefix) and key > after)

@@ -1,0 +1,398 @@
+"""Keyrings: the data keys of each workspace, wrapped by a key that is not in the store.
+
+    keys/<workspace>/<random>        a batch: wrapped ring key, ids of data keys, the data keys sealed with the ring key
+    keys/<workspace>/closed-<id>     nothing new is sealed with that key: somebody else has a copy of it
+    keys/<workspace>/shredded-<...>  ids of keys that were destroyed
+
+Rules that this file keeps:
+- A ring only grows, by objects with new names, until it is shredded: no two writers can overwrite each other's keys.
+- A key is closed before a copy of it leaves its ring. What a workspace writes after that has a new key.
+- The keys of a ring have an order. What a revision needs was sealed with the key of the revision or one before it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from ramet.core.errors import RametError
+from ramet.store.crypto.format import KEY_ID, NONCE, SECRET
+from ramet.store.crypto.wrapping_keys import WrappingKey
+from ramet.store.objects.objects import Objects
+
+_RING: Final = b"ramet ring 1\0"
+_CLOSED: Final = "closed-"
+_SHREDDED: Final = "shredded-"
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """A key as one wrapping key wrapped it."""
+
+    key: str
+    name: str
+    data: bytes
+
+    def plain(self) -> dict[str, str]:
+        return {"key": self.key, "name": self.name, "data": base64.b64encode(self.data).decode()}
+
+
+def wraps_of(plain: list[dict[str, str]]) -> tuple[Wrap, ...]:
+    return tuple(Wrap(row["key"], row.get("name", ""), base64.b64decode(row["data"])) for row in plain)
+
+
+def unwrapped(wraps: tuple[Wrap, ...], key: WrappingKey, what: str) -> bytes:
+    """The key that one of these wraps holds; `wrong_key` when none is for this wrapping key."""
+    kind = key.id.partition("-")[0]
+    mine = [wrap for wrap in wraps if wrap.key == key.id]
+    # A KMS key has several names, so that another id may be the same key.
+    mine += [wrap for wrap in wraps if wrap.key != key.id and kind == "kms" and wrap.key.startswith("kms-")]
+    for number, wrap in enumerate(mine, 1):
+        try:
+            return key.unwrap(wrap.data)
+        except RametError as error:
+            if error.code != "wrong_key" or number == len(mine):
+                raise
+    made = " and ".join(sorted({wrap.key for wrap in wraps})) or "none"
+    raise RametError(
+        "wrong_key", f"{what} is wrapped by {made}, not by {key.id}", "give the key that it was made or rotated with",
+        {"wrapped_by": made},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Data keys that came into a ring together: one of its own, or copies of those of another workspace."""
+
+    workspace: str
+    name: str
+    number: int
+    """Its place in the ring's order."""
+    own: bool
+    created: float
+    origin: str
+    ids: tuple[bytes, ...]
+    wraps: tuple[Wrap, ...]
+    sealed: bytes
+
+    def encode(self) -> bytes:
+        plain = {
+            "number": self.number, "own": self.own, "created": self.created, "origin": self.origin,
+            "ids": [identity.hex() for identity in self.ids], "wraps": [wrap.plain() for wrap in self.wraps],
+            "sealed": base64.b64encode(self.sealed).decode(),
+        }  # fmt: skip
+        return json.dumps(plain, sort_keys=True).encode()
+
+
+def _decode(workspace: str, name: str, data: bytes) -> Batch:
+    try:
+        plain: dict[str, Any] = json.loads(data)
+        ids = tuple(bytes.fromhex(identity) for identity in plain["ids"])
+        return Batch(
+            workspace, name, plain["number"], plain["own"], plain["created"], plain["origin"], ids,
+            wraps_of(plain["wraps"]), base64.b64decode(plain["sealed"]),
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError):
+        raise RametError("store_corrupt", "a keyring cannot be understood", "bring it back from a copy") from None
+
+
+@dataclass
+class Ring:
+    """The keys of one workspace."""
+
+    workspace: str
+    batches: list[Batch] = field(default_factory=list)
+    closed: set[bytes] = field(default_factory=set)
+    shredded: set[bytes] = field(default_factory=set)
+
+    @property
+    def ids(self) -> list[bytes]:
+        """Ids of all keys, in order."""
+        order = sorted(self.batches, key=lambda batch: (batch.number, batch.name))
+        return list(dict.fromkeys(identity for batch in order for identity in batch.ids))
+
+    def open_batch(self) -> Batch | None:
+        """The newest of its own keys that nobody else has."""
+        mine = [batch for batch in self.batches if batch.own and batch.ids[0] not in self.closed]
+        return max(mine, key=lambda batch: (batch.number, batch.name), default=None)
+
+    @property
+    def next_number(self) -> int:
+        return max((batch.number for batch in self.batches), default=0) + 1
+
+
+class Keyrings:
+    """All keyrings of a store. `objects` seals what it is given with the common key."""
+
+    def __init__(
+        self, objects: Objects, key: WrappingKey, clock: Callable[[], float], check: Callable[[WrappingKey], object]
+    ) -> None:
+        self._objects, self.key, self._clock, self._check = objects, key, clock, check
+        self.older: WrappingKey | None = None
+        """While rotating, the key before this one."""
+        self._batches: dict[str, Batch] = {}
+        """By the key of their object: a batch never changes but for its wraps."""
+        self._gone: dict[str, frozenset[bytes]] = {}
+        self._secrets: dict[bytes, bytes] = {}
+        self._ring_keys: dict[bytes, bytes] = {}
+        """By what was unwrapped, so that a KMS is asked once for a ring."""
+        self._homes: dict[bytes, Batch] = {}
+        self._shredded: set[bytes] = set()
+        self._met: set[str] = set()
+        self._lock = threading.RLock()
+
+    # ---------------------------------------------------------------------------------------------- reading
+
+    def ring(self, workspace: str) -> Ring:
+        """The ring of a workspace as it is now."""
+        return self._read(workspace, self._objects.list(f"keys/{workspace}/"), False)
+
+    def meet(self, workspace: str) -> None:
+        """Read the ring of a workspace that somebody asks for, once: what it opens need not be looked for elsewhere."""
+        if workspace not in self._met:
+            self._met.add(workspace)
+            self._read(workspace, self._objects.list(f"keys/{workspace}/"), True)
+
+    def rings(self, *, skip_damaged: bool = False) -> list[Ring]:
+        """All rings. With `skip_damaged` what cannot be read is left out: others must not suffer from it."""
+        found: dict[str, list[str]] = {}
+        for key in self._objects.list("keys/"):
+            found.setdefault(key.split("/")[1], []).append(key)
+        return [self._read(workspace, iter(keys), skip_damaged) for workspace, keys in sorted(found.items())]
+
+    def _read(self, workspace: str, keys: Iterator[str], skip_damaged: bool) -> Ring:
+        ring = Ring(workspace)
+        for key in keys:
+            name = key.rpartition("/")[2]
+            if name.startswith(_CLOSED):
+                ring.closed.add(bytes.fromhex(name.removeprefix(_CLOSED)))
+                continue
+            try:
+                if name.startswith(_SHREDDED):
+                    ring.shredded |= self._destroyed(key)
+                else:
+                    ring.batches.append(self._batch(key, workspace, name))
+            except KeyError:
+                continue  # shredded meanwhile
+            except RametError:
+                if not skip_damaged:
+                    raise
+        return ring
+
+    def _batch(self, key: str, workspace: str, name: str) -> Batch:
+        with self._lock:
+            batch = self._batches.get(key)
+            if batch is None:
+                batch = self._batches[key] = _decode(workspace, name, self._objects.get(key))
+                self._homes.update((identity, batch) for identity in batch.ids)
+            return batch
+
+    def _destroyed(self, key: str) -> frozenset[bytes]:
+        with self._lock:
+            if key not in self._gone:
+                plain = json.loads(self._objects.get(key))
+                self._gone[key] = frozenset(bytes.fromhex(identity) for identity in plain["ids"])
+                self._shredded |= self._gone[key]
+            return self._gone[key]
+
+    @property
+    def known(self) -> Set[bytes]:
+        """Keys that a ring has or had that was read until now."""
+        return self._homes.keys() | self._shredded if self._shredded else self._homes.keys()
+
+    def secret(self, identity: bytes) -> bytes:
+        """A data key; `wrong_key` when it was destroyed, `store_corrupt` when no ring has ever had it."""
+        with self._lock:
+            if identity not in self._secrets:
+                if identity not in self._homes:
+                    self.rings(skip_damaged=True)
+                home = self._homes.get(identity)
+                if home is None and identity in self._shredded:
+                    raise RametError(
+                        "wrong_key", "the key of this was destroyed", "nothing can bring it back",
+                        {"shredded": True},
+                    )  # fmt: skip
+                if home is None:
+                    raise RametError(
+                        "store_corrupt", "an encrypted object names a key that no keyring has", "run verify"
+                    )
+                self._open(home)
+            return self._secrets[identity]
+
+    def _open(self, batch: Batch) -> None:
+        plain = _opened(batch, self._ring_key(batch))
+        if plain is None:
+            raise RametError("store_corrupt", "a keyring is damaged", "bring it back from a copy")
+        for number, identity in enumerate(batch.ids):
+            self._secrets[identity] = plain[number * SECRET : (number + 1) * SECRET]
+
+    def _ring_key(self, batch: Batch) -> bytes:
+        for wrap in batch.wraps:
+            known = self._ring_keys.get(wrap.data)
+            if known is not None:
+                return known
+        try:
+            found = unwrapped(batch.wraps, self.key, "a keyring")
+        except RametError as error:
+            if error.code != "wrong_key":
+                raise
+            other = self._from_siblings(batch)
+            if other is None and self.older is None:
+                raise
+            found = other if other is not None else unwrapped(batch.wraps, cast(WrappingKey, self.older), "a keyring")
+        self._ring_keys.update((wrap.data, found) for wrap in batch.wraps)
+        return found
+
+    def _from_siblings(self, batch: Batch) -> bytes | None:
+        """The key of a ring from its other batches: who did not hear of a rotation may have added this one."""
+        for other in self.ring(batch.workspace).batches:
+            try:
+                found = unwrapped(other.wraps, self.key, "a keyring")
+            except RametError as error:
+                if error.code != "wrong_key":
+                    raise
+                continue
+            if _opened(batch, found) is not None:
+                return found
+        return None
+
+    # ---------------------------------------------------------------------------------------------- writing
+
+    def write_key(self, workspace: str) -> tuple[bytes, frozenset[bytes]]:
+        """The id of the key that a workspace seals with from now on, and those of all keys in its ring."""
+        with self._lock:
+            ring = self.ring(workspace)
+            batch = ring.open_batch()
+            if batch is None:
+                batch = self._add(ring, [(secrets.token_bytes(KEY_ID), secrets.token_bytes(SECRET))], True, workspace)
+            return batch.ids[0], frozenset(ring.ids)
+
+    def _still_valid(self) -> None:
+        """Refuse to wrap a new ring with a key that the store does not have any more: nobody could open it."""
+        self._check(self.key)
+
+    def _add(self, ring: Ring, keys: list[tuple[bytes, bytes]], own: bool, origin: str) -> Batch:
+        if ring.batches:
+            older = max(ring.batches, key=lambda batch: batch.number)
+            ring_key, wraps = self._ring_key(older), older.wraps
+        else:
+            self._still_valid()
+            ring_key = secrets.token_bytes(SECRET)
+            wraps = (Wrap(self.key.id, self.key.name, self.key.wrap(ring_key)),)
+        nonce = secrets.token_bytes(NONCE)
+        sealed = nonce + AESGCM(ring_key).encrypt(nonce, b"".join(secret for _, secret in keys), _RING)
+        ids = tuple(identity for identity, _ in keys)
+        name = secrets.token_hex(8)
+        batch = Batch(ring.workspace, name, ring.next_number, own, self._clock(), origin, ids, wraps, sealed)
+        key = f"keys/{ring.workspace}/{batch.name}"
+        self._objects.put(key, batch.encode())
+        ring.batches.append(batch)
+        self._batches[key] = batch
+        self._ring_keys.update((wrap.data, ring_key) for wrap in wraps)
+        for identity, secret in keys:
+            self._homes.setdefault(identity, batch)
+            self._secrets[identity] = secret
+        return batch
+
+    def share(self, source: str, target: str, newest: bytes) -> None:
+        """Give a workspace copies of the keys of another one, up to the one that sealed a revision.
+
+        What either writes after this has a new key.
+        """
+        with self._lock:
+            theirs, mine = self.ring(source), self.ring(target)
+            ids = theirs.ids
+            if newest in theirs.shredded and newest not in mine.ids:
+                raise _too_late(source)
+            wanted = ids[: ids.index(newest) + 1] if newest in ids else ids
+            missing = [identity for identity in wanted if identity not in mine.ids]
+            for batch in theirs.batches:
+                if batch.own and batch.ids[0] in missing and batch.ids[0] not in theirs.closed:
+                    self._objects.put(f"keys/{source}/{_CLOSED}{batch.ids[0].hex()}", b"closed")
+            if not missing:
+                return
+            added = self._add(mine, [(identity, self.secret(identity)) for identity in missing], False, source)
+            # Who shreds says so, and then looks for copies: one of the two sees the other.
+            if self.ring(source).shredded.intersection(missing):
+                self._objects.delete(f"keys/{target}/{added.name}")
+                self.forget()
+                raise _too_late(source)
+            for batch in mine.batches:
+                # Its order must say that what comes after this may need what was copied.
+                if batch.own and batch.ids[0] not in mine.closed:
+                    self._objects.put(f"keys/{target}/{_CLOSED}{batch.ids[0].hex()}", b"closed")
+
+    # ------------------------------------------------------------------------------- destroying and rotating
+
+    def shred(self, workspace: str) -> tuple[set[bytes], dict[str, int]]:
+        """Destroy a ring. Gives the keys that nobody has any more, and how many keys others still have copies of.
+
+        One that was interrupted is ended by the next.
+        """
+        with self._lock:
+            self.rings()  # one that cannot be read may have copies: nothing is destroyed then
+            mine = self.ring(workspace)
+            if mine.ids:
+                plain = {"ids": sorted(identity.hex() for identity in mine.ids), "time": self._clock()}
+                # Before the keys go: whoever finds an object of theirs must know that it is not damage.
+                self._objects.put(f"keys/{workspace}/{_SHREDDED}{secrets.token_hex(8)}", json.dumps(plain).encode())
+            for batch in mine.batches:
+                self._objects.delete(f"keys/{workspace}/{batch.name}")
+            for identity in mine.closed:
+                self._objects.delete(f"keys/{workspace}/{_CLOSED}{identity.hex()}")
+            self.forget()
+            gone = set(mine.ids) | mine.shredded
+            # Only now, so that a fork that was made meanwhile keeps what it has.
+            others = {ring.workspace: set(ring.ids) & gone for ring in self.rings()}
+            kept = {name: len(ids) for name, ids in others.items() if ids}
+            return gone - {identity for ids in others.values() for identity in ids}, kept
+
+    def forget(self) -> None:
+        """Read everything anew when it is needed again."""
+        with self._lock:
+            for known in (self._batches, self._gone, self._secrets, self._ring_keys, self._homes):
+                known.clear()
+            self._shredded.clear()
+            self._met.clear()
+
+    def rewrap(self, new: WrappingKey, *, only: bool) -> int:
+        """Wrap all rings for another key as well, or with `only` for that one alone. Data keys stay as they are."""
+        done = 0
+        wrapped: dict[bytes, Wrap] = {}
+        with self._lock:
+            self.forget()
+            for ring in self.rings():
+                for batch in ring.batches:
+                    theirs = [wrap for wrap in batch.wraps if wrap.key == new.id]
+                    if not theirs:
+                        ring_key = self._ring_key(batch)
+                        if ring_key not in wrapped:
+                            wrapped[ring_key] = Wrap(new.id, new.name, new.wrap(ring_key))
+                        theirs = [wrapped[ring_key]]
+                    wraps = tuple(theirs) if only else (*(w for w in batch.wraps if w.key != new.id), *theirs)
+                    if wraps != batch.wraps:
+                        changed = replace(batch, wraps=wraps)
+                        self._objects.put(f"keys/{ring.workspace}/{batch.name}", changed.encode())
+                        done += 1
+            self.forget()
+        return done
+
+
+def _too_late(workspace: str) -> RametError:
+    return RametError("workspace_not_found", f"the keys of {workspace!r} were destroyed meanwhile", "nothing is left")
+
+
+def _opened(batch: Batch, ring_key: bytes) -> bytes | None:
+    """The data keys of a batch; None when the ring key is not the one."""
+    try:
+        return AESGCM(ring_key).decrypt(batch.sealed[:NONCE], batch.sealed[NONCE:], _RING)
+    except InvalidTag:
+        return None

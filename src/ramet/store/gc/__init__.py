@@ -1,0 +1,1 @@
+"""Collect garbage and consolidate packs."""

@@ -1,0 +1,444 @@
+"""Collecting what nobody refers to, beside writers and readers on any number of machines.
+
+Rules that this file keeps:
+- Nothing is removed at first sight. What nobody refers to is suspected, after half of the grace condemned, and removed
+  when it was condemned for the other half and a fresh look, after a barrier, still finds nobody who refers to it.
+- The barrier: before that look, every workspace that has a writer gets an entry in its log. A writer whose last look at
+  the decisions was earlier cannot move its head over that entry; it looks again, and writes anew what it relied on.
+- Revisions go before the packs that hold them, an index before its pack: a crash leaves garbage, never a hole.
+- A store in which something that must be kept cannot be read is not collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.core.errors import RametError
+from ramet.core.progress import Progress, silent
+from ramet.store.crypto.codec import sealed_of
+from ramet.store.model import trees
+from ramet.store.model.ids import SIZE, RevisionId, chunk_id, tree_id
+from ramet.store.model.revisions import Revision
+from ramet.store.packs.index import RECORD, Index
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.repack import Rewriters
+from ramet.store.packs.writer import PackWriter
+from ramet.store.refs.drafts import read_drafts
+from ramet.store.refs.gc_decisions import PACKS, REVISIONS, Sentence, State
+from ramet.store.refs.refs import SKEW
+from ramet.store.refs.retention import GRACE, Kept, kept
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
+
+PAYS: Final = 0.5
+"""The part of a pack that must be dead for writing the rest anew."""
+LEAST: Final = 4096
+"""Dead bytes for which a pack is worth being written anew."""
+TINY: Final = 1024 * 1024
+CROWD: Final = 64
+"""Tiny packs from which on they are joined."""
+ORPHAN: Final = 600.0
+"""Seconds for which a pack without an index, whose writer may be at work, is left alone whatever the grace is."""
+ATTEMPTS: Final = 5
+
+
+@dataclass
+class Collected:
+    """What a collection did, or with `dry` would do when all grace is over."""
+
+    dry: bool = False
+    expired: list[str] = field(default_factory=list)
+    """Revisions that went out of reach in this pass."""
+    kept: int = 0
+    suspected: int = 0
+    condemned: int = 0
+    rewritten: int = 0
+    """Packs of which the living part was written anew."""
+    removed: int = 0
+    """Packs that were removed."""
+    revisions: int = 0
+    """Revisions that were removed."""
+    reclaimed: int = 0
+    """Bytes that were removed."""
+    waiting: int = 0
+    """Bytes that nobody refers to and that are not removed yet."""
+    written: int = 0
+    temporary: int = 0
+    """Temporary files of writers that died."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.__dict__, "expired": list(self.expired)}
+
+
+class Marked:
+    """Ids of everything that the kept revisions need."""
+
+    def __init__(self, packs: PackReader, revisions: Iterable[Revision], progress: Progress = silent) -> None:
+        self._packs, self._seen = packs, set[bytes]()
+        self.live: set[bytes] = set()
+        for number, revision in enumerate(revisions):
+            progress("mark", number, None)
+            self.live |= self.of(revision)
+
+    def of(self, revision: Revision) -> set[bytes]:
+        """Ids that a revision needs and that were not asked for before."""
+        found: set[bytes] = set(revision.chunks)
+        return found | self.below(tree for mount in revision.mounts for tree in mount.trees)
+
+    def below(self, tops: Iterable[bytes]) -> set[bytes]:
+        """Ids of trees and of what they need, as far as they were not asked for before."""
+        found: set[bytes] = set()
+        pending = list(tops)
+        while pending:
+            tree = pending.pop()
+            if tree in self._seen:
+                continue
+            self._seen.add(tree)
+            found.add(tree)
+            for node in trees.decode(self._packs.read(tree)):
+                if node.kind == trees.DIR:
+                    pending.append(node.payload)
+                elif node.kind == trees.FILE:
+                    payload = node.payload
+                    found.update(payload[at : at + SIZE] for at in range(0, len(payload), SIZE))
+        return found
+
+
+def mark(repository: Repository, keep: Kept, progress: Progress = silent) -> set[bytes]:
+    """The ids that must stay. What only its age keeps and what is not whole does not stop anything."""
+    marked = Marked(repository.packs, (r for i, r in keep.revisions.items() if i not in keep.strays), progress)
+    for identity in list(keep.strays):
+        try:
+            marked.live |= marked.of(keep.revisions[identity])
+        except RametError as error:
+            if error.code != "store_corrupt":
+                raise
+            del keep.revisions[identity]
+    for draft in keep.drafts:
+        marked.live |= marked.below(draft.trees)
+        marked.live.update(draft.chunks)
+    lost = [key for key in marked.live if repository.packs.find(key) is None]
+    if lost:
+        raise RametError(
+            "store_corrupt", f"{len(lost)} objects that are needed are missing", "run verify and repair before gc"
+        )
+    return marked.live
+
+
+@dataclass
+class Use:
+    """One pack: how large it is, how much of that is needed, and which ids have their home in it."""
+
+    name: str
+    size: int
+    home: set[bytes] = field(default_factory=set)
+    living: float = 0.0
+
+    @property
+    def dead(self) -> float:
+        return 1.0 - self.living / max(self.size, 1)
+
+
+def uses(packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozenset[bytes] | None = None) -> list[Use]:
+    """Give each live id one home. Packs in `late` are the last choice, else the more of a pack lives the earlier.
+
+    In an encrypted store it has one for each key: those who have one copy's key may not have the other's. `keys` are
+    those that somebody has who keeps something; what has another one is of no use to anybody.
+    """
+    found: list[tuple[bool, float, Use, Index]] = []
+    for name in packs.packs():
+        index = packs.index(name)
+        use = Use(name, pack_size(index))
+        use.living = sum(shares(index, live).values())
+        found.append((name in late, use.dead, use, index))
+    left: dict[bytes, set[bytes]] = {}
+    for _, _, use, index in sorted(found, key=lambda row: (row[0], row[1], row[2].name)):
+        key = packs.key_of(use.name)
+        mine = left.setdefault(key, set(live) if keys is None or key in keys else set())
+        use.home = mine.intersection(index.ids())
+        mine -= use.home
+        use.living = sum(shares(index, use.home).values())
+    return [row[2] for row in found]
+
+
+def pack_size(index: Index) -> int:
+    """The bytes of a pack and its index."""
+    ends = (start + length for start, length, _, _ in index.table().values())
+    return max(ends, default=0) + len(index.data)
+
+
+def shares(index: Index, wanted: set[bytes] | None = None) -> dict[bytes, float]:
+    """The part of a pack's bytes that each object has, with its line of the index."""
+    whole: dict[int, int] = {}
+    table = index.table()
+    for start, _, offset, size in table.values():
+        whole[start] = max(whole.get(start, 0), offset + size)
+    here = table.keys() if wanted is None else table.keys() & wanted
+    rows = ((key, table[key]) for key in here)
+    return {key: length * size / max(whole[start], 1) + RECORD.size for key, (start, length, _, size) in rows}
+
+
+# ------------------------------------------------------------------------------------------------------------ a pass
+
+
+def collect(
+    repository: Repository,
+    *,
+    grace: float | None = None,
+    dry: bool = False,
+    pays: float = PAYS,
+    progress: Progress = silent,
+) -> Collected:
+    """One pass. `grace` in seconds; with 0 everything that nobody refers to goes at once."""
+    if grace is None:
+        said = repository.policies.said().grace
+        grace = GRACE if said is None else said
+    if not grace >= 0:
+        raise RametError("invalid_argument", f"a grace of {grace!r} cannot be", "give 0 or more seconds")
+    for _ in range(ATTEMPTS):
+        before = repository.decisions.now().number
+        try:
+            done = _Pass(repository, grace, dry, pays, progress).run()
+        except RametError as error:
+            gone = error.code in ("revision_not_found", "revision_expired", "store_corrupt")
+            if not gone or repository.decisions.now().number == before:
+                raise  # else another collector took away what this one was looking at
+            continue
+        if done is not None:
+            return done
+    raise RametError("head_moved", "another collection is at work on this store", "let it end, then try again")
+
+
+class _Pass:
+    def __init__(self, repository: Repository, grace: float, dry: bool, pays: float, progress: Progress) -> None:
+        self.repository, self.grace, self.dry = repository, grace, dry
+        self.pays, self.progress = pays, progress
+        self.done = Collected(dry)
+        self.now = repository.clock()
+
+    def run(self) -> Collected | None:
+        """None when another collector decided something meanwhile: what was seen here is old then."""
+        repository, done = self.repository, self.done
+        state = repository.decisions.now()
+        repository.packs.condemn(state.condemned_packs)
+        keys = list(repository.objects.list(PACKS))  # before the heads are read: what is newer is not judged
+        repository.packs.refresh()
+        stored = list(repository.objects.list(REVISIONS))
+        notes = [*repository.objects.list("probes/"), *self._idle_notes(), *self._idle_drafts()]
+        keep = kept(repository, self.now)
+        live = mark(repository, keep, self.progress)
+        done.kept = len(keep.revisions)
+        done.expired = sorted(
+            repository.read_revision(identity, expired=True).name
+            for identity in self._reached(state, stored)
+            if identity not in keep.revisions
+        )
+        found = uses(repository.packs, live, state.condemned_packs | self._swept(state), self._keys(keep))
+        listed = {key[len(PACKS) :].rpartition(".")[0] for key in keys}
+        readable = {use.name for use in found}
+        idle = {PACKS + use.name for use in found if not use.home and use.name in listed}
+        idle |= {PACKS + name for name in listed if f"{PACKS}{name}.idx" in keys and name not in readable}
+        orphans = {PACKS + name for name in listed if f"{PACKS}{name}.idx" not in keys}
+        idle |= orphans | set(notes)
+        idle |= {key for key in stored if RevisionId(bytes.fromhex(key[len(REVISIONS) :])) not in keep.revisions}
+        rewrite = self._worth(found)
+        sizes = {PACKS + use.name: use.size for use in found}
+        if self.dry:
+            done.rewritten, done.suspected = len(rewrite), len(idle)
+            done.removed = sum(1 for key in idle if key in sizes)
+            done.revisions = sum(1 for key in idle if key.startswith(REVISIONS))
+            done.waiting = sum(sizes.get(key, 0) for key in idle)
+            done.waiting += int(sum(use.size * use.dead for use in rewrite))
+            return done
+        idle |= self._rewritten(rewrite)
+        doomed = {key: self._sentence(state, key, key in orphans, rewrite) for key in sorted(idle)}
+        decided = replace(
+            state, kind="mark", time=self.now, doomed=doomed, shallow=keep.shallow, removed={},
+            sweeping=frozenset(k for k in state.sweeping if k in doomed),
+        )  # fmt: skip
+        if (decided.doomed, decided.shallow, decided.sweeping) != (state.doomed, state.shallow, state.sweeping):
+            appended = repository.decisions.append(decided)
+            if appended is None:
+                return None
+            state = appended
+        repository.packs.condemn(state.condemned_packs)
+        done.suspected = sum(1 for s in doomed.values() if not s.condemned)
+        done.condemned = len(doomed) - done.suspected
+        if not self._sweep(state, orphans):
+            return None
+        done.waiting = sum(sizes.get(key, 0) for key in repository.decisions.now().doomed)
+        repository.pins.clean()
+        repository.refs.tidy_all()
+        repository.decisions.tidy(self.now)
+        clean = getattr(repository.objects, "clean", None)
+        if clean is not None:
+            done.temporary = clean(max(self.grace, ORPHAN))
+        return done
+
+    def _swept(self, state: State) -> frozenset[str]:
+        return frozenset(key[len(PACKS) :] for key in state.sweeping if key.startswith(PACKS))
+
+    def _idle_notes(self) -> Iterator[str]:
+        """Pushes that were written down for a revision that was never committed."""
+        import json
+
+        for key in self.repository.objects.list("pushes/"):
+            try:
+                plain = json.loads(self.repository.objects.get(key))
+            except KeyError:
+                continue
+            if not self.repository.committed(plain["workspace"], RevisionId(bytes.fromhex(plain["revision"]))):
+                yield key
+
+    def _idle_drafts(self) -> Iterator[str]:
+        """Drafts of workspaces that are no more, and what writers left that came too late."""
+        for draft in read_drafts(self.repository.objects):
+            if not self.repository.refs.exists(draft.workspace) or (draft.opened is None and not draft.broken):
+                yield from draft.keys
+
+    def _reached(self, state: State, stored: list[str]) -> list[RevisionId]:
+        """Revisions that could be reached until now, from workspaces that exist."""
+        there = set(stored)
+        found: set[RevisionId] = set()
+        for name in self.repository.refs.names():
+            head = self.repository.refs.last(name).head
+            if head is not None:
+                top = self.repository.read_revision(head, expired=True)
+                found.update(self.repository.ancestors(top))
+        return sorted(i for i in found if REVISIONS + i.hex() in there and not state.is_doomed(i))
+
+    def _sentence(self, state: State, key: str, orphan: bool, rewrite: list[Use]) -> Sentence:
+        old = state.doomed.get(key, Sentence(self.now))
+        if old.condemned:
+            return old
+        half = max(self.grace / 2, ORPHAN if orphan else 0.0)
+        fresh = any(PACKS + use.name == key for use in rewrite)
+        return Sentence(old.since, self.now if fresh or self.now - old.since >= half else 0.0)
+
+    # --------------------------------------------------------------------------------------------- rewriting
+
+    def _worth(self, found: list[Use]) -> list[Use]:
+        """Packs whose living part is worth being written anew."""
+        used = [use for use in found if use.home and use.name not in self.repository.packs.condemned]
+        tiny = [use for use in used if use.size < TINY]
+        chosen = {use.name: use for use in used if use.dead >= self.pays and use.dead * use.size >= LEAST}
+        if len(tiny) > CROWD:
+            chosen.update((use.name, use) for use in tiny)
+        return sorted(chosen.values(), key=lambda use: use.name)
+
+    def _rewritten(self, rewrite: list[Use]) -> set[str]:
+        """Write what lives in these packs into new ones; durable before the old ones are condemned."""
+        if not rewrite:
+            return set()
+        packs = self.repository.packs
+        before = packs.condemned
+        packs.condemn(before | {use.name for use in rewrite})
+        writers = Rewriters(self.repository.objects, packs)
+        try:
+            for number, use in enumerate(rewrite):
+                writer = writers.like(use.name)
+                if writer is None:
+                    raise RametError("store_corrupt", f"the key of pack {use.name} is not to be had", "run verify")
+                self.progress("rewrite", number, len(rewrite))
+                _copy(packs, use, writer)
+            writers.finish()
+        except BaseException:
+            writers.abandon()
+            packs.condemn(before)
+            raise
+        self.progress("rewrite", len(rewrite), len(rewrite))
+        self.done.rewritten, self.done.written = len(rewrite), writers.bytes_written
+        return {PACKS + use.name for use in rewrite}
+
+    # ---------------------------------------------------------------------------------------------- sweeping
+
+    def _sweep(self, state: State, orphans: set[str]) -> bool:
+        """Remove what was condemned long enough. False when another collector was first."""
+        repository = self.repository
+        half = self.grace / 2 + (SKEW if self.grace else 0.0)
+        due = {
+            key
+            for key, s in state.doomed.items()
+            if s.condemned and self.now - s.condemned >= half and (key not in orphans or self.now - s.since >= ORPHAN)
+        }
+        due |= state.sweeping
+        if not due:
+            return True
+        begun = repository.decisions.append(replace(state, kind="sweep", time=self.now, sweeping=frozenset(due)))
+        if begun is None:
+            return False
+        for name in repository.refs.names():
+            repository.refs.barrier(name)
+        repository.packs.refresh()
+        keep = kept(repository, self.now)
+        live = mark(repository, keep, self.progress)
+        needed = self._needed(live, due, self._keys(keep))
+        removed = sorted(key for key in due if key not in needed and not self._kept_revision(key, keep))
+        counts = self._remove(removed)
+        # What was kept when this pass began may not be any more: its history still ends where it did.
+        ends = frozenset((begun.shallow | keep.shallow) - keep.revisions.keys())
+        after = replace(
+            begun, kind="swept", time=repository.clock(), sweeping=frozenset(), removed=counts, shallow=ends,
+            doomed={key: s for key, s in begun.doomed.items() if key not in due},
+        )  # fmt: skip
+        self.done.removed, self.done.revisions = counts["packs"], counts["revisions"]
+        self.done.reclaimed = counts["bytes"]
+        repository.decisions.append(after)  # if another collector goes on with it, that one says it
+        repository.packs.refresh()
+        repository.forget({RevisionId(bytes.fromhex(k[len(REVISIONS) :])) for k in removed if k.startswith(REVISIONS)})
+        return True
+
+    def _needed(self, live: set[bytes], due: set[str], keys: frozenset[bytes] | None) -> set[str]:
+        """Packs among those that are due without which something would be missing."""
+        names = frozenset(key[len(PACKS) :] for key in due if key.startswith(PACKS))
+        found = uses(self.repository.packs, live, names, keys)
+        return {PACKS + use.name for use in found if use.home and use.name in names}
+
+    def _keys(self, keep: Kept) -> frozenset[bytes] | None:
+        """In an encrypted store, the keys of all workspaces that exist or keep something."""
+        sealed = sealed_of(self.repository.objects)
+        if sealed is None:
+            return None
+        names = {*self.repository.refs.names(), *(name for owners in keep.owners.values() for name in owners)}
+        names.update(revision.workspace for revision in keep.revisions.values())
+        return frozenset(key for ring in sealed.vault.rings.rings() if ring.workspace in names for key in ring.ids)
+
+    def _kept_revision(self, key: str, keep: Kept) -> bool:
+        return key.startswith(REVISIONS) and RevisionId(bytes.fromhex(key[len(REVISIONS) :])) in keep.revisions
+
+    def _remove(self, keys: list[str]) -> dict[str, int]:
+        """Revisions first, then each index before its pack."""
+        objects, packs = self.repository.objects, self.repository.packs
+        counts = {"packs": 0, "revisions": 0, "bytes": 0}
+        known = set(packs.packs())
+        for number, key in enumerate(sorted(keys, key=lambda key: (not key.startswith(REVISIONS), key))):
+            self.progress("remove", number, len(keys))
+            if key.startswith(PACKS):
+                name = key[len(PACKS) :]
+                counts["bytes"] += pack_size(packs.index(name)) if name in known else 0
+                counts["packs"] += 1
+                objects.delete(f"{key}.idx")
+                objects.delete(f"{key}.pack")
+                continue
+            if key.startswith(REVISIONS):
+                counts["revisions"] += 1
+                for done in list(objects.list(f"pushed/{key[len(REVISIONS) :]}/")):
+                    objects.delete(done)
+            objects.delete(key)
+        self.progress("remove", len(keys), len(keys))
+        return counts
+
+
+def _copy(packs: PackReader, use: Use, writer: PackWriter) -> None:
+    """What lives in a pack into another one, in the order in which it lies there."""
+    index = packs.index(use.name)
+    for place, key in sorted((place, key) for key in use.home if (place := index.find(key)) is not None):
+        frame = packs.frame(place)
+        data = frame[place.offset : place.offset + place.size]
+        is_tree = chunk_id(data) != key
+        if is_tree and tree_id(data) != key:
+            raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify, then repair")
+        (writer.add_tree if is_tree else writer.add)(key, data)

@@ -1,0 +1,78 @@
+"""What each workspace of a store costs: bytes that would go with it, and bytes that others need as well.
+
+Sizes are those that the objects have in their packs, compressed; what lies there and nobody needs is told apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ramet.core.progress import Progress, silent
+from ramet.store.gc.collect import Marked, pack_size, shares
+from ramet.store.refs.retention import kept
+from ramet.store.repository import Repository
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One workspace."""
+
+    workspace: str
+    unique: int
+    """Bytes that go when this workspace goes."""
+    shared: int
+    """Bytes that other workspaces need as well."""
+    revisions: int
+
+    @property
+    def total(self) -> int:
+        return self.unique + self.shared
+
+
+@dataclass(frozen=True)
+class Costs:
+    workspaces: list[Cost] = field(default_factory=list)
+    shared: int = 0
+    """Bytes that more than one workspace needs, each counted once."""
+    unused: int = 0
+    """Bytes that nobody needs: a collection takes them."""
+    total: int = 0
+    """Bytes of all packs and indexes."""
+
+
+def costs(repository: Repository, progress: Progress = silent) -> Costs:
+    repository.packs.refresh()
+    keep = kept(repository, repository.clock())
+    mine: dict[str, set[bytes]] = {}
+    counts: dict[str, int] = {}
+    marks: dict[str, Marked] = {}
+    for number, (identity, revision) in enumerate(keep.revisions.items()):
+        progress("cost", number, len(keep.revisions))
+        for name in keep.owners[identity]:
+            marked = marks.setdefault(name, Marked(repository.packs, ()))
+            mine.setdefault(name, set()).update(marked.of(revision))
+            counts[name] = counts.get(name, 0) + 1
+    sizes = _sizes(repository)
+    users: dict[bytes, int] = {}
+    for ids in mine.values():
+        for key in ids:
+            users[key] = users.get(key, 0) + 1
+    found = []
+    for name in sorted({*mine, *repository.refs.names()}):
+        ids = mine.get(name, set())
+        own = sum(sizes.get(key, 0.0) for key in ids if users[key] == 1)
+        both = sum(sizes.get(key, 0.0) for key in ids if users[key] > 1)
+        found.append(Cost(name, round(own), round(both), counts.get(name, 0)))
+    total = sum(pack_size(repository.packs.index(name)) for name in repository.packs.packs())
+    needed = sum(sizes.get(key, 0.0) for key in users)
+    together = sum(sizes.get(key, 0.0) for key, number in users.items() if number > 1)
+    progress("cost", len(keep.revisions), len(keep.revisions))
+    return Costs(found, round(together), max(0, total - round(needed)), total)
+
+
+def _sizes(repository: Repository) -> dict[bytes, float]:
+    """The bytes that each object has in its pack, with its line of the index."""
+    found: dict[bytes, float] = {}
+    for name in repository.packs.packs():
+        found.update(shares(repository.packs.index(name)))
+    return found

@@ -1,0 +1,1 @@
+"""What a store holds: ids, chunks, trees, revisions, addresses."""

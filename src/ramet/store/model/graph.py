@@ -1,0 +1,96 @@
+"""The order and the picture of a history: children before their parents, and lines that join and part beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import Revision
+
+
+def newest_first(revisions: Iterable[Revision]) -> list[Revision]:
+    """Children before their parents, the newer of two unrelated ones first. The same history gives the same order."""
+    import heapq
+
+    known = {revision.id: revision for revision in revisions}
+    children = dict.fromkeys(known, 0)
+    for revision in known.values():
+        for parent in set(revision.parents) & known.keys():
+            children[parent] += 1
+    ready = [_rank(revision) for revision in known.values() if not children[revision.id]]
+    heapq.heapify(ready)
+    found: list[Revision] = []
+    while ready:
+        revision = known[heapq.heappop(ready)[-1]]
+        found.append(revision)
+        for parent in set(revision.parents) & known.keys():
+            children[parent] -= 1
+            if not children[parent]:
+                heapq.heappush(ready, _rank(known[parent]))
+    return found
+
+
+def _rank(revision: Revision) -> tuple[float, int, RevisionId]:
+    return -revision.time, -revision.seq, revision.id
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the picture; lines between revisions have none."""
+
+    lines: str
+    revision: Revision | None = None
+
+
+def picture(revisions: Sequence[Revision]) -> list[Row]:
+    """A history, newest first, drawn with one column per line of descent that is open at that point."""
+    present = {revision.id for revision in revisions}
+    columns: list[RevisionId] = []
+    rows: list[Row] = []
+    for revision in revisions:
+        if revision.id not in columns:
+            columns.append(revision.id)
+        here = columns.index(revision.id)
+        rows.append(Row(_marks(len(columns), here), revision))
+        parents = [parent for parent in dict.fromkeys(revision.parents) if parent in present]
+        _advance(columns, here, parents, rows)
+    return rows
+
+
+def _advance(columns: list[RevisionId], here: int, parents: list[RevisionId], rows: list[Row]) -> None:
+    """Replace a revision by its parents in the columns and draw what that does to the lines."""
+    width = len(columns)
+    first = parents[0] if parents else None
+    for parent in parents[1:]:
+        if parent in columns:
+            there = columns.index(parent)
+            rows.append(Row(_bridge(width, here, there)))
+        else:
+            columns.insert(here + 1, parent)
+            rows.append(Row("| " * here + "|\\" + " \\" * (width - here - 1)))
+            width = len(columns)
+    if first is not None and first in columns and columns.index(first) != here:
+        there = columns.index(first)
+        left, right = min(here, there), max(here, there)
+        rows.append(Row("| " * left + "|" + "_" * (2 * (right - left) - 2) + "/" + " /" * (width - right - 1)))
+        del columns[right]
+        columns[left] = first
+    elif first is not None:
+        columns[here] = first
+    else:
+        del columns[here]
+        if here < len(columns):
+            rows.append(Row("| " * here + " /" * (len(columns) - here)))
+
+
+def _marks(width: int, here: int) -> str:
+    return " ".join("*" if number == here else "|" for number in range(width))
+
+
+def _bridge(width: int, here: int, there: int) -> str:
+    left, right = min(here, there), max(here, there)
+    middle = "\\" if there > here else "/"
+    row = ["|" if number % 2 == 0 else " " for number in range(2 * width - 1)]
+    row[2 * left + 1 : 2 * right] = ["_"] * (2 * (right - left) - 2) + [middle]
+    return "".join(row)

@@ -1,0 +1,171 @@
+"""Revisions: a committed state of a workspace. Canonical JSON, named by its digest, never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ramet.store.model.ids import ChunkId, RevisionId, TreeId, revision_id
+
+
+@dataclass(frozen=True)
+class MountState:
+    """One mount of a revision: its tree, or the description of a resource whose bytes live elsewhere."""
+
+    prefix: str
+    type: str
+    mode: str = "write"
+    tree: TreeId | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    redacted_fields: tuple[str, ...] = ()
+    needs_override: bool = False
+    scratch: bool = False
+    pin: TreeId | None = None
+    """For a resource whose bytes live elsewhere: a tree of the versions that its paths had."""
+
+    @property
+    def trees(self) -> tuple[TreeId, ...]:
+        """Everything of the store that this mount needs."""
+        return tuple(tree for tree in (self.tree, self.pin) if tree is not None)
+
+
+class MemoryImage(NamedTuple):
+    """What makes a head resumable: where the image of the processes is, and whose it is."""
+
+    ref: str
+    principal: str = ""
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What a commit recorded. `name` (`proj-x-3`) is for people; the id is the digest of everything here."""
+
+    workspace: str
+    seq: int
+    parents: tuple[RevisionId, ...]
+    lineage: str
+    mounts: tuple[MountState, ...]
+    kernel: ChunkId | None = None
+    """Sessions, jobs and the newest history, kept like a file of their own."""
+    history: tuple[ChunkId, ...] = ()
+    """The older history in segments, oldest first."""
+    withheld: tuple[str, ...] = ()
+    """Paths that were there and never enter a revision."""
+    suspected: tuple[str, ...] = ()
+    """Paths whose new content seemed to hold secrets, each with the kind; never the content."""
+    outputs: tuple[str, ...] = ()
+    """The paths that whoever made this revision narrowed it to; none means everything."""
+    author: str = ""
+    agent: str = ""
+    time: float = 0.0
+    message: str = ""
+    trace_id: str = ""
+    phase: str = "Committed"
+    diff: Mapping[str, Any] | None = None
+    ops: Mapping[str, Any] | None = None
+    """Which commands of the history led here: `first` and `last` number, and `writers`: the last one per path."""
+
+    memory: MemoryImage | None = None
+    """The image of the processes that were running; a pointer, never the bytes."""
+
+    @property
+    def resumable(self) -> bool:
+        return self.memory is not None
+
+    @property
+    def chunks(self) -> tuple[ChunkId, ...]:
+        """Everything of the store that this revision needs beside its trees."""
+        return self.history if self.kernel is None else (self.kernel, *self.history)
+
+    @property
+    def name(self) -> str:
+        return f"{self.workspace}-{self.seq}"
+
+    def encode(self) -> bytes:
+        plain = {
+            "workspace": self.workspace,
+            "seq": self.seq,
+            "parents": [parent.hex() for parent in self.parents],
+            "lineage": self.lineage,
+            "mounts": [
+                {
+                    "prefix": mount.prefix, "type": mount.type, "mode": mount.mode,
+                    **({} if mount.tree is None else {"tree": mount.tree.hex()}),
+                    **({"config": dict(mount.config)} if mount.config else {}),
+                    **({"redacted_fields": list(mount.redacted_fields)} if mount.redacted_fields else {}),
+                    **({"needs_override": True} if mount.needs_override else {}),
+                    **({"scratch": True} if mount.scratch else {}),
+                    **({} if mount.pin is None else {"pin": mount.pin.hex()}),
+                }
+                for mount in self.mounts
+            ],
+            "kernel": None if self.kernel is None else self.kernel.hex(),
+            "author": self.author, "agent": self.agent, "time": self.time, "message": self.message,
+            "trace_id": self.trace_id, "phase": self.phase, "diff": self.diff,
+            **({} if self.ops is None else {"ops": self.ops}),
+            **({} if not self.history else {"history": [segment.hex() for segment in self.history]}),
+            **({"withheld": list(self.withheld)} if self.withheld else {}),
+            **({"outputs": list(self.outputs)} if self.outputs else {}),
+            **({"suspected": list(self.suspected)} if self.suspected else {}),
+            **({} if self.memory is None else {"memory": self.memory._asdict()}),
+        }  # fmt: skip
+        return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+    @cached_property
+    def id(self) -> RevisionId:
+        return revision_id(self.encode())
+
+    @property
+    def content(self) -> tuple[tuple[str, TreeId | None], ...]:
+        """What decides whether two revisions hold the same files."""
+        return tuple((mount.prefix, mount.tree) for mount in self.mounts)
+
+    @property
+    def content_manifest(self) -> str:
+        """Lowercase hex SHA-256 of the trees of all mounts: the same wherever the same files are."""
+        import hashlib
+
+        parts = [
+            f"{m.prefix}\0{'' if m.tree is None else m.tree.hex()}\n"
+            for m in sorted(self.mounts, key=lambda m: m.prefix)
+        ]
+        return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def decode(data: bytes) -> Revision:
+    """A revision from its bytes. Keys that may be absent are absent when empty, so encoding again gives the same id."""
+    plain = json.loads(data)
+    mounts = tuple(
+        MountState(
+            prefix=m["prefix"], type=m["type"], mode=m["mode"],
+            tree=TreeId(bytes.fromhex(m["tree"])) if m.get("tree") else None, config=m.get("config", {}),
+            redacted_fields=tuple(m.get("redacted_fields", ())), needs_override=m.get("needs_override", False),
+            scratch=m.get("scratch", False),
+            pin=TreeId(bytes.fromhex(m["pin"])) if "pin" in m else None,
+        )
+        for m in plain["mounts"]
+    )  # fmt: skip
+    return Revision(
+        workspace=plain["workspace"],
+        seq=plain["seq"],
+        parents=tuple(RevisionId(bytes.fromhex(parent)) for parent in plain["parents"]),
+        lineage=plain["lineage"],
+        mounts=mounts,
+        kernel=None if plain["kernel"] is None else ChunkId(bytes.fromhex(plain["kernel"])),
+        author=plain["author"],
+        agent=plain["agent"],
+        time=plain["time"],
+        message=plain["message"],
+        trace_id=plain["trace_id"],
+        phase=plain["phase"],
+        diff=plain["diff"],
+        ops=plain.get("ops"),
+        history=tuple(ChunkId(bytes.fromhex(segment)) for segment in plain.get("history", ())),
+        withheld=tuple(plain.get("withheld", ())),
+        outputs=tuple(plain.get("outputs", ())),
+        suspected=tuple(plain.get("suspected", ())),
+        memory=MemoryImage(**plain["memory"]) if "memory" in plain else None,
+    )

@@ -1,0 +1,1 @@
+"""Object storage and numbered logs: everything a store needs of a server."""

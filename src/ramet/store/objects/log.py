@@ -1,0 +1,167 @@
+"""`Log`: numbered entries by name, appended one at a time. It is all that refs, leases and tags need of a server.
+
+The rule of every implementation: of many callers that append the same number, exactly one succeeds, and an entry that
+was appended is never changed.
+
+    <space>/<name>/<20-digit number>     an entry
+    past/<name>/<20-digit number>        of a log of refs, what is worth keeping of the entries up to this number
+    past/@gc/store/<20-digit number>     the same of the log of collections
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Protocol
+
+from blake3 import blake3
+
+from ramet.core.errors import RametError
+from ramet.store.crypto.codec import Damaged, compressed, decompressed
+from ramet.store.objects.objects import Objects, delete_all
+
+PAST: Final = {"refs": "past", "gc": "past/@gc"}
+"""Where what is kept of old entries lies, by the space of their log; no workspace can be called `@gc`."""
+MAGIC: Final = b"RAMETPA1"
+DIGEST: Final = 32
+FULL: Final = 256 * 1024
+"""Bytes from which on what is kept of old entries is not written again with newer ones."""
+AT_ONCE: Final = 16
+
+
+class Log(Protocol):
+    def names(self, start: str = "") -> list[str]:
+        """Names that begin with `start` and have at least one entry, sorted."""
+        ...
+
+    def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
+        """The last entry, if its number is above `after`."""
+        ...
+
+    def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        """All entries with numbers above `after`, in order."""
+        ...
+
+    def append(self, name: str, number: int, data: bytes) -> bool:
+        """Add an entry; False when the number is taken."""
+        ...
+
+
+class ObjectLog:
+    """Entries as objects `<space>/<name>/<20-digit number>`: appending is create-if-absent."""
+
+    def __init__(self, objects: Objects, space: str = "refs") -> None:
+        self._objects, self._space, self._past = objects, space, PAST.get(space)
+
+    def names(self, start: str = "") -> list[str]:
+        cut = len(self._space) + 1
+        return sorted({key[cut:].rpartition("/")[0] for key in self._objects.list(f"{self._space}/{start}")})
+
+    def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
+        known = self._key(name, after) if after else ""
+        newest = None
+        for key in self._objects.list(f"{self._space}/{name}/", known):
+            newest = key
+        return None if newest is None else (int(newest.rpartition("/")[2]), self._read(newest))
+
+    def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Those that were joined come without the ones that say nothing any more."""
+        while True:
+            live = list(self._objects.list(f"{self._space}/{name}/", self._key(name, after) if after else ""))
+            try:
+                if self._past is not None and (not live or _number(live[0]) != after + 1):
+                    joined = list(self._objects.list(f"{self._past}/{name}/"))
+                    for key in (key for key in joined if _number(key) > after):
+                        for number, data in joined_rows(self._read(key)) or [(_number(key), b"")]:
+                            if number > after:
+                                yield number, data
+                                after = number
+                    after = max([after, *map(_number, joined)])
+                for key in live:
+                    if _number(key) > after:
+                        data = self._read(key)
+                        yield _number(key), data
+                        after = _number(key)
+                return
+            except KeyError:
+                continue  # joined since it was listed: it is with the others now
+
+    # ------------------------------------------------------------------------------------------ old entries
+
+    def counts(self) -> Counter[str]:
+        """How many entries each log has that were not joined."""
+        cut = len(self._space) + 1
+        return Counter(key[cut:].rpartition("/")[0] for key in self._objects.list(f"{self._space}/"))
+
+    def live(self, name: str) -> list[int]:
+        """The numbers of the entries that were not joined."""
+        return [_number(key) for key in self._objects.list(f"{self._space}/{name}/")]
+
+    def read_all(self, name: str, numbers: Sequence[int]) -> list[bytes]:
+        """Some entries; on a remote store many at a time."""
+        if not getattr(self._objects, "remote", False):
+            return [self._read(self._key(name, number)) for number in numbers]
+        with ThreadPoolExecutor(AT_ONCE, "ramet-log") as pool:
+            return list(pool.map(lambda number: self._read(self._key(name, number)), numbers))
+
+    def join(self, name: str, upto: int, kept: Sequence[tuple[int, bytes]]) -> None:
+        """Let `kept` stand for all entries up to a number. Nothing is removed before that is durable."""
+        before = self._covered(name)
+        rows = [(number, data) for number, data in kept if number > max(before, default=0)]
+        last = f"{self._past}/{name}/{max(before):020d}" if before else ""
+        needless: list[str] = []
+        if last and len(packed := self._read(last)) < FULL and (older := joined_rows(packed)):
+            rows = [*older, *rows]
+            needless.append(last)
+        data = compressed(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())
+        key = f"{self._past}/{name}/{upto:020d}"
+        self._objects.put(key, MAGIC + blake3(data).digest() + data)
+        old = (other for other in self._objects.list(f"{self._space}/{name}/") if _number(other) <= upto)
+        delete_all(self._objects, [*old, *(other for other in needless if other != key)])
+
+    def has(self, name: str, number: int) -> bool:
+        """Whether there is an entry with this number that was not joined with others."""
+        try:
+            self._objects.get_range(self._key(name, number), 0, 1)
+        except KeyError:
+            return False
+        return True
+
+    def withdraw(self, name: str, number: int) -> None:
+        """Take back an entry that was appended in the place of one that is no more."""
+        self._objects.delete(self._key(name, number))
+
+    def _covered(self, name: str) -> list[int]:
+        return [_number(key) for key in self._objects.list(f"{self._past}/{name}/")]
+
+    def _read(self, key: str) -> bytes:
+        try:
+            return self._objects.get(key)
+        except RametError as error:
+            if error.code != "store_corrupt":
+                raise
+            return b""  # an encrypted entry that is damaged is no entry: whoever decodes it says so
+
+    def append(self, name: str, number: int, data: bytes) -> bool:
+        return self._objects.create(self._key(name, number), data)
+
+    def _key(self, name: str, number: int) -> str:
+        return f"{self._space}/{name}/{number:020d}"
+
+
+def _number(key: str) -> int:
+    return int(key.rpartition("/")[2])
+
+
+def joined_rows(data: bytes) -> list[tuple[int, bytes]] | None:
+    """What is kept of old entries, by number; None when the bytes are not what was written."""
+    start = len(MAGIC) + DIGEST
+    packed = data[start:]
+    if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
+        return None
+    try:
+        return [(number, text.encode()) for number, text in json.loads(decompressed(packed))]
+    except (ValueError, TypeError, Damaged):
+        return None

@@ -1,0 +1,1 @@
+"""Packs: many chunks and trees in one object, with their indexes."""

@@ -1,0 +1,149 @@
+"""Indexes of packs: where an object lies, found by its id.
+
+An index is a few bytes, the number of its records, and the records sorted by id, all of one width. It is searched as it
+lies: beside its bytes there are only the first four bytes of each id, taken out at once, so that a store of a million
+objects is opened and asked without a Python object for any of them.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence, Set
+from typing import Final, NamedTuple
+
+from ramet.core.errors import RametError
+from ramet.store.model.ids import SIZE
+
+INDEX_MAGIC: Final = b"RAMETIX1"
+RECORD: Final = struct.Struct(">32sQIII")
+_HEAD: Final = 12
+_WIDTH: Final = RECORD.size
+_PREFIX: Final = 4
+_OWNER: Final = 20
+"""Bits that say which of many indexes a prefix is from."""
+_PIECES: Final = 256
+_MOST: Final = 6
+"""Unpacking all records of an index costs as much as looking for one in so many of them."""
+_MANY: Final = 100_000
+"""Ids above which they are merged piece by piece, so that few of them are Python integers at a time."""
+
+
+class Place(NamedTuple):
+    """Where an object lies: in which pack, in which compressed frame, and where inside it."""
+
+    pack: str
+    start: int
+    length: int
+    offset: int
+    size: int
+
+
+def encode_index(records: list[bytes]) -> bytes:
+    """An index of records as `RECORD` packs them, which it sorts."""
+    records.sort()
+    return b"".join((INDEX_MAGIC, len(records).to_bytes(4, "big"), *records))
+
+
+class Index:
+    """The index of one pack."""
+
+    __slots__ = ("_prefixes", "count", "data", "pack")
+
+    def __init__(self, pack: str, data: bytes) -> None:
+        if data[:8] != INDEX_MAGIC or (len(data) - _HEAD) % _WIDTH:
+            raise RametError("store_corrupt", f"the index of pack {pack} is damaged", "run verify, then repair")
+        self.pack = pack
+        self.data = data
+        self.count = (len(data) - _HEAD) // _WIDTH
+        self._prefixes: array[int] | None = None
+
+    def prefixes(self) -> array[int]:
+        """The first four bytes of each id as a number, in order."""
+        if self._prefixes is None:
+            joined = bytearray(_PREFIX * self.count)
+            for at in range(_PREFIX):
+                joined[at::_PREFIX] = self.data[_HEAD + at :: _WIDTH]
+            found = array("I", bytes(joined))
+            if sys.byteorder == "little":
+                found.byteswap()
+            self._prefixes = found
+        return self._prefixes
+
+    def find(self, key: bytes) -> Place | None:
+        prefixes = self._prefixes
+        if prefixes is None:
+            prefixes = self.prefixes()
+        number = int.from_bytes(key[:_PREFIX], "big")
+        at = bisect_left(prefixes, number)
+        while at < self.count and prefixes[at] == number:
+            begin = _HEAD + at * _WIDTH
+            if self.data[begin : begin + SIZE] == key:
+                _, start, length, offset, size = RECORD.unpack_from(self.data, begin)
+                return Place(self.pack, start, length, offset, size)
+            at += 1
+        return None
+
+    def find_all(self, keys: Set[bytes]) -> dict[bytes, Place]:
+        """Those of many objects that are here, sooner than asking for each."""
+        if len(keys) * _MOST >= self.count:
+            table, name = self.table(), self.pack
+            return {key: Place(name, *table[key]) for key in table.keys() & keys}
+        prefixes, data, count, pack, unpack = self.prefixes(), self.data, self.count, self.pack, RECORD.unpack_from
+        found: dict[bytes, Place] = {}
+        for key in keys:
+            number = int.from_bytes(key[:_PREFIX], "big")
+            at = bisect_left(prefixes, number)
+            while at < count and prefixes[at] == number:
+                known, *where = unpack(data, _HEAD + at * _WIDTH)
+                if known == key:
+                    found[key] = Place(pack, *where)
+                    break
+                at += 1
+        return found
+
+    def table(self) -> dict[bytes, tuple[int, int, int, int]]:
+        """Everything at once, for whoever asks for much of it: start, length, offset and size by id."""
+        records = RECORD.iter_unpack(memoryview(self.data)[_HEAD:])
+        return {key: (start, length, offset, size) for key, start, length, offset, size in records}
+
+    def ids(self) -> Iterator[bytes]:
+        for at in range(_HEAD, len(self.data), _WIDTH):
+            yield self.data[at : at + SIZE]
+
+
+class Merged:
+    """Many indexes asked as one, at eight bytes an object; where several know an object, the first of them answers."""
+
+    __slots__ = ("_indexes", "_rows")
+
+    def __init__(self, indexes: Sequence[Index]) -> None:
+        self._indexes = list(indexes)
+        self._rows = array("Q")
+        lists = [index.prefixes() for index in self._indexes]
+        pieces = _PIECES if sum(map(len, lists)) > _MANY else 1
+        begins = [0] * len(lists)
+        for piece in range(1, pieces + 1):
+            rows: list[int] = []
+            for owner, prefixes in enumerate(lists):
+                begin = begins[owner]
+                end = begins[owner] = bisect_left(prefixes, piece * (1 << 32) // pieces, begin)
+                rows += [prefix << _OWNER | owner for prefix in prefixes[begin:end]]
+            rows.sort()
+            self._rows.extend(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def find(self, key: bytes) -> Place | None:
+        rows = self._rows
+        number = int.from_bytes(key[:_PREFIX], "big")
+        at = bisect_left(rows, number << _OWNER)
+        while at < len(rows) and rows[at] >> _OWNER == number:
+            place = self._indexes[rows[at] & ((1 << _OWNER) - 1)].find(key)
+            if place is not None:
+                return place
+            at += 1
+        return None

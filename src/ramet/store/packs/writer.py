@@ -1,0 +1,403 @@
+"""`PackWriter`: objects become blocks, blocks are compressed beside the caller, and packs are written as they grow.
+
+Rules that this file keeps:
+- Whoever adds objects owns all that is known of them. Other threads compress, hash and write bytes, in order, and are
+  asked for what became of it.
+- A pack is durable before its index is there, and counts as there only when both are.
+- What waits is bounded, in bytes and in objects: who adds more than can be compressed and written has to wait.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from blake3 import blake3
+
+from ramet.store.crypto.codec import compressed, frames_of, sealed_of
+from ramet.store.model.ids import chunk_id
+from ramet.store.objects.objects import Growing, Objects
+from ramet.store.packs.index import RECORD, Place, encode_index
+from ramet.store.packs.reader import PackReader
+
+BLOCK: Final = 64 * 1024
+"""Whoever wants one file unpacks a block: twice as large ones would be 1.4 % smaller in all and cost twice as much."""
+TREES: Final = 256 * 1024
+PACK: Final = 64 * 1024 * 1024
+OBJECTS: Final = 128 * 1024
+"""Objects after which a pack is written however small it is: what a writer holds of it must stay bounded."""
+MANY: Final = 2000
+"""Questions after which a writer would rather ask all indexes at once than one after the other."""
+OTHERS: Final = 64
+FRESH: Final = 8
+"""Packs of one commit that are asked one after the other."""
+PENDING: Final = 32 * 1024 * 1024
+"""Bytes that may wait for being compressed: enough that nobody stands idle while a pack is closed."""
+PIECE: Final = 1024 * 1024
+"""Bytes of frames that are written at a time."""
+LEAN: Final = 16
+"""By how much a process that has little memory to give divides the size of packs."""
+SALT: Final = 16
+"""Random bytes at the beginning of a pack."""
+_ENTRY: Final = struct.Struct(">32sII")
+_entry: Final = _ENTRY.pack
+_CORES: Final = min(2, os.cpu_count() or 1)
+"""Threads that compress: with more, whoever feeds them is what they wait for."""
+
+
+class _Block:
+    """Objects that will be compressed together."""
+
+    __slots__ = ("ids", "parts", "size")
+
+    def __init__(self) -> None:
+        self.ids = bytearray()
+        """Id, offset and size of each, packed: of tiny files there are thousands in a block."""
+        self.parts: list[bytes | memoryview] = []
+        self.size = 0
+
+
+class _Pressed(NamedTuple):
+    """A block that is being compressed."""
+
+    frame: Future[bytes]
+    ids: bytearray
+    held: int
+    """Bytes of memory that it keeps from being used otherwise."""
+    walked: bool
+    """Whether it holds trees."""
+
+
+class _Closed(NamedTuple):
+    """A pack that is durable."""
+
+    name: str
+    records: bytes
+    """Its index."""
+    size: int
+
+
+class _Closing(NamedTuple):
+    """A pack that is being closed, and its frames of trees."""
+
+    pack: _Pack
+    closed: Future[_Closed]
+    walked: list[tuple[int, bytes]]
+
+
+class _Pack:
+    """A pack on its way to where it is kept. One thread after the other calls this, never two at once."""
+
+    def __init__(self, objects: Objects, magic: bytes, grow: bool) -> None:
+        self._objects, self._magic, self._grow = objects, magic, grow
+        self._digest = blake3()
+        self._file: Growing | None = None
+        self._pieces: list[bytes] = []
+        """What was written so far, where nothing can be kept before all of it is."""
+        self._size = 0
+
+    def write(self, frames: list[bytes]) -> None:
+        if not self._size:
+            frames = [self._magic, *frames]
+            begin = getattr(self._objects, "grow", None) if self._grow else None
+            self._file = None if begin is None else begin("packs", self._magic)
+        data = b"".join(frames)
+        self._digest.update(data)
+        self._size += len(data)
+        if self._file is None:
+            self._pieces.append(data)
+        else:
+            self._file.write(data)
+
+    def close(self, frames: list[bytes], records: list[bytes]) -> _Closed:
+        """Write the last frames, then the index: it names what the pack holds, so it must not be there before."""
+        self.write(frames)
+        name = self._digest.hexdigest()
+        if self._file is None:
+            self._objects.put(f"packs/{name}.pack", b"".join(self._pieces))
+            self._pieces = []
+        else:
+            self._file.name(f"packs/{name}.pack")
+        index = encode_index(records)
+        self._objects.put(f"packs/{name}.idx", index)
+        return _Closed(name, index, self._size)
+
+    def drop(self) -> None:
+        if self._file is not None:
+            self._file.drop()
+
+
+class PackWriter:
+    """Collects objects into blocks, compresses them beside the caller, writes packs; `finish()` makes all durable."""
+
+    def __init__(self, objects: Objects, reader: PackReader) -> None:
+        self._objects, self._reader = objects, reader
+        self._codec = frames_of(objects)
+        sealed = sealed_of(objects)
+        self._keys: frozenset[bytes] | None = sealed.visible if sealed is not None else None
+        """In an encrypted store, the keys of the workspace that writes: what has other keys is not there for it."""
+        self._mine: set[bytes] = set()
+        """What was added and is in no pack yet that counts as there."""
+        self._finds: list[Callable[[bytes], Place | None]] | None = None
+        """How to ask all packs: those that were there when this was made, and those that were written since."""
+        self._asked = 0
+        self._chunks, self._trees = _Block(), _Block()
+        self._pending: deque[_Pressed] = deque()
+        self._held = self._waiting = 0
+        """Bytes and objects of those blocks."""
+        self._last: object = None
+        """What the last block that is a part of something larger is a part of."""
+        self._frames: list[bytes] = []
+        """Frames that nobody writes yet."""
+        self._unwritten = 0
+        self._newest = b""
+        self._walked: list[tuple[int, bytes]] = []
+        """Frames of trees, and where they start: the next commit to a remote store reads some of them again."""
+        self._records: list[bytes] = []
+        self._size = 0
+        self._pack: _Pack | None = None
+        self._writing: deque[Future[None]] = deque()
+        self._closing: _Closing | None = None
+        self._full, self._most, self._cores = (PACK, PENDING, _CORES)
+        if reader.lean:
+            self._full, self._most, self._cores = PACK // LEAN, PENDING // 4, 1
+        self._pressing: ThreadPoolExecutor | None = None
+        self._scribe: ThreadPoolExecutor | None = None
+        self._durable: list[Callable[[], None]] = []
+        self.objects_written = 0
+        self.bytes_written = 0
+        self.look: Callable[[bytes | memoryview], None] | None = None
+        """Sees every chunk before it is kept, and may refuse it."""
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Call this once everything that was added is durable, and never if it is not."""
+        self._durable.append(then)
+
+    def packs(self) -> list[str]:
+        return self._reader.names()
+
+    def read(self, key: bytes) -> bytes:
+        """An object that the store had before."""
+        return self._reader.read(key)
+
+    # ------------------------------------------------------------------------------------------------- adding
+
+    def add(self, key: bytes, data: bytes | memoryview) -> None:
+        """Keep a chunk unless the store has it."""
+        if key in self._mine or self._elsewhere(key):
+            return
+        if self.look is not None:
+            self.look(data)
+        self._add(self._chunks, key, data, BLOCK)
+
+    def add_all(self, keys: Sequence[bytes], contents: Sequence[bytes]) -> None:
+        """Keep many small chunks unless the store has them; what has an empty key is left out."""
+        if self._finds is None or self.look is not None:
+            for key, data in zip(keys, contents, strict=True):
+                if key:
+                    self.add(key, data)
+            return
+        mine, block, ask = self._mine, self._chunks, bool(self._finds)
+        before = block.size
+        for key, data in zip(keys, contents, strict=True):
+            if key in mine or not key or (ask and self._elsewhere(key)):
+                continue
+            mine.add(key)
+            size = len(data)
+            if before and before + size > BLOCK:
+                self._close(block)
+                before, ask = 0, bool(self._finds)
+            block.ids += _entry(key, before, size)
+            block.parts.append(data)
+            before = block.size = before + size
+
+    def add_tree(self, key: bytes, data: bytes) -> None:
+        """Keep a tree unless the store has it. Trees have blocks of their own: whoever walks reads little else."""
+        if not (key in self._mine or self._elsewhere(key)):
+            self._add(self._trees, key, data, TREES)
+
+    def has(self, key: bytes) -> bool:
+        return key in self._mine or self._elsewhere(key)
+
+    def _add(self, block: _Block, key: bytes, data: bytes | memoryview, full: int) -> None:
+        self._mine.add(key)
+        size, before = len(data), block.size
+        if before and before + size > full:
+            self._close(block)
+            before = 0
+        block.ids += _entry(key, before, size)
+        block.parts.append(data)
+        block.size = before + size
+
+    def _elsewhere(self, key: bytes) -> bool:
+        """Whether a pack has an object."""
+        if self._finds is not None:
+            return bool(self._finds) and any(find(key) is not None for find in self._finds)
+        self._asked += 1
+        if self._asked > MANY:
+            self._ask_all()
+        found = self._reader.keeps(key, self._keys)
+        if not found and self._keys is not None and self._reader.find(key) is not None:
+            self._asked += OTHERS  # looking for another copy of what only others have costs as much as many questions
+        return found
+
+    def _ask_all(self) -> None:
+        """From now on ask all packs at once."""
+        known = self._reader.known(self._keys)
+        self._finds = [known.find] if known else []
+
+    # -------------------------------------------------------------------------------------------- compressing
+
+    def _close(self, block: _Block, last: bool = False) -> None:
+        """Have a block compressed and begin it anew."""
+        parts = block.parts
+        if not parts:
+            return
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        held = self._keeps(data)
+        self._held += held
+        self._waiting += len(parts)
+        frame: Future[bytes]
+        if last and self._pressing is None:
+            # A commit this small is done sooner than a thread is there.
+            frame = Future()
+            frame.set_result(compressed(data))
+        else:
+            if self._pressing is None:
+                self._pressing = ThreadPoolExecutor(self._cores, thread_name_prefix="ramet-zstd")
+                self._scribe = ThreadPoolExecutor(1, thread_name_prefix="ramet-packs")
+            frame = self._pressing.submit(compressed, data)
+        self._pending.append(_Pressed(frame, block.ids, held, block is self._trees))
+        block.ids, block.parts, block.size = bytearray(), [], 0
+        if self._closing is not None and self._closing.closed.done():
+            self._settle()
+        while self._pending and self._pending[0].frame.done():
+            self._take()
+        if self._held > self._most or self._waiting > OBJECTS // 4:
+            self._collect(self._most // 2, OBJECTS // 8)
+
+    def _keeps(self, data: bytes | memoryview) -> int:
+        """How many bytes of memory a block keeps: a part of something larger keeps all of it."""
+        if type(data) is memoryview:
+            if data.obj is self._last:
+                return 0
+            self._last = data.obj
+            return memoryview(data.obj).nbytes
+        return len(data)
+
+    def _collect(self, held: int = -1, waiting: int = -1) -> None:
+        """Take compressed blocks, waiting for them, until no more is left than this."""
+        while self._pending and (self._held > held or self._waiting > waiting):
+            self._take()
+
+    def _take(self) -> None:
+        """Put the next compressed block into the pack."""
+        pressed = self._pending.popleft()
+        # Sealed here and not beside the compressing: a thread that asks for the interpreter again waits for it.
+        frame = self._codec.frame(pressed.frame.result())
+        if not self._records:
+            self._salt()
+        start, length = self._size, len(frame)
+        entries = _ENTRY.iter_unpack(pressed.ids)
+        self._records += [RECORD.pack(key, start, length, offset, size) for key, offset, size in entries]
+        count = len(pressed.ids) // _ENTRY.size
+        self._waiting -= count
+        self._held -= pressed.held
+        self.objects_written += count
+        if pressed.walked and self._reader.remote:
+            self._walked.append((start, frame))
+        self._put(frame)
+        if self._size >= self._full or len(self._records) >= OBJECTS:
+            self._end()
+        elif self._unwritten >= PIECE and self._scribe is not None and self._pack is not None:
+            while len(self._writing) > 1:
+                self._writing.popleft().result()
+            self._writing.append(self._scribe.submit(self._pack.write, self._frames))
+            self._frames, self._unwritten = [], 0
+
+    def _salt(self) -> None:
+        """Begin a pack with what no other pack has."""
+        self._pack = _Pack(self._objects, self._codec.magic, self._scribe is not None)
+        self._size = len(self._codec.magic)
+        salt = os.urandom(SALT)
+        frame = self._codec.frame(compressed(salt))
+        self._records.append(RECORD.pack(chunk_id(salt), self._size, len(frame), 0, SALT))
+        self._put(frame)
+
+    def _put(self, frame: bytes) -> None:
+        self._frames.append(frame)
+        self._newest = frame
+        self._size += len(frame)
+        self._unwritten += len(frame)
+
+    # ------------------------------------------------------------------------------------------------ packs
+
+    def _end(self) -> None:
+        """Close the pack; what follows goes into another one."""
+        if self._pack is None:
+            return
+        self._settle()  # no more than one is being closed: what is not written yet has to be held
+        while self._writing:
+            self._writing.popleft().result()
+        self._frames.append(self._codec.trailer(self._size, self._newest))
+        closed: Future[_Closed]
+        if self._scribe is None:
+            closed = Future()
+            closed.set_result(self._pack.close(self._frames, self._records))
+        else:
+            closed = self._scribe.submit(self._pack.close, self._frames, self._records)
+        self._closing = _Closing(self._pack, closed, self._walked)
+        self._frames, self._unwritten, self._walked, self._records, self._pack = [], 0, [], [], None
+
+    def _settle(self, last: bool = False) -> None:
+        """Count the pack that was closed as there."""
+        if self._closing is None:
+            return
+        name, index, size = self._closing.closed.result()
+        walked, self._closing = self._closing.walked, None
+        sealed = sealed_of(self._objects)
+        self._reader.add(name, index, sealed.key_for(f"packs/{name}.idx").id if sealed is not None else b"")
+        for start, frame in walked:
+            self._reader.shelve(name, start, frame)
+        self.bytes_written += size + len(index)
+        fresh = self._reader.index(name)
+        if last:
+            self._mine.clear()
+        else:
+            self._mine.difference_update(fresh.ids())
+        if self._finds is not None:
+            self._finds.append(fresh.find)
+            if len(self._finds) > FRESH:
+                self._ask_all()
+
+    def finish(self) -> None:
+        try:
+            self._close(self._chunks, last=True)
+            self._close(self._trees, last=True)
+            self._collect()
+            self._end()
+            self._settle(last=True)
+        except BaseException:
+            self.abandon()
+            raise
+        self._leave()
+        for then in self._durable:
+            then()
+
+    def abandon(self) -> None:
+        """Forget what was not written; packs that were are garbage, never a hole."""
+        self._leave()
+        if self._closing is not None:
+            self._closing.pack.drop()
+        if self._pack is not None:
+            self._pack.drop()
+        self._pack = self._closing = None
+
+    def _leave(self) -> None:
+        for pool in (self._pressing, self._scribe):
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)

@@ -1,0 +1,1 @@
+"""Everything that moves: heads, tags, grants, retention, drafts, the change feed."""

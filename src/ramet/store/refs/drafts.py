@@ -1,0 +1,305 @@
+"""Drafts: what an open workspace holds that no revision has yet, so that the next one who opens it can make one of it.
+
+    drafts/<workspace>/<20-digit fence>/<20-digit number>
+
+Number 0 opens the draft of one holder of the lease; those after it are steps, each durable before what it tells of is
+acknowledged. Rules that this file keeps:
+- A step is one object and whole in itself: contents that no pack has are in it. A step that is `fresh` begins anew from
+  a revision and trees of the store; those before it are of no use from then on, and are removed as others come.
+- Number 0 is written when the lease has just been taken and removed first of all. What has no number 0 is of a writer
+  who came too late, or of one who was done: it says nothing.
+- What a draft names is kept by collections for as long as the draft is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from blake3 import blake3
+
+from ramet.core.errors import RametError
+from ramet.store.crypto.codec import Damaged, compressed, decompressed, sealed_of
+from ramet.store.model.ids import RevisionId, TreeId
+from ramet.store.model.revisions import MountState
+from ramet.store.objects.objects import Objects, delete_all
+from ramet.store.refs.refs import Entry
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
+
+SPACE: Final = "drafts"
+MAGIC: Final = b"RAMETDR1"
+DIGEST: Final = 32
+MANY: Final = 32
+"""Steps that are removed with one request."""
+LOOKS: Final = 20
+"""How often a draft is listed anew that changes while it is read."""
+
+
+class Gone(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """A path and everything below it is no more."""
+
+    path: bytes
+
+
+class Folder(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """A directory; with a tree, it is that one of the store."""
+
+    path: bytes
+    mode: int
+    mtime_ns: int
+    tree: bytes = b""
+
+
+class Content(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """A file: what it had up to `keep`, then these chunks."""
+
+    path: bytes
+    mode: int
+    mtime_ns: int
+    keep: int
+    chunks: list[bytes]
+
+
+class Pointer(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """A symbolic link."""
+
+    path: bytes
+    target: bytes
+    mtime_ns: int
+
+
+Change = Gone | Folder | Content | Pointer
+
+
+class Opened(msgspec.Struct, frozen=True, array_like=True, tag="opened"):
+    """Who drafts: from which entry of the workspace's log on, and how new content is looked through."""
+
+    host: str
+    lease: int
+    base: bytes
+    scan: str = "off"
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True, tag="step"):
+    """What changed. `base` is the id of the revision that the draft stands on, empty for none."""
+
+    base: bytes
+    fresh: bool
+    time: float
+    lineage: str
+    mounts: list[dict[str, Any]] | None = None
+    """What is mounted, as a revision says it, without trees; None while it is as the step before says."""
+    trees: dict[str, bytes] = {}
+    """Mounts that are these trees of the store from here on; an empty id is an empty directory."""
+    changes: dict[str, list[Change]] = {}
+    """What changed below each mount since, in this order."""
+    chunks: dict[bytes, bytes] = {}
+    """Contents that this step brings along."""
+    state: bytes = b""
+    """Sessions and jobs, as the kernel state of a revision has them; empty while they are as before."""
+    records: bytes = b""
+    """Commands that ran since, JSON."""
+    withheld: list[str] = []
+    """Paths that are there and are left out."""
+
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final[msgspec.msgpack.Decoder[Opened | Step]] = msgspec.msgpack.Decoder(Opened | Step)
+
+
+def encode(value: Opened | Step) -> bytes:
+    packed = compressed(_encoder.encode(value))
+    return MAGIC + blake3(packed).digest() + packed
+
+
+def decode(data: bytes) -> Opened | Step:
+    """A ValueError when the bytes are not what was written."""
+    start = len(MAGIC) + DIGEST
+    packed = data[start:]
+    if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
+        raise ValueError("its bytes do not have its digest")
+    try:
+        return _decoder.decode(decompressed(packed))
+    except (msgspec.DecodeError, Damaged) as error:
+        raise ValueError(str(error)) from None
+
+
+def key_of(name: str, fence: int, number: int) -> str:
+    return f"{SPACE}/{name}/{fence:020d}/{number:020d}"
+
+
+def plain_mounts(mounts: Iterable[MountState]) -> list[dict[str, Any]]:
+    return [
+        {
+            "prefix": mount.prefix, "type": mount.type, "mode": mount.mode, "config": dict(mount.config),
+            "redacted_fields": list(mount.redacted_fields), "needs_override": mount.needs_override,
+            "scratch": mount.scratch,
+        }
+        for mount in mounts
+    ]  # fmt: skip
+
+
+def mounts_of(plain: Iterable[Mapping[str, Any]]) -> list[MountState]:
+    return [MountState(**{**row, "redacted_fields": tuple(row["redacted_fields"])}) for row in plain]
+
+
+class DraftWriter:
+    """Writes the draft of one holder of a lease."""
+
+    def __init__(self, repository: Repository, name: str, lease: Entry) -> None:
+        self._repository, self.name, self.fence = repository, name, lease.fence
+        self._number, self._kept, self._needless = 0, list[int](), list[int]()
+        """The number of the last step, those of the steps that are there, and of those that nobody needs any more."""
+
+    def _objects(self) -> Objects:
+        sealed = sealed_of(self._repository.objects)
+        return self._repository.objects if sealed is None else sealed.under(self.name)
+
+    def open(self, opened: Opened) -> None:
+        self._objects().put(key_of(self.name, self.fence, 0), encode(opened))
+
+    def add(self, step: Step) -> int:
+        """Write a step; the bytes that it took. One that begins anew survives also the loss of power."""
+        data, objects = encode(step), self._objects()
+        lay = None if step.fresh else getattr(objects, "lay", None)
+        (objects.put if lay is None else lay)(key_of(self.name, self.fence, self._number + 1), data)
+        self._number += 1
+        if step.fresh:
+            self._needless += self._kept
+            self._kept = []
+        self._kept.append(self._number)
+        # On a disk one at a time, so that nobody waits for many; elsewhere many with one request.
+        many = MANY if getattr(objects, "remote", False) else 1
+        if len(self._needless) >= many:
+            delete_all(objects, [key_of(self.name, self.fence, number) for number in self._needless[:many]])
+            del self._needless[:many]
+        return len(data)
+
+    @property
+    def steps(self) -> int:
+        return len(self._kept)
+
+    def close(self) -> None:
+        """It ended in order. The opening goes first: what is left without it says nothing."""
+        objects = self._repository.objects
+        objects.delete(key_of(self.name, self.fence, 0))
+        delete_all(objects, [key_of(self.name, self.fence, number) for number in (*self._needless, *self._kept)])
+        self._kept, self._needless = [], []
+
+
+@dataclass
+class Draft:
+    """A draft as it lies in the store."""
+
+    workspace: str
+    fence: int
+    opened: Opened | None = None
+    """None when it says nothing."""
+    steps: list[Step] = field(default_factory=list)
+    """From the last one that is fresh on, as far as they follow one another."""
+    keys: list[str] = field(default_factory=list)
+    """Everything that is there of it, the opening first."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """Keys of what cannot be understood, and why."""
+    unreached: list[str] = field(default_factory=list)
+    """Keys of steps that follow one which cannot be read or is not there."""
+
+    @property
+    def base(self) -> RevisionId | None:
+        """The revision that it stands on."""
+        base = self.steps[-1].base if self.steps else b"" if self.opened is None else self.opened.base
+        return RevisionId(base) if base else None
+
+    @property
+    def chunks(self) -> Iterator[bytes]:
+        """Chunks that packs must have for it."""
+        inside = {key for step in self.steps for key in step.chunks}
+        for step in self.steps:
+            for rows in step.changes.values():
+                for row in rows:
+                    if isinstance(row, Content):
+                        yield from (chunk for chunk in row.chunks if chunk not in inside)
+
+    @property
+    def trees(self) -> Iterator[TreeId]:
+        """Trees that packs must have for it."""
+        for step in self.steps:
+            yield from (TreeId(tree) for tree in step.trees.values() if tree)
+            for rows in step.changes.values():
+                yield from (TreeId(row.tree) for row in rows if isinstance(row, Folder) and row.tree)
+
+
+def read_drafts(objects: Objects, name: str | None = None) -> list[Draft]:
+    """The drafts of a workspace, or of all, by fence. What cannot be read is in `broken`."""
+    prefix = f"{SPACE}/" if name is None else f"{SPACE}/{name}/"
+    for _ in range(LOOKS):
+        try:
+            return _read(objects, list(objects.list(prefix)))
+        except KeyError:
+            continue  # its writer began anew meanwhile
+    raise RametError("head_moved", "drafts are being written too fast to be read", "try again")
+
+
+def _read(objects: Objects, keys: list[str]) -> list[Draft]:
+    found: dict[tuple[str, int], list[tuple[int, str]]] = {}
+    for key in keys:
+        _, workspace, fence, number = key.split("/")
+        found.setdefault((workspace, int(fence)), []).append((int(number), key))
+    return [_draft(objects, Draft(*which), rows) for which, rows in sorted(found.items())]
+
+
+def _draft(objects: Objects, draft: Draft, rows: list[tuple[int, str]]) -> Draft:
+    draft.keys = [key for _, key in rows]
+    if not rows or rows[0][0]:
+        return draft
+    steps: dict[int, Step] = {}
+    for number, key in rows:
+        try:
+            value = decode(objects.get(key))
+        except RametError as error:
+            if error.context.get("shredded"):
+                return draft  # nobody can read it, and that was wanted
+            draft.broken[key] = error.cause
+            continue
+        except ValueError as error:
+            draft.broken[key] = str(error)
+            continue
+        if number and isinstance(value, Step):
+            steps[number] = value
+        elif not number and isinstance(value, Opened):
+            draft.opened = value
+        else:
+            draft.broken[key] = "it is not what belongs there"
+    number = max((number for number, step in steps.items() if step.fresh), default=0)
+    while number in steps:
+        draft.steps.append(steps[number])
+        number += 1
+    draft.unreached = [key for other, key in rows if other > number and key not in draft.broken] if draft.steps else []
+    return draft
+
+
+def named(repository: Repository) -> Iterator[Draft]:
+    """All drafts that say something, for who must keep what they name; `store_corrupt` when one cannot be read."""
+    for draft in read_drafts(repository.objects):
+        if draft.broken:
+            first = min(draft.broken)
+            raise RametError("store_corrupt", f"the draft {first} is damaged", "run repair, then try again")
+        if draft.opened is not None:
+            yield draft
+
+
+def forget(objects: Objects, name: str) -> None:
+    """Remove all drafts of a workspace."""
+    remove(objects, list(objects.list(f"{SPACE}/{name}/")))
+
+
+def remove(objects: Objects, keys: list[str]) -> None:
+    """Remove what drafts consist of, the openings first."""
+    first = [key for key in keys if not int(key.rpartition("/")[2])]
+    for key in first:
+        objects.delete(key)
+    delete_all(objects, [key for key in keys if key not in first])

@@ -1,0 +1,142 @@
+"""The change feed: every move of a head as a CloudEvents 1.0 event, read from the logs that move the heads.
+
+The log of a workspace is the outbox: an event exists from the moment in which its revision holds, in order, for ever,
+and with an id that never changes. Whoever delivers events remembers how far it came (`Cursor`) after each one, so that
+each is delivered at least once. An event carries pointers and names, never content.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from heapq import merge
+from typing import Any, Final
+
+from ramet.core.errors import RametError
+from ramet.store.refs.refs import Entry
+from ramet.store.repository import Repository
+
+TYPE: Final = "dev.ramet.workspace.revision.created"
+REMOVED: Final = "dev.ramet.workspace.removed"
+COLLECTED: Final = "dev.ramet.store.collected"
+COLLECTOR: Final = "@gc"
+"""What stands for collections among the names of workspaces, none of which can begin so."""
+SOURCE: Final = "/ramet/store"
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """How far a reader came: the last entry it has seen of each workspace's log."""
+
+    seen: Mapping[str, int]
+
+    def encode(self) -> str:
+        return base64.urlsafe_b64encode(json.dumps(dict(self.seen), sort_keys=True).encode()).decode()
+
+    @classmethod
+    def decode(cls, text: str | None) -> Cursor:
+        if not text:
+            return cls({})
+        try:
+            plain = json.loads(base64.urlsafe_b64decode(text.encode()))
+            if not isinstance(plain, dict) or not all(type(number) is int for number in plain.values()):
+                raise ValueError
+        except (ValueError, binascii.Error):
+            raise RametError("invalid_argument", "that is not a cursor of a feed", "begin without one") from None
+        return cls(plain)
+
+    def after(self, name: str, number: int) -> Cursor:
+        return Cursor({**self.seen, name: number})
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. `envelope` is the CloudEvent; `cursor` is what to give to go on after it."""
+
+    envelope: Mapping[str, Any]
+    cursor: str
+
+    @property
+    def id(self) -> str:
+        return str(self.envelope["id"])
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.envelope["data"]
+        return found
+
+    def encode(self) -> bytes:
+        return json.dumps(self.envelope, sort_keys=True, separators=(",", ":")).encode()
+
+
+def events(repository: Repository, since: str | None = None) -> Iterator[Event]:
+    """What happened after a cursor, the oldest first; of one workspace always in the order in which it happened."""
+    cursor = Cursor.decode(since)
+    names = [n for n in repository.refs.all_names() if repository.grants.allows(repository.principal, n)]
+    feeds = [_of_workspace(repository, name, cursor.seen.get(name, 0)) for name in names]
+    feeds.append(_of_collections(repository, cursor.seen.get(COLLECTOR, 0)))
+    for _, name, number, envelope in merge(*feeds, key=lambda row: row[:3]):
+        cursor = cursor.after(name, number)
+        yield Event(envelope, cursor.encode())
+
+
+def _of_workspace(repository: Repository, name: str, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:
+    head, latest = None, 0.0
+    for entry in repository.refs.history(name, max(0, after - 1)):  # the one before says what the head was
+        moved = entry.head is not None and entry.head != head
+        gone = entry.kind == "delete"
+        head = None if gone else entry.head
+        latest = max(latest, entry.time)  # clocks of writers differ; the order of a log does not
+        if (moved or gone) and entry.number > after:
+            yield latest, name, entry.number, _envelope(repository, name, entry, entry.time)
+
+
+def _of_collections(repository: Repository, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:
+    """One event for each collection that removed something: how much, by numbers."""
+    latest = 0.0
+    for state in repository.decisions.history():
+        latest = max(latest, state.time)
+        if state.kind == "swept" and state.number > after:
+            data = {"kind": "gc", **state.removed}
+            yield latest, COLLECTOR, state.number, _event(COLLECTED, "store", f"gc:{state.number}", latest, data)
+
+
+def _envelope(repository: Repository, name: str, entry: Entry, at: float) -> dict[str, Any]:
+    data: dict[str, Any] = {"workspace": name, "kind": entry.kind.partition(":")[0]}
+    subject = name
+    if entry.kind != "delete" and entry.head is not None:
+        subject = f"{name}/{entry.head.hex()[:12]}"
+        try:
+            revision = repository.read_revision(entry.head, expired=True)
+        except RametError as error:
+            if error.code not in ("revision_not_found", "revision_expired"):
+                raise
+            data.update(revisionId=entry.head.hex(), expired=True)  # that it happened stays true
+        else:
+            subject = f"{name}/{revision.name}"
+            data.update(
+                revision=revision.name, revisionId=revision.id.hex(), contentManifest=revision.content_manifest,
+                lineage=revision.lineage,
+            )  # fmt: skip
+            if revision.memory is not None:
+                data["memorySnapshotRef"] = revision.memory.ref
+            if revision.trace_id:
+                data["traceId"] = revision.trace_id
+    return _event(REMOVED if entry.kind == "delete" else TYPE, subject, f"{name}:{entry.number}", at, data)
+
+
+def _event(kind: str, subject: str, identity: str, at: float, data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "specversion": "1.0",
+        "type": kind,
+        "source": SOURCE,
+        "subject": subject,
+        "id": identity,
+        "time": datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z"),
+        "datacontenttype": "application/json",
+        "data": data,
+    }

@@ -1,0 +1,113 @@
+"""Grants: who may read and who may write a workspace. Without any, everybody may do both.
+
+    grants/<workspace>/<20-digit number>     {"grants": {principal: "readonly" | "readwrite"}, "by", "time"}
+
+Rules that this file keeps:
+- A workspace that has grants always has somebody who may write it: nobody locks everybody out.
+- A principal without a grant, and whoever says no principal, may do nothing with such a workspace.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+
+from ramet.core.errors import RametError
+from ramet.store.objects.log import Log
+from ramet.store.refs.refs import NAME
+
+Access = Literal["readonly", "readwrite"]
+ACCESS: Final = ("readonly", "readwrite")
+TRUSTED: Final = "@trusted"
+"""Who asks on behalf of others after checking for them: a server with principals of its own."""
+FRESH: Final = 2.0
+"""Seconds for which what was read is good enough for reading."""
+
+
+class Grants:
+    """The grants of all workspaces of a store."""
+
+    def __init__(self, log: Log, clock: Callable[[], float]) -> None:
+        self._log, self._clock = log, clock
+        self._known: dict[str, tuple[float, int, Mapping[str, str]]] = {}
+
+    def of(self, name: str, older: float = 0.0) -> Mapping[str, str]:
+        """Who may do what; empty when everybody may do everything."""
+        return self._last(name, older)[1]
+
+    def check(self, principal: str | None, name: str, access: Access) -> None:
+        """Refuse what a principal may not do."""
+        if principal == TRUSTED:
+            return
+        granted = self.of(name, FRESH if access == "readonly" else 0.0)
+        mine = granted.get(principal or "")
+        if not granted or mine == "readwrite" or (mine == "readonly" and access == "readonly"):
+            return
+        who = f"{principal!r}" if principal else "who does not say who it is"
+        if mine == "readonly":
+            raise RametError(
+                "permission_denied", f"{who} may read {name!r}, but not change it",
+                "fork it, or ask someone who may write it for `grant readwrite`", {"workspace": name},
+            )  # fmt: skip
+        raise RametError(
+            "permission_denied", f"{who} may not use {name!r}",
+            "ask someone who may write it for a grant; say who you are with principal= or RAMET_PRINCIPAL",
+            {"workspace": name},
+        )  # fmt: skip
+
+    def allows(self, principal: str | None, name: str, access: Access = "readonly") -> bool:
+        try:
+            self.check(principal, name, access)
+        except RametError as error:
+            if error.code != "permission_denied":
+                raise
+            return False
+        return True
+
+    def put(self, name: str, granted: Mapping[str, str], by: str | None) -> None:
+        """Say anew who may do what."""
+        for principal, access in granted.items():
+            if access not in ACCESS:
+                raise RametError("invalid_argument", f"{access!r} is no access", "use readonly or readwrite")
+            if not principal or principal == TRUSTED:
+                raise RametError("invalid_argument", f"{principal!r} cannot be a principal", "give it another name")
+        if granted and "readwrite" not in granted.values():
+            raise RametError(
+                "invalid_argument", f"nobody could write {name!r} any more", "grant somebody readwrite first"
+            )
+        plain = {"grants": dict(granted), "by": by or "", "time": self._clock()}
+        number = self._last(name, 0.0)[0] + 1
+        if not self._log.append(name, number, json.dumps(plain, sort_keys=True).encode()):
+            raise RametError("head_moved", f"the grants of {name!r} were changed meanwhile", "try again")
+        self._known[name] = (time.monotonic(), number, dict(granted))
+
+    def clear(self, name: str) -> None:
+        """Forget the grants of a workspace that is removed."""
+        if self.of(name):
+            self.put(name, {}, None)
+
+    def _last(self, name: str, older: float) -> tuple[int, Mapping[str, str]]:
+        if not NAME.fullmatch(name):
+            return 0, {}  # there is no such workspace, and it must not reach what looks for keys
+        looked, number, granted = self._known.get(name, (-1e9, 0, {}))
+        began = time.monotonic()
+        if began - looked >= older:
+            newest = self._log.newest(name, number)
+            if newest is not None:
+                number, granted = newest[0], _decode(name, newest[1])
+            self._known[name] = (began, number, granted)
+        return number, granted
+
+
+def _decode(name: str, data: bytes) -> Mapping[str, str]:
+    try:
+        granted = json.loads(data)["grants"]
+        if not all(access in ACCESS for access in granted.values()):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # Closed: what cannot be read grants nothing to anybody.
+        raise RametError("store_corrupt", f"the grants of {name!r} are damaged", "say them anew") from None
+    found: Mapping[str, str] = granted
+    return found

@@ -1,0 +1,310 @@
+"""How long revisions are kept: policies of a store and of its workspaces, pins, and what follows from them.
+
+    policy/<workspace or @store>/<20-digit number>   {"keep_last", "keep_within", "min_age", "hold", "auto", "grace"}
+    pins/<token>                                     {"workspace", "target", "until", "why"}
+
+Rules that this file keeps:
+- Heads, tags, pins, drafts, pushes that are not done and events that a sink has not had keep their revisions.
+- Of a workspace that is held nothing expires, and it cannot be removed.
+- What expires is the end of a history: a revision that is kept may have parents that are not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.core.errors import RametError
+from ramet.store.model.graph import newest_first
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import Revision
+from ramet.store.objects.log import Log
+from ramet.store.objects.objects import Objects
+
+if TYPE_CHECKING:
+    from ramet.store.refs.drafts import Draft
+    from ramet.store.repository import Repository
+
+STORE: Final = "@store"
+GRACE: Final = 24 * 3600.0
+"""Seconds between the moment in which a thing is condemned and the one in which it is removed, unless it is said."""
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
+
+
+def seconds(text: str) -> float:
+    """`90`, `90s`, `15m`, `12h`, `30d`, `2w`."""
+    found = _SPAN.fullmatch(text.strip())
+    if found is None:
+        raise RametError("invalid_argument", f"{text!r} is no span of time", "write 90s, 15m, 12h, 30d or 2w")
+    return float(found[1]) * _UNITS[found[2] or "s"]
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What is kept. None means: as the store says, and if that says nothing, everything."""
+
+    keep_last: int | None = None
+    """The newest revisions, by number."""
+    keep_within: float | None = None
+    """Revisions that are not older than this many seconds."""
+    min_age: float | None = None
+    """Nothing younger than this is ever removed, also of workspaces that were removed."""
+    hold: str = ""
+    """Why nothing of the workspace may be removed; empty when it may."""
+    auto: int | None = None
+    """Collect after every so many commits; 0 or None never."""
+    grace: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep_last is not None and self.keep_last < 1:
+            raise RametError("invalid_argument", "keep_last is at least 1", "the head of a workspace is always kept")
+        for name in ("keep_within", "min_age", "auto", "grace"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise RametError("invalid_argument", f"{name} cannot be {value!r}", "give 0 or more")
+
+    @property
+    def is_limited(self) -> bool:
+        return not self.hold and (self.keep_last is not None or self.keep_within is not None)
+
+    def over(self, other: Retention) -> Retention:
+        """This policy, with the other's words where it has none."""
+        found = {f.name: getattr(other, f.name) for f in fields(self) if getattr(self, f.name) is None}
+        return replace(self, **found)
+
+    def keeps(self, revision: Revision, number: int, now: float) -> bool:
+        """Whether the revision with this place in its history (0 is the head) is kept."""
+        age = now - revision.time
+        if number == 0 or not self.is_limited or (self.min_age is not None and age < self.min_age):
+            return True
+        return (self.keep_last is not None and number < self.keep_last) or (
+            self.keep_within is not None and age <= self.keep_within
+        )
+
+
+class Policies:
+    """The policies of a store."""
+
+    def __init__(self, log: Log, clock: Callable[[], float]) -> None:
+        self._log, self._clock = log, clock
+
+    def said(self, name: str = STORE) -> Retention:
+        """What was said about this workspace (or about the store) itself."""
+        return self._last(name)[1]
+
+    def of(self, name: str) -> Retention:
+        """What holds for a workspace."""
+        return self.said(name).over(replace(self.said(), hold=""))
+
+    def set(self, policy: Retention, name: str = STORE) -> Retention:
+        if name == STORE and policy.hold:
+            raise RametError("invalid_argument", "a hold is placed on a workspace", "name the workspace")
+        plain = {f.name: getattr(policy, f.name) for f in fields(policy)}
+        plain["time"] = self._clock()
+        if not self._log.append(name, self._last(name)[0] + 1, json.dumps(plain, sort_keys=True).encode()):
+            raise RametError("head_moved", f"the policy of {name!r} was changed meanwhile", "try again")
+        return policy
+
+    def clear(self, name: str) -> None:
+        """Forget what was said about a workspace that is made anew; a hold stays."""
+        said = self.said(name)
+        if said != Retention(hold=said.hold):
+            self.set(Retention(hold=said.hold), name)
+
+    def names(self) -> list[str]:
+        return [name for name in self._log.names() if name != STORE]
+
+    def _last(self, name: str) -> tuple[int, Retention]:
+        newest = self._log.newest(name)
+        if newest is None:
+            return 0, Retention()
+        try:
+            plain = json.loads(newest[1])
+            if not isinstance(plain["hold"], str):  # a hold must not be lost by what looks like no policy
+                raise ValueError
+            return newest[0], Retention(**{f.name: plain[f.name] for f in fields(Retention) if f.name in plain})
+        except (ValueError, TypeError, KeyError):
+            raise RametError("store_corrupt", f"the policy of {name!r} is damaged", "set it again") from None
+
+
+# -------------------------------------------------------------------------------------------------------------- pins
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A mark that keeps one revision for a while, or for as long as the mark is there."""
+
+    token: str
+    workspace: str
+    target: RevisionId
+    until: float | None = None
+    why: str = ""
+
+    def encode(self) -> bytes:
+        plain = {"workspace": self.workspace, "target": self.target.hex(), "until": self.until, "why": self.why}
+        return json.dumps(plain, sort_keys=True).encode()
+
+
+class Pins:
+    """The pins of a store."""
+
+    def __init__(self, objects: Objects, clock: Callable[[], float]) -> None:
+        self._objects, self._clock = objects, clock
+
+    def place(self, revision: Revision, *, until: float | None = None, why: str = "", token: str = "") -> Pin:
+        """Pin a revision; with the token of a pin, say anew how long."""
+        pin = Pin(token or f"{revision.name}-{os.urandom(4).hex()}", revision.workspace, revision.id, until, why)
+        self._objects.put(f"pins/{pin.token}", pin.encode())
+        return pin
+
+    def remove(self, token: str) -> None:
+        self._objects.delete(f"pins/{token}")
+
+    def all(self) -> Iterator[Pin]:
+        for key in self._objects.list("pins/"):
+            try:
+                plain = json.loads(self._objects.get(key))
+                yield Pin(
+                    key[5:], plain["workspace"], RevisionId(bytes.fromhex(plain["target"])), plain["until"],
+                    plain["why"],
+                )  # fmt: skip
+            except KeyError:
+                continue  # taken away meanwhile
+            except (ValueError, TypeError):
+                raise RametError("store_corrupt", f"the pin {key} is damaged", "remove it") from None
+
+    def clean(self) -> None:
+        """Forget pins whose time is over."""
+        now = self._clock()
+        for pin in list(self.all()):
+            if pin.until is not None and pin.until <= now:
+                self.remove(pin.token)
+
+    def living(self) -> Iterator[Pin]:
+        now = self._clock()
+        return (pin for pin in self.all() if pin.until is None or pin.until > now)
+
+
+# --------------------------------------------------------------------------------------------------- what is kept
+
+
+@dataclass
+class Kept:
+    """The revisions that stay."""
+
+    revisions: dict[RevisionId, Revision] = field(default_factory=dict)
+    owners: dict[RevisionId, set[str]] = field(default_factory=dict)
+    """The workspaces that keep each."""
+    strays: set[RevisionId] = field(default_factory=set)
+    """Those that only their age keeps: a writer that came too late may have left one that is not whole."""
+    drafts: list[Draft] = field(default_factory=list)
+    """What open workspaces, and those whose process died, hold beyond their revisions."""
+
+    def add(self, revision: Revision, owner: str) -> None:
+        self.revisions[revision.id] = revision
+        self.owners.setdefault(revision.id, set()).add(owner)
+
+    @property
+    def shallow(self) -> frozenset[RevisionId]:
+        """Parents that are not kept: there histories end."""
+        return frozenset(p for r in self.revisions.values() for p in r.parents if p not in self.revisions)
+
+
+def kept(repository: Repository, now: float) -> Kept:
+    """Everything that must stay, by reading heads, tags, pins and what is still to be told or pushed."""
+    found = Kept()
+    policies = repository.policies
+    for name in repository.refs.all_names():
+        entry, policy = repository.refs.last(name), policies.of(name)
+        if (entry.deleted and not policy.hold) or entry.head is None:
+            continue
+        try:
+            _of_workspace(repository, name, entry.head, policy, now, found)
+        except RametError as error:
+            if not error.context.get("shredded"):
+                raise  # what can be read by nobody, because that was wanted, keeps nothing
+    from ramet.store.refs.drafts import named
+
+    found.drafts = [draft for draft in named(repository) if repository.refs.exists(draft.workspace)]
+    drafted = [(draft.workspace, draft.base) for draft in found.drafts if draft.base is not None]
+    for workspace, identity in (*drafted, *_pinned(repository), *_to_push(repository), *_to_tell(repository)):
+        try:
+            found.add(repository.read_revision(identity, expired=True), workspace)
+        except RametError as error:
+            if error.code not in ("revision_not_found", "revision_expired"):
+                raise  # what is gone cannot be kept; everything else must stop the collection
+    _young(repository, now, found)
+    return found
+
+
+def _of_workspace(
+    repository: Repository, name: str, head: RevisionId, policy: Retention, now: float, found: Kept
+) -> None:
+    history = newest_first(repository.ancestors(repository.read_revision(head, expired=True)).values())
+    for number, revision in enumerate(history):
+        if policy.keeps(revision, number, now):
+            found.add(revision, name)
+    for tag in repository.tags.of(name):
+        target = repository.read_revision(tag.target, expired=True)
+        found.add(target, name)
+        if not policy.is_limited:
+            for revision in repository.ancestors(target).values():
+                found.add(revision, name)
+
+
+def _pinned(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
+    for pin in repository.pins.living():
+        yield pin.workspace, pin.target
+
+
+def _to_push(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
+    for key in repository.objects.list("pushes/"):
+        try:
+            plain = json.loads(repository.objects.get(key))
+        except KeyError:
+            continue  # done meanwhile
+        target = RevisionId(bytes.fromhex(plain["revision"]))
+        if repository.committed(plain["workspace"], target):
+            yield plain["workspace"], target
+
+
+def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
+    """Revisions whose events a sink with a name has not had."""
+    from ramet.store.refs.feed import Cursor
+
+    objects = repository.objects
+    cursors = [Cursor.decode(objects.get(key).decode()).seen for key in objects.list("feeds/")]
+    if not cursors:
+        return
+    for name in repository.refs.all_names():
+        after = min(cursor.get(name, 0) for cursor in cursors)
+        head = None
+        for entry in repository.refs.history(name, max(0, after - 1)):
+            if entry.number > after and entry.head is not None and entry.head != head:
+                yield name, entry.head
+            head = entry.head
+
+
+def _young(repository: Repository, now: float, found: Kept) -> None:
+    """Revisions that nobody refers to and that are too young to be removed."""
+    least = repository.policies.said().min_age or 0.0
+    if not least:
+        return
+    for key in repository.objects.list("revisions/"):
+        identity = RevisionId(bytes.fromhex(key.rpartition("/")[2]))
+        if identity in found.revisions:
+            continue
+        revision = repository.read_revision(identity, expired=True)
+        if now - revision.time < least:
+            found.add(revision, revision.workspace)
+            found.strays.add(identity)
+
+
+def described(policy: Retention) -> dict[str, Any]:
+    """A policy for people and programs."""
+    return {f.name: getattr(policy, f.name) for f in fields(policy)}

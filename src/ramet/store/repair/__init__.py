@@ -1,0 +1,1 @@
+"""Verify a store, and bring back what damage took."""

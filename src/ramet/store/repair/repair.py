@@ -1,0 +1,278 @@
+"""`repair`: after damage, bring back every object that some copy still holds, and say what is lost.
+
+Rules that this file keeps:
+- Nothing that is damaged is deleted without `drop`: it moves below `damaged/`, where nothing looks for objects.
+- What is written anew is durable before what it replaces moves away.
+- Heads move only with `drop`, only to revisions that are whole, and the log shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ramet.core.errors import RametError
+from ramet.core.progress import Progress, silent
+from ramet.store.crypto.codec import Frames, frames_of, sealed_of
+from ramet.store.model.ids import RevisionId, chunk_id, tree_id
+from ramet.store.model.revisions import Revision
+from ramet.store.objects.log import joined_rows
+from ramet.store.objects.objects import Objects
+from ramet.store.packs.index import Index
+from ramet.store.packs.reader import PackReader
+from ramet.store.packs.repack import Rewriters
+from ramet.store.refs.drafts import read_drafts
+from ramet.store.refs.refs import decode as decode_entry
+from ramet.store.repair.salvage import Wants, carve
+from ramet.store.repair.verify import (
+    Damage,
+    Reach,
+    Scan,
+    contents,
+    read_index,
+    read_revisions,
+    scan_packs,
+    verify,
+    whole_first,
+)
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
+
+
+@dataclass
+class Repaired:
+    """What a repair did."""
+
+    salvaged: int = 0
+    """Objects that were written anew from what could be read of damaged packs."""
+    rebuilt: list[str] = field(default_factory=list)
+    """Packs whose index was made again."""
+    moved: list[str] = field(default_factory=list)
+    """Damaged things that now lie below `damaged/`, or are deleted when that was asked for."""
+    heads: dict[str, str] = field(default_factory=dict)
+    """Workspaces whose head moved to a whole revision, and which one (empty for none)."""
+    tags: list[str] = field(default_factory=list)
+    """Tags that were removed with what they named."""
+    lost: list[Damage] = field(default_factory=list)
+    """What is still damaged."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.lost
+
+
+def repair(repository: Repository, drop: bool = False, progress: Progress = silent) -> Repaired:
+    done = Repaired()
+    objects = repository.objects
+    scan = scan_packs(objects, progress)
+    wants = _wanted(objects, scan)
+    broken = sorted({*scan.packs, *scan.indexes, *_without_index(objects, scan, wants)})
+    if broken:
+        _salvage(objects, scan, broken, wants, done, progress)
+        for name in broken:
+            for key in (f"packs/{name}.idx", f"packs/{name}.pack"):
+                set_aside(objects, key, drop, done)
+    for name in read_revisions(objects)[1]:
+        set_aside(objects, f"revisions/{name}", drop, done)
+    for draft in read_drafts(objects):
+        for key in (*draft.broken, *draft.unreached):
+            set_aside(objects, key, drop, done)
+    for key in [key for key in objects.list("past/") if not _is_past(objects, key)]:
+        set_aside(objects, key, drop, done)
+    repository.decisions.mend(repository.clock())
+    if drop:
+        _drop(repository, done, progress)
+    done.lost = verify(objects, repository.refs, repository.tags, repository.decisions, progress).damages
+    return done
+
+
+def _is_past(objects: Objects, key: str) -> bool:
+    """Whether what is kept of old entries of a log can be understood; the log goes on without it."""
+    try:
+        return joined_rows(objects.get(key)) is not None
+    except RametError:
+        return False
+
+
+def _wanted(objects: Objects, scan: Scan) -> Wants:
+    """What revisions need and no whole copy has."""
+    reader = whole_first(objects, scan)
+
+    def size_of(identity: bytes) -> int | None:
+        place = reader.find(identity)
+        return None if place is None else place.size
+
+    wants = Wants(scan.good, reader.read, size_of)
+    for revision in read_revisions(objects)[0].values():
+        for mount in revision.mounts:
+            for tree in mount.trees:
+                wants.tree(tree)
+        for chunk in revision.chunks:
+            wants.chunk(chunk)
+    return wants
+
+
+def _without_index(objects: Objects, scan: Scan, wants: Wants) -> list[str]:
+    """Packs that have no index, when something is missing that may be in them."""
+    if not wants.missing:
+        return []
+    keys = set(objects.list("packs/"))
+    return [name for name in scan.names if f"packs/{name}.idx" not in keys]
+
+
+def _salvage(objects: Objects, scan: Scan, broken: list[str], wants: Wants, done: Repaired, progress: Progress) -> None:
+    """Write what can be read of broken packs into new ones. Whole packs are not written again.
+
+    What is found in one pack may say what to look for in another: they are read until nothing new is found.
+    """
+    reader = PackReader(objects)
+    for name in scan.names:
+        if name not in broken and (whole := read_index(objects, name)) is not None:
+            reader.load(whole.pack)
+    codec = frames_of(objects)
+    writers = Rewriters(objects, reader)
+    rebuilt: set[str] = set()
+    more = True
+    try:
+        while more:
+            before = done.salvaged
+            for number, name in enumerate(broken):
+                progress("salvage", number, len(broken))
+                try:
+                    data = objects.get(f"packs/{name}.pack")
+                except KeyError:
+                    continue
+                index = read_index(objects, name)
+                writer = writers.like(name)
+                for identity, held in _readable(data, index, wants, codec) if writer is not None else ():
+                    assert writer is not None
+                    wants.take(identity, held)
+                    if not writer.has(identity):
+                        writer.add(identity, held)
+                        done.salvaged += 1
+                    if index is None or name in scan.indexes:
+                        rebuilt.add(name)
+            more = done.salvaged > before and (wants.learn() or bool(wants.missing))
+        writers.finish()
+    except BaseException:
+        writers.abandon()
+        raise
+    done.rebuilt += sorted(rebuilt)
+
+
+def _readable(data: bytes, index: Index | None, wants: Wants, codec: Frames) -> Iterator[tuple[bytes, bytes]]:
+    """Objects of a pack that have their digest: those its index names, and those between them that are wanted."""
+    taken: dict[int, list[tuple[int, int]]] = {}
+    if index is not None:
+        for identity, held in contents(data, index, codec):
+            place = index.find(identity)
+            if held is not None and place is not None and identity in (chunk_id(held), tree_id(held)):
+                taken.setdefault(place.start, []).append((place.offset, place.offset + place.size))
+                yield identity, held
+    gaps: list[bytes] = []
+    for start, block in codec.blocks(data):
+        at = 0
+        for begin, end in [*sorted(taken.get(start, [])), (len(block), len(block))]:
+            if begin > at:
+                gaps.append(block[at:begin])
+            at = max(at, end)
+    yield from carve(gaps, wants).items()
+
+
+def set_aside(objects: Objects, key: str, drop: bool = False, done: Repaired | None = None) -> None:
+    """Move what is damaged to where nothing looks for it, or delete it if that was asked for."""
+    sealed = sealed_of(objects)
+    objects = objects if sealed is None else sealed.as_they_are  # what is damaged does not open
+    try:
+        data = objects.get(key)
+    except KeyError:
+        return
+    if not drop:
+        objects.put(f"damaged/{key}", data)
+    objects.delete(key)
+    if done is not None:
+        done.moved.append(key)
+
+
+# --------------------------------------------------------------------------------------------- dropping what is lost
+
+
+def _drop(repository: Repository, done: Repaired, progress: Progress) -> None:
+    """Let every workspace and tag name only what is whole."""
+    objects = repository.objects
+    scan = scan_packs(objects, progress)
+    reach = Reach(scan, whole_first(objects, scan))
+    revisions = read_revisions(objects)[0]
+    sound = {identity for identity, revision in revisions.items() if not reach.missing(revision)}
+    for draft in read_drafts(objects):
+        if draft.opened is not None and reach.missing_for(draft):
+            for key in draft.keys:
+                set_aside(objects, key, False, done)
+    for name in repository.refs.all_names():
+        _mend_head(repository, name, revisions, sound, done)
+        try:
+            repository.refs.living(name)
+        except RametError:
+            continue
+        for tag in repository.tags.of(name):
+            if tag.target not in sound:
+                repository.tags.delete(name, tag.name)
+                done.tags.append(f"{name}@{tag.name}")
+
+
+def _mend_head(
+    repository: Repository, name: str, revisions: dict[RevisionId, Revision], sound: set[RevisionId], done: Repaired
+) -> None:
+    """Move a head that is lost to the newest of its past heads that is whole."""
+    heads: list[RevisionId] = []
+    number, fence, damaged, deleted = 0, 0, False, False
+    for number, data in repository.refs.raw(name):
+        try:
+            entry = decode_entry(number, data)
+        except RametError:
+            damaged = True
+            continue
+        damaged, fence, deleted = False, entry.fence, entry.deleted
+        if entry.head is not None and (not heads or heads[-1] != entry.head):
+            heads.append(entry.head)
+    shallow = repository.decisions.now().shallow
+    if deleted or (not damaged and (not heads or _whole_history(heads[-1], revisions, sound, shallow))):
+        return
+    best = next((head for head in reversed(heads) if head in sound), None)
+    if best is not None and not _whole_history(best, revisions, sound, shallow):
+        best = _cut_off(repository, name, revisions[best])
+    repository.refs.mend(name, number + 1, best, fence + 1)
+    done.heads[name] = "" if best is None else repository.read_revision(best).name
+
+
+def _whole_history(
+    head: RevisionId,
+    revisions: dict[RevisionId, Revision],
+    sound: set[RevisionId],
+    shallow: frozenset[RevisionId] = frozenset(),
+) -> bool:
+    """Whether a revision is whole and everything it comes from, up to where it has expired, can be listed."""
+    if head not in sound:
+        return False
+    pending, seen = [head], set[RevisionId](shallow)
+    while pending:
+        identity = pending.pop()
+        if identity in seen:
+            continue
+        seen.add(identity)
+        if identity not in revisions:
+            return False
+        pending.extend(revisions[identity].parents)
+    return True
+
+
+def _cut_off(repository: Repository, name: str, revision: Revision) -> RevisionId:
+    """The same content as a revision that begins a history, since what was before it cannot be read."""
+    made = replace(
+        revision, workspace=name, seq=revision.seq + 1, parents=(), lineage=f"repair:{revision.name}",
+        time=repository.clock(), message=f"repair: what came before {revision.name} is lost", diff=None, ops=None,
+    )  # fmt: skip
+    repository.objects_of(name).put(f"revisions/{made.id.hex()}", made.encode())
+    return made.id

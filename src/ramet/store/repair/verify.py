@@ -1,0 +1,364 @@
+"""`verify`: read everything of a store, check every digest and every reference, and say whom each damage affects.
+
+Packs are read whole, one at a time, so memory stays bounded by the largest pack and the ids of what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
+
+from blake3 import blake3
+
+from ramet.core.errors import RametError
+from ramet.core.progress import Progress, silent
+from ramet.store.crypto.codec import Damaged, Frames, frames_of
+from ramet.store.model import trees
+from ramet.store.model.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
+from ramet.store.model.revisions import Revision, decode
+from ramet.store.objects.objects import Objects
+from ramet.store.packs.index import Index, Place
+from ramet.store.packs.reader import PackReader
+from ramet.store.refs.drafts import Draft, read_drafts
+from ramet.store.refs.gc_decisions import Decisions, State
+from ramet.store.refs.refs import Refs
+from ramet.store.refs.refs import decode as decode_entry
+from ramet.store.refs.tags import Tags
+
+What = Literal["object", "pack", "index", "revision", "head", "tag", "entry", "draft"]
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One thing that is not as it must be, and the revisions that need it."""
+
+    what: What
+    name: str
+    why: str
+    revisions: tuple[str, ...] = ()
+    elsewhere: bool = False
+    """Whether another, good copy is in the store: `repair` brings it back."""
+
+    def __str__(self) -> str:
+        text = f"{self.what} {self.name}: {self.why}"
+        if self.revisions:
+            text += f"; affects {', '.join(self.revisions[:8])}"
+            text += f" and {len(self.revisions) - 8} more" if len(self.revisions) > 8 else ""
+        return text
+
+
+@dataclass
+class Report:
+    """What `verify` found. `damaged` names objects, `affected` the revisions that need them, `damages` says it all."""
+
+    objects: int = 0
+    packs: int = 0
+    revisions: int = 0
+    damaged: list[str] = field(default_factory=list)
+    affected: list[str] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.damages and not self.damaged and not self.affected
+
+
+@dataclass
+class Scan:
+    """The packs of a store, every object checked."""
+
+    good: set[bytes] = field(default_factory=set)
+    bad: dict[bytes, str] = field(default_factory=dict)
+    """Copies that are listed but cannot be read: why."""
+    packs: dict[str, str] = field(default_factory=dict)
+    """Packs that are not whole: why."""
+    indexes: dict[str, str] = field(default_factory=dict)
+    """Indexes that are not whole: why."""
+    names: list[str] = field(default_factory=list)
+    objects: int = 0
+
+
+def scan_packs(objects: Objects, progress: Progress = silent) -> Scan:
+    """Read all packs, check every object in them."""
+    found = Scan()
+    keys = list(objects.list("packs/"))
+    found.names = sorted({key[6:].rpartition(".")[0] for key in keys})
+    for number, name in enumerate(found.names):
+        progress("packs", number, len(found.names))
+        if f"packs/{name}.idx" not in keys:
+            continue  # a writer that died, or one that is at work: an index follows its pack
+        _scan_pack(objects, name, found)
+    progress("packs", len(found.names), len(found.names))
+    return found
+
+
+def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
+    codec = frames_of(objects)
+    try:
+        raw = objects.get(f"packs/{name}.idx")
+    except RametError as error:
+        if is_shredded(error):
+            return  # nobody can read it, and that was wanted
+        raw = b""
+    try:
+        data = objects.get(f"packs/{name}.pack")
+        if blake3(data).hexdigest() != name:
+            found.packs[name] = "its bytes do not have its digest"
+    except KeyError:
+        found.packs[name] = "missing"
+        data = b""
+    index = read_index(objects, name)
+    if index is None:
+        found.indexes[name] = "its bytes are not an index"
+        return
+    if (why := _index_fault(raw, index, data, codec)) and name not in found.packs:
+        found.indexes[name] = why
+    for identity, held in contents(data, index, codec):
+        found.objects += 1
+        if held is not None and identity in (chunk_id(held), tree_id(held)):
+            found.good.add(identity)
+        else:
+            found.bad[identity] = "cannot be read" if held is None else "does not have its digest"
+            if name not in found.packs:
+                found.indexes[name] = "it names objects that are not there"
+
+
+def is_shredded(error: RametError) -> bool:
+    """Whether something cannot be read because its key was destroyed on purpose."""
+    return bool(error.context.get("shredded"))
+
+
+def _index_fault(raw: bytes, index: Index, pack: bytes, codec: Frames) -> str:
+    """What is wrong with an index beyond the objects it names; empty when nothing is."""
+    ids = list(index.ids())
+    if int.from_bytes(raw[8:12], "big") != len(ids):
+        return "its count is wrong"
+    if any(one >= other for one, other in pairwise(ids)):
+        return "it is out of order"
+    spans = sorted({(place.start, place.start + place.length) for key in ids if (place := index.find(key)) is not None})
+    edges = [(0, len(codec.magic)), *spans]
+    joined = all(one[1] == other[0] for one, other in pairwise(edges))
+    return "" if joined and codec.is_end(pack, edges[-1][1]) else "its frames are not those of its pack"
+
+
+def read_index(objects: Objects, name: str) -> Index | None:
+    try:
+        return Index(name, objects.get(f"packs/{name}.idx"))
+    except (RametError, KeyError):
+        return None
+
+
+def contents(pack: bytes, index: Index, codec: Frames) -> Iterator[tuple[bytes, bytes | None]]:
+    """Every object that an index names, with its bytes; None where they cannot be had."""
+    places = sorted(((place, key) for key in index.ids() if (place := index.find(key)) is not None), key=_start)
+    found = {key for _, key in places}
+    yield from ((key, None) for key in index.ids() if key not in found)  # an index out of order does not find its own
+    at, block = -1, b""
+    for place, key in places:
+        if place.start != at:
+            at, block = place.start, _unpacked(pack[place.start : place.start + place.length], codec)
+        held = block[place.offset : place.offset + place.size]
+        yield key, held if len(held) == place.size else None
+
+
+def _start(row: tuple[Place, bytes]) -> tuple[int, int]:
+    return row[0].start, row[0].offset
+
+
+def _unpacked(frame: bytes, codec: Frames) -> bytes:
+    try:
+        return codec.unpack(frame) if frame else b""
+    except (Damaged, RametError):
+        return b""
+
+
+def whole_first(objects: Objects, scan: Scan) -> PackReader:
+    """A reader that looks into whole packs before damaged ones."""
+    reader = PackReader(objects)
+    for name in sorted(scan.names, key=lambda name: name not in scan.packs and name not in scan.indexes):
+        try:
+            reader.load(name)
+        except (RametError, KeyError):
+            continue
+    return reader
+
+
+class Reach:
+    """What revisions need and do not have. A tree is looked at once, however many revisions hold it."""
+
+    def __init__(self, scan: Scan, reader: PackReader) -> None:
+        self._good, self._reader = scan.good, reader
+        self._whole: set[bytes] = set()
+        self._holes: dict[bytes, frozenset[bytes]] = {}
+
+    def missing(self, revision: Revision) -> frozenset[bytes]:
+        """Ids of everything that a revision refers to and that cannot be read."""
+        lost: set[bytes] = set()
+        for mount in revision.mounts:
+            for tree in mount.trees:
+                lost |= self._below(tree)
+        lost.update(chunk for chunk in revision.chunks if chunk not in self._good)
+        return frozenset(lost)
+
+    def missing_for(self, draft: Draft) -> frozenset[bytes]:
+        """Ids of everything that a draft refers to and that cannot be read."""
+        lost = {chunk for chunk in draft.chunks if chunk not in self._good}
+        for tree in draft.trees:
+            lost |= self._below(tree)
+        return frozenset(lost)
+
+    def _below(self, top: TreeId) -> frozenset[bytes]:
+        stack: list[tuple[bytes, list[bytes] | None, set[bytes]]] = [(top, None, set())]
+        while stack:
+            tree, pending, lost = stack.pop()
+            if pending is None:
+                if tree in self._whole or tree in self._holes:
+                    continue
+                pending = self._look(tree, lost)
+            while pending and (pending[-1] in self._whole or pending[-1] in self._holes):
+                lost |= self._holes.get(pending.pop(), frozenset())
+            if pending:
+                stack.append((tree, pending, lost))
+                stack.append((pending[-1], None, set()))
+            elif lost:
+                self._holes[tree] = frozenset(lost)
+            else:
+                self._whole.add(tree)
+        return self._holes.get(top, frozenset())
+
+    def _look(self, tree: bytes, lost: set[bytes]) -> list[bytes]:
+        """The directories below a tree; what its files lack goes to `lost`."""
+        try:
+            if tree not in self._good:
+                raise ValueError("not there")
+            nodes = trees.decode(self._reader.read(tree))
+        except (ValueError, RametError):
+            lost.add(tree)
+            return []
+        for node in nodes:
+            if node.kind == trees.FILE:
+                payload = node.payload
+                for at in range(0, len(payload), SIZE):
+                    if payload[at : at + SIZE] not in self._good:
+                        lost.add(payload[at : at + SIZE])
+        return [node.payload for node in nodes if node.kind == trees.DIR]
+
+
+def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[RevisionId, Revision], dict[str, str]]:
+    """All revisions by id, and the keys of those that are damaged with what is wrong."""
+    whole: dict[RevisionId, Revision] = {}
+    broken: dict[str, str] = {}
+    for number, key in enumerate(objects.list("revisions/")):
+        if number % 256 == 0:
+            progress("revisions", number, None)
+        name = key.rpartition("/")[2]
+        try:
+            data = objects.get(key)
+            identity = RevisionId(bytes.fromhex(name))
+            if revision_id(data) != identity:
+                raise ValueError("its bytes do not have its digest")
+            whole[identity] = decode(data)
+        except RametError as error:
+            if not is_shredded(error):
+                broken[name] = error.cause
+        except (ValueError, KeyError, TypeError) as error:
+            broken[name] = str(error) or "unreadable"
+    return whole, broken
+
+
+def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progress: Progress = silent) -> Report:
+    drafts = read_drafts(objects)  # before packs are: what a draft names was there first
+    scan = scan_packs(objects, progress)
+    report = Report(objects=scan.objects, packs=len(scan.names))
+    revisions, broken = read_revisions(objects, progress)
+    report.revisions = len(revisions) + len(broken)
+    reach = Reach(scan, whole_first(objects, scan))
+    users: dict[bytes, list[str]] = {}
+    affected: set[str] = set()
+    faults = [Damage("entry", f"gc/{number}", "it cannot be understood") for number in decisions.damaged()]
+    state = State() if faults else decisions.now()
+    for number, revision in enumerate(revisions.values()):
+        progress("references", number, len(revisions))
+        if state.is_doomed(revision.id):
+            continue  # nobody can reach it, and what it needs may be gone
+        lost = reach.missing(revision)
+        parents = {parent for parent in revision.parents if parent not in revisions and parent not in state.shallow}
+        for identity in lost | parents:
+            users.setdefault(identity, []).append(revision.name)
+        if lost:
+            affected.add(revision.name)
+    report.affected = sorted(affected)
+    _objects(scan, users, report)
+    for name, why in broken.items():
+        children = users.pop(bytes.fromhex(name), []) if len(name) == 2 * SIZE else []
+        report.damages.append(Damage("revision", name, why, tuple(children)))
+        report.damaged.append(name)
+    for identity, names in sorted(users.items()):
+        kind: What = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
+        report.damages.append(Damage(kind, identity.hex(), "missing", tuple(names)))
+    report.damages += [*_ends(refs, tags, revisions), *_of_drafts(drafts, reach), *faults]
+    _forgive(report, state)
+    return report
+
+
+def _forgive(report: Report, state: State) -> None:
+    """Leave out what is missing because a collection is about to remove it and nobody needs it."""
+    gone = {key.rpartition("/")[2] for key in state.sweeping}
+    kept = [d for d in report.damages if d.revisions or d.name not in gone]
+    if len(kept) != len(report.damages):
+        report.damages = kept
+        report.damaged = [name for name in report.damaged if name not in gone]
+
+
+def _is_parent(identity: bytes, revisions: dict[RevisionId, Revision]) -> bool:
+    return any(identity in revision.parents for revision in revisions.values())
+
+
+def _objects(scan: Scan, users: dict[bytes, list[str]], report: Report) -> None:
+    """Damage of packs, of their indexes and of what is in them."""
+    for name, why in scan.packs.items():
+        report.damages.append(Damage("pack", name, why))
+    for name, why in scan.indexes.items():
+        report.damages.append(Damage("index", name, why))
+    for identity, why in sorted(scan.bad.items()):
+        elsewhere = identity in scan.good
+        names = tuple(users.pop(identity, ()))
+        report.damages.append(Damage("object", identity.hex(), why, names, elsewhere))
+    report.damaged = sorted(identity.hex() for identity in scan.bad)
+    report.damaged += [name for name in (*scan.packs, *scan.indexes) if not scan.bad]
+
+
+def _of_drafts(drafts: list[Draft], reach: Reach) -> Iterator[Damage]:
+    """Drafts that cannot be understood, or that need what is not there."""
+    for draft in drafts:
+        affected = (draft.workspace,)
+        yield from (Damage("draft", key, why, affected) for key, why in draft.broken.items())
+        yield from (Damage("draft", key, "a step before it is missing", affected) for key in draft.unreached)
+        if draft.opened is not None and (lost := reach.missing_for(draft)):
+            yield Damage("draft", draft.keys[0], f"{len(lost)} objects that it needs are missing", affected)
+
+
+def _ends(refs: Refs, tags: Tags, revisions: dict[RevisionId, Revision]) -> Iterator[Damage]:
+    """Heads, tags and entries that lead nowhere."""
+    for name in refs.all_names():
+        entry = None
+        for number, data in refs.raw(name):
+            try:
+                entry = decode_entry(number, data)
+            except RametError:
+                entry = None
+                yield Damage("entry", f"{name}/{number}", "it cannot be understood", (name,))
+        if entry is None:
+            continue
+        if not entry.deleted and entry.head is not None and entry.head not in revisions:
+            yield Damage("head", name, f"its revision {entry.head.hex()[:12]} cannot be read", (name,))
+        try:
+            found = [] if entry.deleted else tags.of(name)
+        except RametError as error:
+            yield Damage("tag", name, error.cause, (name,))
+            continue
+        for tag in found:
+            if tag.target not in revisions:
+                yield Damage("tag", f"{name}@{tag.name}", f"its revision {tag.target.hex()[:12]} cannot be read")

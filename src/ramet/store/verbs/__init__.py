@@ -1,0 +1,1 @@
+"""What users do with revisions: fork, revert, merge, diff, blame, bisect, export."""

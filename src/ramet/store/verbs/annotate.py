@@ -1,0 +1,73 @@
+"""What is said about workspaces and their revisions: tags, pins, holds, and who may do what.
+
+Rule: who names a revision without being its writer looks at what collections decided before and after, and takes the
+name back when the revision is not whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ramet.core.errors import RametError
+from ramet.store.refs.grants import Access
+from ramet.store.refs.resolve import expired_error
+from ramet.store.refs.retention import Pin, Retention
+from ramet.store.refs.tags import Tag
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
+
+
+def tag(repository: Repository, name: str, tag: str, spec: str | None, message: str, author: str, force: bool) -> Tag:
+    """Name a revision so that it can be found and is kept."""
+    repository.prove()
+    repository.allow(name, "readwrite")
+    before = repository.decisions.now()
+    target = repository.find(name, spec)
+    made = repository.tags.create(name, tag, target.id, message=message, author=author, force=force)
+    if repository.decisions.now().number != before.number and not repository.is_whole(target):
+        repository.tags.delete(name, tag)
+        raise expired_error(target.name)
+    return made
+
+
+def pin(repository: Repository, name: str, spec: str | None, seconds: float | None, why: str) -> Pin:
+    """Keep a revision from expiring, for some seconds or until the pin is removed."""
+    before = repository.decisions.now()
+    target = repository.find(name, spec)
+    until = None if seconds is None else repository.clock() + seconds
+    made = repository.pins.place(target, until=until, why=why)
+    if repository.decisions.now().number != before.number and not repository.is_whole(target):
+        repository.pins.remove(made.token)
+        raise expired_error(target.name)
+    return made
+
+
+def hold(repository: Repository, name: str, why: str) -> Retention:
+    """Keep everything of a workspace from being removed, until the hold is lifted."""
+    repository.refs.living(name)
+    repository.allow(name, "readwrite")
+    if not why:
+        raise RametError("invalid_argument", "a hold needs a reason", "say why")
+    repository.prove()
+    return repository.policies.set(replace(repository.policies.said(name), hold=why), name)
+
+
+def lift(repository: Repository, name: str) -> Retention:
+    """End a hold."""
+    repository.allow(name, "readwrite")
+    return repository.policies.set(replace(repository.policies.said(name), hold=""), name)
+
+
+def grant(repository: Repository, name: str, principal: str, access: Access | None) -> None:
+    """Let a principal read or write a workspace; with None, take what it was granted back."""
+    repository.refs.living(name)
+    repository.allow(name, "readwrite")
+    repository.prove()
+    granted = dict(repository.grants.of(name))
+    if access is not None:
+        granted[principal] = access
+    elif granted.pop(principal, None) is None:
+        raise RametError("not_found", f"{principal!r} has no grant on {name!r}", "see `grants`")
+    repository.grants.put(name, granted, repository.principal)

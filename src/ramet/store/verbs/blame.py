@@ -1,0 +1,183 @@
+"""Who wrote each line of a file: lines are followed back through revisions, merges and renames to where they began.
+
+A file that a revision did not change costs one comparison of ids; its text is read only where it changed.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ramet.core.errors import RametError
+from ramet.store.checkout.walk import content, find_node, no_such_path
+from ramet.store.commit.kernel_state import records_of
+from ramet.store.model.graph import newest_first
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import Revision
+from ramet.store.model.trees import FILE, Node
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
+
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of a file whose lines are looked at; a larger one is refused."""
+SIMILAR: Final = 0.5
+CANDIDATES: Final = 64
+"""Files that a revision removed among which a changed and renamed one is looked for."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A command of a workspace's history."""
+
+    number: int
+    session_id: str
+    agent_id: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line, the revision that brought it, where it was then, and the command that wrote it if that is known."""
+
+    number: int
+    text: bytes
+    revision: Revision
+    path: str
+    writer: Writer | None = None
+
+    @property
+    def author(self) -> str:
+        """Who it was, by the best name there is."""
+        known = self.revision.author or self.revision.agent
+        return known or (self.writer.agent_id if self.writer is not None else "")
+
+
+def blame(repository: Repository, revision: Revision, path: str) -> list[Line]:
+    """Every line of a file of a revision with what brought it there."""
+    return _Blame(repository).run(revision, path)
+
+
+class _Blame:
+    def __init__(self, repository: Repository) -> None:
+        self._repository, self._read = repository, repository.packs.read
+        self._writers: dict[tuple[RevisionId, str], Writer | None] = {}
+
+    def run(self, start: Revision, path: str) -> list[Line]:
+        node = find_node(self._read, start, path)
+        if node is None or node.kind != FILE:
+            raise no_such_path(start, path)
+        lines = self._lines(node, path)
+        found: list[Line | None] = [None] * len(lines)
+        # For each revision: the paths under which lines are looked for there, as (line there, line in the result).
+        open_: dict[RevisionId, dict[str, list[tuple[int, int]]]] = {
+            start.id: {path: [(number, number) for number in range(len(lines))]}
+        }
+        for revision in newest_first(self._repository.ancestors(start).values()):
+            for where, wanted in open_.pop(revision.id, {}).items():
+                for _, here in self._passed_on(revision, where, wanted, open_):
+                    found[here] = Line(here + 1, lines[here], revision, where, self._writer(revision, where))
+        return [line for line in found if line is not None]
+
+    def _passed_on(
+        self,
+        revision: Revision,
+        where: str,
+        wanted: list[tuple[int, int]],
+        open_: dict[RevisionId, dict[str, list[tuple[int, int]]]],
+    ) -> list[tuple[int, int]]:
+        """Give lines that a parent has to that parent; what is left was written here."""
+        node = find_node(self._read, revision, where)
+        assert node is not None
+        for parent in self._repository.parents_of(revision):
+            if not wanted:
+                break
+            source = self._source(parent, revision, where, node)
+            if source is None:
+                continue
+            old_path, old = source
+            if old.payload == node.payload:
+                given, kept = wanted, []
+            else:
+                same = _matching(self._lines(old, old_path), self._lines(node, where))
+                given = [(same[there], here) for there, here in wanted if there in same]
+                kept = [(there, here) for there, here in wanted if there not in same]
+            if given:
+                open_.setdefault(parent.id, {}).setdefault(old_path, []).extend(given)
+            wanted = kept
+        return wanted
+
+    def _source(self, parent: Revision, revision: Revision, where: str, node: Node) -> tuple[str, Node] | None:
+        """Where the file was in a parent: under the same path, or under the one it was renamed from."""
+        old = find_node(self._read, parent, where)
+        if old is not None:
+            return (where, old) if old.kind == FILE else None
+        gone: list[tuple[str, Node]] = []
+        for difference in self._repository.diff(parent, revision):
+            if difference.path == where and difference.what == "renamed" and difference.before is not None:
+                return str(difference.old), difference.before
+            if difference.what == "removed" and difference.before is not None and difference.before.kind == FILE:
+                gone.append((difference.path, difference.before))
+        return self._most_similar(gone[:CANDIDATES], where, node)
+
+    def _most_similar(self, gone: list[tuple[str, Node]], where: str, node: Node) -> tuple[str, Node] | None:
+        best, most = None, SIMILAR
+        if node.size > LARGEST:
+            return None
+        mine = self._lines(node, where)
+        for path, old in gone:
+            if not old.size or not 0.5 <= old.size / max(node.size, 1) <= 2:
+                continue
+            theirs = self._lines(old, path)
+            score = 2 * len(set(mine) & set(theirs)) / max(len(set(mine)) + len(set(theirs)), 1)
+            if score > most:
+                best, most = (path, old), score
+        return best
+
+    def _lines(self, node: Node, path: str) -> list[bytes]:
+        if node.size > LARGEST:
+            raise RametError(
+                "limit_exceeded", f"{path} has {node.size} bytes", f"lines are followed in files up to {LARGEST} bytes"
+            )
+        return b"".join(content(self._read, node)).splitlines(keepends=True)
+
+    def _writer(self, revision: Revision, path: str) -> Writer | None:
+        key = (revision.id, path)
+        if key not in self._writers:
+            self._writers[key] = writer_of(self._repository, revision, path)
+        return self._writers[key]
+
+
+def writer_of(repository: Repository, revision: Revision, path: str) -> Writer | None:
+    """The command that wrote a path for a revision: the one that was recorded, or the only one that there was."""
+    ops = revision.ops
+    if ops is None or revision.kernel is None:
+        return None
+    records = records_of(repository.packs, revision, ops["first"], ops["last"])
+    number = ops.get("writers", {}).get(path)
+    if number is not None:
+        found = [record for record in records if record["number"] == number]
+    else:
+        # Some ways to write a path are recorded under another one (`mv new old`): a single writer is still certain.
+        found = [record for record in records if record.get("bytes_written")] if len(records) > 1 else records
+    if len(found) != 1:
+        return None
+    record = found[0]
+    return Writer(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
+
+
+def _matching(old: list[bytes], new: list[bytes]) -> dict[int, int]:
+    """For lines of `new` that `old` has: which one it is there."""
+    top = 0
+    while top < len(old) and top < len(new) and old[top] == new[top]:
+        top += 1
+    end = 0
+    while end < min(len(old), len(new)) - top and old[-1 - end] == new[-1 - end]:
+        end += 1
+    same = {number: number for number in range(top)}
+    same.update({len(new) - 1 - number: len(old) - 1 - number for number in range(end)})
+    matcher = difflib.SequenceMatcher(None, old[top : len(old) - end], new[top : len(new) - end], autojunk=False)
+    for block in matcher.get_matching_blocks():
+        same.update({top + block.b + number: top + block.a + number for number in range(block.size)})
+    return same

@@ -1,0 +1,134 @@
+"""What changed between two trees: only directories that differ are looked into, content is compared by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Final, Literal
+
+from ramet.core.paths import decode as decode_name
+from ramet.store.model import trees
+from ramet.store.model.ids import TreeId
+from ramet.store.model.trees import DIR, Node
+
+What = Literal["added", "removed", "modified", "renamed"]
+KEPT: Final[tuple[What, ...]] = ("added", "removed", "modified")
+Read = Callable[[bytes], bytes]
+RENAMES: Final = 50_000
+"""Differences among which files that moved are looked for. Of more, none is told as a rename, but all are told."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One path that differs. `old` is where a renamed file was before."""
+
+    path: str
+    what: What
+    before: Node | None = None
+    after: Node | None = None
+    old: str | None = None
+
+
+def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bool = True) -> Iterable[Difference]:
+    """Differences in order of their paths; with `renames`, a file that only moved is one difference, not two.
+
+    They come one by one, and nothing keeps more of them than renames are looked for among.
+    """
+    found = _compare(read, before, after, "")
+    if not renames or before is None or after is None:
+        return found
+    first = list(islice(found, RENAMES + 1))
+    return _paired(first) if len(first) <= RENAMES else chain(first, found)
+
+
+def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str) -> Iterator[Difference]:
+    if before == after:
+        return
+    earlier = trees.decode(read(before)) if before is not None else []
+    later = trees.decode(read(after)) if after is not None else []
+    for name, was, now in _differing(earlier, later):
+        path = f"{where}/{decode_name(name)}"
+        if was is not None and now is not None and was.kind == now.kind == DIR:
+            if was.mode != now.mode:
+                yield Difference(path, "modified", was, now)
+            yield from _compare(read, was.tree, now.tree, path)
+            continue
+        if was is not None and now is not None and was.kind == now.kind:
+            if (was.payload, was.mode) != (now.payload, now.mode):
+                yield Difference(path, "modified", was, now)
+            continue
+        if was is not None:
+            yield Difference(path, "removed", was)
+            if was.kind == DIR:
+                yield from _compare(read, was.tree, None, path)
+        if now is not None:
+            yield Difference(path, "added", None, now)
+            if now.kind == DIR:
+                yield from _compare(read, None, now.tree, path)
+
+
+def _differing(earlier: list[Node], later: list[Node]) -> Iterable[tuple[bytes, Node | None, Node | None]]:
+    """Entries that are not the same, by name. Mostly the names are, and then two sorted lists need no dictionary."""
+    pairs = [(a, b) for a, b in zip(earlier, later, strict=False) if a != b]
+    if len(earlier) == len(later) and all(a.name == b.name for a, b in pairs):
+        return [(a.name, a, b) for a, b in pairs]
+    old, new = {node.name: node for node in earlier}, {node.name: node for node in later}
+    names = [name for name, node in new.items() if old.get(name) != node] + [name for name in old if name not in new]
+    return [(name, old.get(name), new.get(name)) for name in sorted(names)]
+
+
+def _paired(found: list[Difference]) -> list[Difference]:
+    """Removed and added files with the same content are a rename; an empty file has no content to tell it by."""
+    gone: dict[bytes, list[Difference]] = {}
+    for difference in found:
+        node = difference.before
+        if difference.what == "removed" and node is not None and node.kind != DIR and node.payload:
+            gone.setdefault(node.payload, []).append(difference)
+    moved: set[str] = set()
+    result: list[Difference] = []
+    for difference in found:
+        node = difference.after
+        if difference.what == "added" and node is not None and node.kind != DIR and gone.get(node.payload):
+            source = gone[node.payload].pop(0)
+            moved.add(source.path)
+            result.append(Difference(difference.path, "renamed", source.before, node, source.path))
+        else:
+            result.append(difference)
+    return [d for d in result if not (d.what == "removed" and d.path in moved)]
+
+
+@dataclass
+class Summary:
+    """Names and counts of differences as they are recorded on a revision; however many come, few are kept."""
+
+    limit: int = 200
+    counts: dict[What, int] = field(default_factory=dict)
+    names: dict[What, list[str]] = field(default_factory=dict)
+    renamed: list[list[str | None]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, differences: Iterable[Difference]) -> Summary:
+        made = cls()
+        for difference in differences:
+            made.add(difference)
+        return made
+
+    def add(self, difference: Difference) -> None:
+        count = self.counts[difference.what] = self.counts.get(difference.what, 0) + 1
+        if count > self.limit:
+            return
+        if difference.what == "renamed":
+            self.renamed.append([difference.old, difference.path])
+        else:
+            self.names.setdefault(difference.what, []).append(difference.path)
+
+    def written(self) -> list[str]:
+        """The first paths that have new content."""
+        return sorted(self.names.get("added", []) + self.names.get("modified", []))[: self.limit]
+
+    def plain(self) -> dict[str, object]:
+        shown: dict[str, object] = {}
+        for what in KEPT:
+            shown[what], shown[f"{what}_count"] = self.names.get(what, []), self.counts.get(what, 0)
+        return {**shown, "renamed": self.renamed, "renamed_count": self.counts.get("renamed", 0)}

@@ -1,0 +1,63 @@
+"""Workspaces that begin with a revision which is there already: forks, and what imports and recoveries begin.
+
+Rule: no content is copied, so a collection that runs meanwhile must not take what the new workspace relies on. It is
+looked at before and after, and a workspace that cannot be whole is taken back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ramet.core.errors import RametError
+from ramet.store.commit.reliance_check import collected, settle
+from ramet.store.model.revisions import Revision
+from ramet.store.refs.grants import TRUSTED
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
+
+
+def fork(repository: Repository, name: str, spec: str | None, new_name: str) -> Revision:
+    """A workspace that begins with a revision of another one."""
+    repository.prove()
+    seen = repository.decisions.now().number
+    source = repository.find(name, spec)
+    revision = replace(
+        source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
+        time=repository.clock(), message=f"fork of {source.name}", diff=None, ops=None,
+    )  # fmt: skip
+    if not repository.refs.exists(new_name):
+        repository.share(name, source.id, new_name)
+    _inherit(repository, name, new_name)
+    begin(repository, new_name, revision, source, seen)
+    return revision
+
+
+def _inherit(repository: Repository, name: str, new_name: str) -> None:
+    """Let those read a fork who may read what it is forked from, and let who forks write it."""
+    granted = dict(repository.grants.of(name))
+    if not granted:
+        return
+    if repository.refs.exists(new_name):
+        raise RametError("workspace_exists", f"workspace {new_name!r} exists already", "take another name")
+    if repository.principal is not None and repository.principal != TRUSTED:
+        granted[repository.principal] = "readwrite"
+    repository.grants.put(new_name, granted, repository.principal)
+
+
+def begin(repository: Repository, name: str, revision: Revision, source: Revision | None = None, seen: int = 0) -> None:
+    """A new workspace whose first revision, with durable trees, is this one.
+
+    `source` has the same content, and could be reached when `seen` was the last decision of a collection.
+    """
+    repository.prove()
+    before = repository.look()
+    if not repository.is_settled:
+        safe = source is not None and before.number == seen and not before.is_doomed(source.id)
+        settle(repository.objects_of(name), repository.packs, revision, source if safe else None)
+    repository.objects_of(name).put(f"revisions/{revision.id.hex()}", revision.encode())
+    repository.enter(name, revision.id)
+    if repository.decisions.now().number != before.number and not repository.is_whole(revision):
+        repository.refs.delete(name)  # a collection ran between the look and the creation, and took what this needs
+        raise collected(revision)

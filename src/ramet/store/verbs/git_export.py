@@ -1,0 +1,215 @@
+"""A history as a stream that `git fast-import` reads. The same history gives the same commits, whoever writes it.
+
+What git cannot hold is left out and told: empty directories, paths with a component named `.git`, times of files and
+modes beyond the executable bit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ramet.core.paths import encode
+from ramet.core.progress import Progress, silent
+from ramet.store.checkout.walk import content, covered, walk
+from ramet.store.model.graph import newest_first
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import Revision
+from ramet.store.model.trees import DIR, LINK, Node
+from ramet.store.verbs.diff import compare
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
+
+_PLAIN: Final = re.compile(rb"[^\x21-\x7e]|[\"\\]")
+_REF: Final = re.compile(r"\.{2,}|\.$|\.lock$")
+
+
+@dataclass
+class Exported:
+    """What was written, and what git could not take."""
+
+    branch: str
+    commits: int = 0
+    blobs: int = 0
+    tags: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+
+def branch_name(workspace: str) -> str:
+    """A workspace's name as git allows it."""
+    return _REF.sub("_", workspace)
+
+
+def fast_import(repository: Repository, name: str, done: Exported, progress: Progress = silent) -> Iterator[bytes]:
+    """The stream, piece by piece; `done` is filled while it is written."""
+    return _Stream(repository, name, done, progress).run()
+
+
+def single_commit(
+    repository: Repository,
+    revision: Revision,
+    roots: Mapping[str, str],
+    branch: str,
+    parent: str | None,
+    done: Exported,
+) -> Iterator[bytes]:
+    """One commit on a branch with what a revision has below some paths; `roots` says where each goes in the commit."""
+    stream = _Stream(repository, revision.workspace, done, silent)
+    placed: list[tuple[str, Node]] = []
+    yield b"feature done\n"
+    for path, node in walk(repository.packs.read, revision):
+        for root, target in roots.items():
+            if path.startswith(root + "/") and stream._fits(path[len(root) :], node, revision):
+                yield from stream._blob(node)
+                placed.append((target + path[len(root) :], node))
+    text, person = encode(_message(revision)), _person(revision.author or revision.agent, revision.time)
+    yield b"commit refs/heads/%b\nauthor %b\ncommitter %b\n" % (encode(branch), person, person)
+    yield b"data %d\n%b\n" % (len(text), text)
+    if parent is not None:
+        yield b"from %b\n" % parent.encode()
+    yield b"deleteall\n"
+    for path, node in placed:
+        yield b"M %b :%d %b\n" % (_mode(node), stream._marks[_key(node)], _quoted(path))
+    done.commits += 1
+    yield b"\ndone\n"
+
+
+class _Stream:
+    def __init__(self, repository: Repository, name: str, done: Exported, progress: Progress) -> None:
+        self._repository, self._read, self._name = repository, repository.packs.read, name
+        self._done, self._progress = done, progress
+        self._marks: dict[bytes, int] = {}
+        self._commits: dict[RevisionId, int] = {}
+        self._last = 0
+
+    def run(self) -> Iterator[bytes]:
+        tags = self._repository.tags.of(self._name)
+        wanted = {revision.id: revision for revision in self._repository.log(self._name)}
+        for tag in tags:  # a tag may name what the head does not come from any more
+            wanted.update(self._repository.ancestors(self._repository.read_revision(tag.target)))
+        history = newest_first(wanted.values())
+        history.reverse()
+        branch = f"refs/heads/{branch_name(self._name)}".encode()
+        yield b"feature done\n"
+        for number, revision in enumerate(history):
+            self._progress("revisions", number, len(history))
+            yield from self._commit(branch, revision)
+        head = self._repository.head(self._name)
+        if head is not None:
+            yield b"reset %b\nfrom :%d\n\n" % (branch, self._commits[head.id])
+        for tag in tags:
+            self._done.tags += 1
+            target, ref = self._commits[tag.target], branch_name(tag.name).encode()
+            if tag.message:
+                text = encode(tag.message)
+                yield b"tag %b\nfrom :%d\ntagger %b\n" % (ref, target, _person(tag.author, tag.time))
+                yield b"data %d\n%b\n" % (len(text), text)
+            else:
+                yield b"reset refs/tags/%b\nfrom :%d\n\n" % (ref, target)
+        yield b"done\n"
+        self._progress("revisions", len(history), len(history))
+
+    def _commit(self, branch: bytes, revision: Revision) -> Iterator[bytes]:
+        parents = list({parent.id: parent for parent in self._repository.parents_of(revision)}.values())
+        removed, changed = self._changes(parents[0] if parents else None, revision)
+        for _, node in changed:
+            yield from self._blob(node)
+        self._last += 1
+        self._commits[revision.id] = self._last
+        self._done.commits += 1
+        if not parents:
+            yield b"reset %b\n\n" % branch  # without it the commit would follow the one before
+        text = encode(_message(revision))
+        person = _person(revision.author or revision.agent, revision.time)
+        yield b"commit %b\nmark :%d\nauthor %b\ncommitter %b\n" % (branch, self._last, person, person)
+        yield b"data %d\n%b\n" % (len(text), text)
+        for number, parent in enumerate(parents):
+            yield b"%b :%d\n" % (b"merge" if number else b"from", self._commits[parent.id])
+        for path in removed:
+            yield b"D %b\n" % _quoted(path)
+        for path, node in changed:
+            yield b"M %b :%d %b\n" % (_mode(node), self._marks[_key(node)], _quoted(path))
+        yield b"\n"
+
+    def _changes(self, parent: Revision | None, revision: Revision) -> tuple[list[str], list[tuple[str, Node]]]:
+        """Paths that went, and files and links that are new or different."""
+        if parent is None:
+            return [], [(path, node) for path, node in walk(self._read, revision) if self._fits(path, node, revision)]
+        prefixes = [mount.prefix for mount in revision.mounts]
+        if [mount.prefix for mount in parent.mounts] != prefixes:
+            old = {path: node for path, node in walk(self._read, parent) if self._fits(path, node, revision)}
+            new = {path: node for path, node in walk(self._read, revision) if self._fits(path, node, revision)}
+            differing = [(path, node) for path, node in new.items() if not _equal(old.get(path), node)]
+            return [path for path in old if path not in new], differing
+        trees = {mount.prefix: mount.tree for mount in parent.mounts}
+        removed: list[str] = []
+        changed: list[tuple[str, Node]] = []
+        for mount in revision.mounts:
+            hidden, top = covered(revision, mount.prefix), mount.prefix.rstrip("/")
+            for difference in compare(self._read, trees[mount.prefix], mount.tree, renames=False):
+                path, before, after = top + difference.path, difference.before, difference.after
+                if hidden(path):
+                    continue
+                if difference.what == "removed" and before is not None and self._fits(path, before, revision):
+                    removed.append(path)
+                elif after is not None and self._fits(path, after, revision):
+                    changed.append((path, after))
+        return removed, changed
+
+    def _fits(self, path: str, node: Node, revision: Revision) -> bool:
+        if node.kind not in (0, LINK):
+            if node.kind == DIR and ".git" in path.lower().split("/")[-1:]:
+                self._done.left_out.append(f"{revision.name}:{path}")
+            return False
+        return ".git" not in path.lower().split("/")
+
+    def _blob(self, node: Node) -> Iterator[bytes]:
+        key = _key(node)
+        if key in self._marks:
+            return
+        self._last += 1
+        self._marks[key] = self._last
+        self._done.blobs += 1
+        if node.kind == LINK:
+            yield b"blob\nmark :%d\ndata %d\n%b\n" % (self._last, len(node.payload), node.payload)
+            return
+        yield b"blob\nmark :%d\ndata %d\n" % (self._last, node.size)
+        yield from content(self._read, node)
+        yield b"\n"
+
+
+def _key(node: Node) -> bytes:
+    return b"%d" % node.kind + node.payload
+
+
+def _equal(one: Node | None, other: Node) -> bool:
+    return one is not None and (one.kind, one.payload, _mode(one)) == (other.kind, other.payload, _mode(other))
+
+
+def _mode(node: Node) -> bytes:
+    if node.kind == LINK:
+        return b"120000"
+    return b"100755" if node.mode & 0o100 else b"100644"
+
+
+def _quoted(path: str) -> bytes:
+    return b'"' + _PLAIN.sub(lambda found: b"\\%03o" % found[0][0], encode(path[1:])) + b'"'
+
+
+def _person(who: str, when: float) -> bytes:
+    """`name <address> seconds zone`; what git would take for structure is left out of the name."""
+    name, _, address = who.partition("<")
+    plain = re.sub(r"[<>\n\0]", "", name).strip() or "ramet"
+    mail = re.sub(r"[<>\n\0\s]", "", address) or "ramet@localhost"
+    return encode(f"{plain} <{mail}> {max(int(when), 0)} +0000")
+
+
+def _message(revision: Revision) -> str:
+    lines = [revision.message or revision.name, "", f"Ramet-Revision: {revision.name} {revision.id.hex()}"]
+    for label, value in (("Lineage", revision.lineage), ("Agent", revision.agent), ("Trace", revision.trace_id)):
+        if value:
+            lines.append(f"Ramet-{label}: {' '.join(value.split())}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,197 @@
+"""Three-way merge of trees: disjoint changes combine, text merges line by line, what both sides changed is a conflict.
+
+Conflicts are data: nothing is written with markers in it, and a merge with conflicts has no tree.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ramet.core.paths import decode as decode_name
+from ramet.store.model import trees
+from ramet.store.model.chunker import WHOLE
+from ramet.store.model.ids import TreeId, chunk_id, tree_id
+from ramet.store.model.trees import DIR, FILE, Node
+from ramet.store.packs.writer import PackWriter
+
+Read = Callable[[bytes], bytes]
+Why = Literal["both changed", "changed and removed", "different kinds"]
+
+
+@dataclass(frozen=True)
+class MergeConflict:
+    """A path that both sides changed in ways that do not combine."""
+
+    path: str
+    why: Why
+    base: Node | None
+    ours: Node | None
+    theirs: Node | None
+
+
+@dataclass
+class Merged:
+    """The tree of a clean merge, or the conflicts."""
+
+    tree: TreeId | None
+    conflicts: list[MergeConflict] = field(default_factory=list)
+
+
+def merge_trees(
+    read: Read, writer: PackWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
+) -> Merged:
+    """Combine two trees that come from `base`."""
+    work = _Merge(read, writer)
+    tree = work.directory(base, ours, theirs, "")
+    return Merged(None if work.conflicts else tree, work.conflicts)
+
+
+@dataclass
+class _Merge:
+    read: Read
+    writer: PackWriter
+    conflicts: list[MergeConflict] = field(default_factory=list)
+
+    def nodes(self, tree: TreeId | None) -> dict[bytes, Node]:
+        return {} if tree is None else {node.name: node for node in trees.decode(self.read(tree))}
+
+    def directory(self, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None, where: str) -> TreeId:
+        if ours == theirs or theirs == base:
+            return ours if ours is not None else self.store([])
+        if ours == base:
+            return theirs if theirs is not None else self.store([])
+        old, mine, yours = self.nodes(base), self.nodes(ours), self.nodes(theirs)
+        kept: list[Node] = []
+        for name in sorted({*old, *mine, *yours}):
+            node = self.entry(old.get(name), mine.get(name), yours.get(name), f"{where}/{decode_name(name)}")
+            if node is not None:
+                kept.append(node)
+        return self.store(kept)
+
+    def store(self, nodes: list[Node]) -> TreeId:
+        encoded = trees.encode(nodes)
+        identity = tree_id(encoded)
+        self.writer.add(identity, encoded)
+        return identity
+
+    def entry(self, base: Node | None, ours: Node | None, theirs: Node | None, path: str) -> Node | None:
+        if _same(ours, theirs) or _same(theirs, base):
+            return ours
+        if _same(ours, base):
+            return theirs
+        if ours is None or theirs is None:
+            return self.conflict(path, "changed and removed", base, ours, theirs)
+        if ours.kind == theirs.kind == DIR:
+            before = base.tree if base is not None and base.kind == DIR else None
+            below = self.directory(before, ours.tree, theirs.tree, path)
+            mode = theirs.mode if base is not None and ours.mode == base.mode else ours.mode
+            return ours._replace(payload=below, mode=mode, mtime_ns=max(ours.mtime_ns, theirs.mtime_ns))
+        if ours.kind != theirs.kind:
+            return self.conflict(path, "different kinds", base, ours, theirs)
+        if ours.kind == FILE and base is not None and base.kind == FILE:
+            return self.file(base, ours, theirs, path)
+        return self.conflict(path, "both changed", base, ours, theirs)
+
+    def conflict(self, path: str, why: Why, base: Node | None, ours: Node | None, theirs: Node | None) -> Node | None:
+        self.conflicts.append(MergeConflict(path, why, base, ours, theirs))
+        return ours
+
+    def file(self, base: Node, ours: Node, theirs: Node, path: str) -> Node | None:
+        mode = theirs.mode if ours.mode == base.mode else ours.mode
+        mtime_ns = max(ours.mtime_ns, theirs.mtime_ns)
+        if ours.payload == base.payload or ours.payload == theirs.payload:
+            return theirs._replace(mode=mode, mtime_ns=mtime_ns)
+        if theirs.payload == base.payload:
+            return ours._replace(mode=mode, mtime_ns=mtime_ns)
+        if max(base.size, ours.size, theirs.size) > WHOLE:
+            return self.conflict(path, "both changed", base, ours, theirs)
+        merged = merge_text(self.content(base), self.content(ours), self.content(theirs))
+        if merged is None:
+            return self.conflict(path, "both changed", base, ours, theirs)
+        payload = chunk_id(merged) if merged else b""
+        if merged:
+            self.writer.add(payload, merged)
+        return ours._replace(payload=payload, size=len(merged), mode=mode, mtime_ns=mtime_ns)
+
+    def content(self, node: Node) -> bytes:
+        return b"".join(self.read(chunk) for chunk in node.chunks)
+
+
+def _same(one: Node | None, other: Node | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (one.kind, one.mode, one.payload) == (other.kind, other.mode, other.payload)
+
+
+def merge_text(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """Both sides' changes in one text; None when they touch the same lines, or when it is not text."""
+    if b"\0" in base or b"\0" in ours or b"\0" in theirs:
+        return None
+    old = base.splitlines(keepends=True)
+    mine, yours = _edits(old, ours.splitlines(keepends=True)), _edits(old, theirs.splitlines(keepends=True))
+    result: list[bytes] = []
+    at = 0
+    while mine or yours:
+        first = min((edits[0] for edits in (mine, yours) if edits), key=lambda edit: edit[:2])
+        for edits in (mine, yours):
+            if edits and edits[0] != first and (edits[0][0] < first[1] or edits[0][0] == first[0]):
+                return None  # the other side changed some of the same lines, or inserted at the same place
+        result += old[at : first[0]] + first[2]
+        at = first[1]
+        for edits in (mine, yours):
+            if edits and edits[0] == first:
+                edits.pop(0)
+    result += old[at:]
+    return b"".join(result)
+
+
+def _edits(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, list[bytes]]]:
+    """What was replaced: from line, to line, by what."""
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return [(a, b, new[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
+
+
+class Drafts:
+    """New trees that are read again before they are durable."""
+
+    def __init__(self, read: Read, writer: PackWriter) -> None:
+        self._read, self._writer = read, writer
+        self._made: dict[bytes, bytes] = {trees.EMPTY_ID: trees.EMPTY}
+
+    def read(self, key: bytes) -> bytes:
+        made = self._made.get(key)
+        return made if made is not None else self._read(key)
+
+    def add(self, nodes: Iterable[Node]) -> TreeId:
+        encoded = trees.encode(nodes)
+        identity = tree_id(encoded)
+        self._made[identity] = encoded
+        self._writer.add(identity, encoded)
+        return identity
+
+
+def graft(drafts: Drafts, tree: TreeId, past: TreeId | None, parts: list[str]) -> TreeId:
+    """`tree` with the entry at `parts` as it is in `past`: replaced, brought back, or removed."""
+    nodes = {node.name: node for node in trees.decode(drafts.read(tree))}
+    name = parts[0].encode("utf-8", "surrogateescape")
+    then = None
+    if past is not None:
+        then = next((node for node in trees.decode(drafts.read(past)) if node.name == name), None)
+    if len(parts) == 1:
+        if then is None:
+            nodes.pop(name, None)
+        else:
+            nodes[name] = then
+        return drafts.add(nodes.values())
+    now = nodes.get(name)
+    below = now.tree if now is not None and now.kind == DIR else trees.EMPTY_ID
+    if now is None or now.kind != DIR:
+        if then is None or then.kind != DIR:
+            return tree
+        now = then
+    source = then.tree if then is not None and then.kind == DIR else None
+    nodes[name] = now._replace(payload=graft(drafts, below, source, parts[1:]))
+    return drafts.add(nodes.values())
