@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
     from ramet.store.refs.retention import Retention as Retention
-    from ramet.workspace.agent_run import AgentRun as AgentRun
+    from ramet.workspace.agent.sandbox import AgentRun as AgentRun
     from ramet.workspace.config import load_config as load_config
     from ramet.workspace.mounts import MountMode as MountMode
     from ramet.workspace.result import IOResult as IOResult
-    from ramet.workspace.store import Store as Store
+    from ramet.workspace.stored.store import Store as Store
     from ramet.workspace.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
 
 _PLACES = {
-    "AgentRun": "ramet.workspace.agent_run",
+    "AgentRun": "ramet.workspace.agent.sandbox",
     "AzureConfig": "ramet.backends.objects.azure",
     "AzureResource": "ramet.backends.objects.azure",
     "DiskResource": "ramet.backends.local.disk",
@@ -71,7 +71,7 @@ _PLACES = {
     "S3Resource": "ramet.backends.objects.s3",
     "SSHConfig": "ramet.backends.remote.ssh",
     "SSHResource": "ramet.backends.remote.ssh",
-    "Store": "ramet.workspace.store",
+    "Store": "ramet.workspace.stored.store",
     "Workspace": "ramet.workspace.workspace",
     "connect": "ramet.apps.connecting",
     "load_config": "ramet.workspace.config",

@@ -12,7 +12,7 @@ import pytest
 
 from ramet import RAMResource, Store, Workspace
 from ramet.core.errors import RametError
-from ramet.workspace.tools import TOOLS, Toolbox, call_tool, chosen_tools
+from ramet.workspace.agent.tools import TOOLS, Toolbox, call_tool, chosen_tools
 
 FILES = [name for name in TOOLS if not name.startswith("ws_")]
 

@@ -16,7 +16,7 @@ import ramet
 from ramet import RametError, Store
 from ramet.apps.client import RemoteStore
 from ramet.store.refs.retention import Retention
-from ramet.workspace.pushing import GitSettings
+from ramet.workspace.stored.git_push import GitSettings
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.apps.server_harness import Process
 
 from ramet import Store
 from ramet.apps.mcp.serving import mcp_server, run_http
-from ramet.workspace.tools import TOOLS
+from ramet.workspace.agent.tools import TOOLS
 
 
 async def _exercise(client: Any) -> None:

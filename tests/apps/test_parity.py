@@ -15,10 +15,10 @@ from ramet.apps.cli import build
 from ramet.apps.parity import ELSEWHERE, LOCAL, NOT_AFAR, OPTIONS, TABLE, Row
 from ramet.apps.server.routes import ROUTES
 from ramet.store.verbs.key_admin import Keys
-from ramet.workspace.agent_run import AgentRun, Files, Sandbox
-from ramet.workspace.reference import StoredWorkspaceRef
-from ramet.workspace.store import Store, StoredWorkspace
-from ramet.workspace.tools import TOOLS
+from ramet.workspace.agent.sandbox import AgentRun, Files, Sandbox
+from ramet.workspace.agent.tools import TOOLS
+from ramet.workspace.stored.reference import StoredWorkspaceRef
+from ramet.workspace.stored.store import Store, StoredWorkspace
 
 LIBRARY = {kind.__name__: kind for kind in (Store, StoredWorkspace, StoredWorkspaceRef, Keys)}
 CLIENT: dict[str, Any] = {

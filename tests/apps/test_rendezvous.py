@@ -17,7 +17,7 @@ from tests.cmdlines import command_lines
 
 from ramet import AgentRun, RametError
 from ramet.apps.rendezvous import rendezvous
-from ramet.workspace.pushing import GitSettings, pending
+from ramet.workspace.stored.git_push import GitSettings, pending
 
 uvicorn = pytest.importorskip("uvicorn")
 if shutil.which("git") is None:

@@ -15,7 +15,7 @@ from tests.cmdlines import command_lines
 from ramet import AgentRun, DiskResource, RametError, Store
 from ramet.store.objects.objects import DirectoryObjects
 from ramet.store.packs.reader import PackReader
-from ramet.workspace.delivery import JsonLines
+from ramet.workspace.stored.events import JsonLines
 
 __all__ = ["url"]
 PLANTED = {name: f"planted-{name}-5f0c9d17" for name in ("env", "netrc", "ssh", "aws", "user", "gh", "npm")}

@@ -21,8 +21,8 @@ from ramet import AgentRun, RametError, Store
 from ramet.core.ops import read_bytes, walk
 from ramet.core.paths import parse
 from ramet.core.stat import Kind
-from ramet.workspace import drafting
-from ramet.workspace.agent_run import HOME, Sandbox
+from ramet.workspace.agent.sandbox import HOME, Sandbox
+from ramet.workspace.stored import drafts as drafting
 
 Model = dict[str, str]
 """What is below `/workspace`: the content of files, `-> target` of links, `/` for directories."""

@@ -22,8 +22,8 @@ from ramet import AgentRun, RametError, Store
 from ramet.store.crypto.encrypted_objects import open_sealed
 from ramet.store.gc import consolidate as joining
 from ramet.store.objects.objects import DirectoryObjects, Objects, ObstoreObjects
-from ramet.workspace.delivery import JsonLines
-from ramet.workspace.pushing import GitSettings
+from ramet.workspace.stored.events import JsonLines
+from ramet.workspace.stored.git_push import GitSettings
 
 KEY = bytes(range(32))
 OPERATIONS = 6
@@ -282,7 +282,7 @@ LATE = (
     "ramet.store.gc.collect",
     "ramet.store.gc.costs",
     "ramet.store.crypto.encrypted_objects",
-    "ramet.workspace.exporting",
+    "ramet.workspace.stored.export",
 )
 """What is imported when it is needed: workers are forked from a process that has it all."""
 

@@ -14,7 +14,7 @@ from ramet import Store
 from ramet.backends.local.ram import LARGE, RAMResource
 from ramet.core.paths import parse
 from ramet.store.checkout.lazy_tree import LazyBlocks
-from ramet.workspace.store import StoredWorkspace
+from ramet.workspace.stored.store import StoredWorkspace
 
 KEY = "11" * 32
 

@@ -13,8 +13,8 @@ from tests.store.test_verbs import refused
 from ramet import RametError, RAMResource, Store
 from ramet.core.errors import Unavailable
 from ramet.store.objects.objects import MemoryObjects
-from ramet.workspace import pinning
-from ramet.workspace.store import StoredWorkspace
+from ramet.workspace.stored import version_pins as pinning
+from ramet.workspace.stored.store import StoredWorkspace
 
 
 def store_with(name: str = "w") -> Store:

@@ -25,8 +25,8 @@ from ramet.store.commit.ignore_rules import NOTHING
 from ramet.store.commit.memory_tree import commit_ram
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.repository import Repository
-from ramet.workspace import drafting
-from ramet.workspace.stored import StoredWorkspace
+from ramet.workspace.stored import drafts as drafting
+from ramet.workspace.stored.workspace import StoredWorkspace
 
 KILLS = int(os.environ.get("RAMET_DRAFT_KILLS", "0"))
 SEED = int(os.environ.get("RAMET_FAULTS_SEED", "1"))

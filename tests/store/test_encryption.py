@@ -132,7 +132,7 @@ def planted(store: Store, tree: Path) -> None:
             await ws.commit("planted-message", author="planted-author")
         async for event in store.events():
             assert event.id
-        from ramet.workspace.delivery import JsonLines
+        from ramet.workspace.stored.events import JsonLines
 
         await store.deliver(JsonLines(str(tree.parent / "events.jsonl")), "planted-name")
 

@@ -26,8 +26,8 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import MemoryObjects
 from ramet.store.refs.retention import Retention
-from ramet.workspace.delivery import JsonLines
-from ramet.workspace.pushing import Push, note, pending, perform
+from ramet.workspace.stored.events import JsonLines
+from ramet.workspace.stored.git_push import Push, note, pending, perform
 
 KILLS = int(os.environ.get("RAMET_FAULTS", "0"))
 PER_STORE = 40

@@ -16,7 +16,7 @@ import pytest
 
 from ramet import RametError, Store
 from ramet.store.refs.feed import Event
-from ramet.workspace.delivery import JsonLines, Webhook, deliver
+from ramet.workspace.stored.events import JsonLines, Webhook, deliver
 
 
 @pytest.fixture

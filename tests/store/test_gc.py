@@ -21,8 +21,8 @@ from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
 from ramet.store.packs.reader import PackReader
 from ramet.store.refs.retention import GRACE, Retention
 from ramet.store.repository import Repository
-from ramet.workspace.delivery import JsonLines
-from ramet.workspace.pushing import Push, note
+from ramet.workspace.stored.events import JsonLines
+from ramet.workspace.stored.git_push import Push, note
 
 DAY = 86400.0
 

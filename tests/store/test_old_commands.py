@@ -22,7 +22,7 @@ def test_old_commands_are_read_when_somebody_asks_for_them(tmp_path: Path, monke
         read.append(segment)
         return real(packs, segment)
 
-    monkeypatch.setattr("ramet.workspace.stored.read_segment", counted)
+    monkeypatch.setattr("ramet.workspace.stored.workspace.read_segment", counted)
     Store(where).create("w")
     commands = 0
     for more in (1, 600, 5, 300, 118):  # the last makes it a whole number of segments

@@ -12,7 +12,7 @@ from ramet.store.model.ids import chunk_id
 from ramet.store.objects.objects import MemoryObjects
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
-from ramet.workspace import store as opening
+from ramet.workspace.stored import store as opening
 
 TEXT = b"the content"
 

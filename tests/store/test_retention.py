@@ -11,7 +11,7 @@ from ramet import RametError, Store
 from ramet.store.gc.costs import costs
 from ramet.store.objects.objects import MemoryObjects
 from ramet.store.refs.retention import Retention, seconds
-from ramet.workspace.delivery import JsonLines
+from ramet.workspace.stored.events import JsonLines
 from ramet.workspace.workspace import Settings
 
 DAY = 86400.0

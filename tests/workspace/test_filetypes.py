@@ -10,7 +10,7 @@ import pytest
 
 from ramet import Workspace
 from ramet.core.paths import parse
-from ramet.workspace import filetypes
+from ramet.workspace import rendered_files as filetypes
 
 
 def run(ws: Workspace, command: str) -> tuple[str, str, int]:

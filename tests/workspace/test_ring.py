@@ -8,7 +8,7 @@ from collections import deque
 import pytest
 
 from ramet.workspace.history import ExecutionRecord, History, OperationRecord
-from ramet.workspace.ring import PIECE, Ring
+from ramet.workspace.packed_log import PIECE, Ring
 
 
 def ring(most: int) -> Ring[tuple[int, str]]:

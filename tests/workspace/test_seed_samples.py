@@ -13,8 +13,8 @@ import pytest
 
 from ramet import DiskResource, IOResult, MountMode, RAMResource, Workspace
 from ramet.core.resource import Description
-from ramet.workspace.snapshot import read_tar, split_manifest_and_blobs, write_tar
-from ramet.workspace.state import to_state_dict
+from ramet.workspace.snapshot.archive import read_tar, split_manifest_and_blobs, write_tar
+from ramet.workspace.snapshot.state import to_state_dict
 
 
 class S3Like(RAMResource):

@@ -24,7 +24,7 @@ from ramet import DiskResource, IOResult, RametError, RAMResource, Workspace
 from ramet.backends.local.buffers import Blocks
 from ramet.core.paths import ROOT, parse
 from ramet.core.stat import Attrs, Kind
-from ramet.workspace.snapshot import CHECKSUMS, MANIFEST
+from ramet.workspace.snapshot.archive import CHECKSUMS, MANIFEST
 
 
 def run(ws: Workspace, command: str, **options: Any) -> IOResult:

@@ -17,9 +17,9 @@ from ramet.core.errors import RametError, fail, missing_extra, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Kind
+from ramet.workspace.agent.tools import SHOWN, TOOLS, Toolbox, silent
 from ramet.workspace.loop_thread import LoopThread
-from ramet.workspace.store import StoredWorkspace
-from ramet.workspace.tools import SHOWN, TOOLS, Toolbox, silent
+from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
 try:

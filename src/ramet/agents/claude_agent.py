@@ -10,8 +10,8 @@ from importlib.metadata import version
 from typing import Any
 
 from ramet.core.errors import missing_extra
+from ramet.workspace.agent.tools import Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.session import DEFAULT_SESSION_ID
-from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.workspace import Workspace
 
 try:

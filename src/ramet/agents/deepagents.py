@@ -23,7 +23,7 @@ from ramet.core.paths import Path, encode, parse
 from ramet.core.stat import Kind, Stat
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.mounts import MountForm
-from ramet.workspace.store import Store, StoredWorkspace
+from ramet.workspace.stored.store import Store, StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
 try:

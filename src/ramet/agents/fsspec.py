@@ -22,7 +22,7 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import How, Resource
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
-from ramet.workspace.store import Store
+from ramet.workspace.stored.store import Store
 from ramet.workspace.workspace import Workspace
 
 try:

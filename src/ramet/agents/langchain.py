@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 from ramet.core.errors import missing_extra
+from ramet.workspace.agent.tools import Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.session import DEFAULT_SESSION_ID
-from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.workspace import Workspace
 
 try:

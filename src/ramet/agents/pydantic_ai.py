@@ -25,7 +25,7 @@ from ramet.core.limits import Cancelled
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.stat import Kind
 from ramet.workspace.mounts import MountForm
-from ramet.workspace.store import Store, StoredWorkspace
+from ramet.workspace.stored.store import Store, StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
 try:

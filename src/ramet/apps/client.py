@@ -22,7 +22,7 @@ from ramet.core.progress import Progress, silent
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.retention import Pin, Retention
-from ramet.workspace.snapshot import Target
+from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
     from ramet.apps.client_run import RemoteAgentRun
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.key_admin import RingReport
-    from ramet.workspace.importing import Imported
+    from ramet.workspace.stored.archive_import import Imported
 
 T = TypeVar("T")
 QUIET: Final = 1.0

@@ -35,17 +35,17 @@ from ramet.store.refs.grants import Access
 from ramet.store.refs.retention import Pin
 from ramet.store.refs.tags import Tag
 from ramet.store.verbs.diff import Difference
-from ramet.workspace.snapshot import Target
+from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
     from ramet.store.verbs.blame import Line
     from ramet.store.verbs.git_export import Exported
     from ramet.store.verbs.revert import MergeResult
-    from ramet.workspace.bisecting import Found
     from ramet.workspace.history import ExecutionRecord
-    from ramet.workspace.importing import Imported
-    from ramet.workspace.looking import EndedJob, SavedSession
-    from ramet.workspace.pushing import Push, Pushed, Secrets
+    from ramet.workspace.stored.archive_import import Imported
+    from ramet.workspace.stored.bisect import Found
+    from ramet.workspace.stored.git_push import Push, Pushed, Secrets
+    from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
 T = TypeVar("T")
 PAGE: Final = 1000
@@ -76,7 +76,7 @@ def as_pin(plain: Mapping[str, Any]) -> Pin:
 
 
 def as_imported(plain: Mapping[str, Any]) -> Imported:
-    from ramet.workspace.importing import Imported
+    from ramet.workspace.stored.archive_import import Imported
 
     return Imported(as_revision(plain["revision"]), plain["files"], plain["left_out"])
 
@@ -91,13 +91,13 @@ def as_mount(plain: Mapping[str, Any]) -> MountState:
 
 
 def as_session(plain: Mapping[str, Any]) -> SavedSession:
-    from ramet.workspace.looking import SavedSession
+    from ramet.workspace.stored.saved_state import SavedSession
 
     return SavedSession(plain["id"], plain["cwd"], plain["env"], plain["last_exit_code"])
 
 
 def as_push(plain: Mapping[str, Any]) -> Push:
-    from ramet.workspace.pushing import Push
+    from ramet.workspace.stored.git_push import Push
 
     secret = plain["secret"]
     return Push(**{**plain, "paths": tuple(plain["paths"]), "secret": None if secret is None else tuple(secret)})
@@ -197,7 +197,7 @@ class RemoteRef:
         progress: Progress = silent,
     ) -> Found:
         """The first revision in which a command fails. Leaving it stops it on the server."""
-        from ramet.workspace.bisecting import Found, Step
+        from ramet.workspace.stored.bisect import Found, Step
 
         if resources:
             raise RametError("unsupported", "resources cannot be sent to a server", "mount them there")
@@ -240,7 +240,7 @@ class RemoteRef:
 
     def jobs(self, revision: str | None = None) -> list[EndedJob]:
         """The background jobs that had ended."""
-        from ramet.workspace.looking import EndedJob
+        from ramet.workspace.stored.saved_state import EndedJob
 
         return [as_kind(plain, EndedJob) for plain in self._get("ended-jobs", revision=revision)["jobs"]]
 
@@ -304,7 +304,7 @@ class RemoteRef:
 
     def checkout(self, target: str, revision: str | None = None, prefix: str = "/", **options: Any) -> Any:
         """One mount as a real directory here. Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`."""
-        from ramet.workspace.store import Store
+        from ramet.workspace.stored.store import Store
 
         with tempfile.TemporaryDirectory(prefix="ramet-checkout-") as place:
             with open(f"{place}/snapshot", "w+b") as file:
@@ -345,7 +345,7 @@ class RemoteRef:
     def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
         """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
         from ramet.store.verbs.git_export import Exported, branch_name
-        from ramet.workspace.exporting import write_git
+        from ramet.workspace.stored.export import write_git
 
         done = Exported(branch_name(self.name))
         write_git(target, done, self._noted(done, progress))
@@ -384,7 +384,7 @@ class RemoteRef:
         username: str = "x-access-token",
     ) -> Pushed:
         """Have the server push a revision as one commit of a git branch; it says where it pushes to at all."""
-        from ramet.workspace.pushing import Pushed
+        from ramet.workspace.stored.git_push import Pushed
 
         found = self._post(
             "push", remote=remote, revision=revision, branch=branch, paths=list(paths), token=token, username=username
@@ -397,7 +397,7 @@ class RemoteRef:
 
     def push_again(self, push: Push, secrets: Secrets) -> Pushed:
         """Try a push again; `secrets` by name and key have what it needs."""
-        from ramet.workspace.pushing import Pushed
+        from ramet.workspace.stored.git_push import Pushed
 
         plain = {name: dict(keys) for name, keys in secrets.items()}
         found = self._post("pushes", revision=push.revision, branch=push.branch, secrets=plain)

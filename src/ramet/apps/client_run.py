@@ -12,9 +12,9 @@ from ramet.apps.client_workspace import SHORT, asked, piece_of
 from ramet.core.errors import RametError
 from ramet.core.paths import encode, parse
 from ramet.store.model.revisions import Revision
-from ramet.workspace.pushing import GitSettings, Pushed, Secrets
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
+from ramet.workspace.stored.git_push import GitSettings, Pushed, Secrets
 
 if TYPE_CHECKING:
     from ramet.apps.client import RemoteStore

@@ -38,8 +38,8 @@ from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 
 if TYPE_CHECKING:
     from ramet.workspace.history import ExecutionRecord
-    from ramet.workspace.looking import SavedSession
-    from ramet.workspace.snapshot import Target
+    from ramet.workspace.snapshot.archive import Target
+    from ramet.workspace.stored.saved_state import SavedSession
 
 Stdin = bytes | str | AsyncIterator[bytes] | None
 SHORT: Final = 1 << 20

@@ -14,7 +14,7 @@ from ramet.core.paths import ROOT, Path, decode
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
-from ramet.workspace.ring import Ring
+from ramet.workspace.packed_log import Ring
 
 HEAD_BYTES: Final = 4096
 """Bytes of stdout and stderr that a record keeps."""

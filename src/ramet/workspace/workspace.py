@@ -32,19 +32,19 @@ from ramet.shell.interp.process.jobs import Pids
 from ramet.shell.interp.state.special_variables import PATH
 from ramet.vfs.dev import DevResource
 from ramet.vfs.vfs import VFS
-from ramet.workspace.copying import adopt_kernel, copy_workspace, load_workspace
+from ramet.workspace.bin_dir import ProgramsResource
+from ramet.workspace.call import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, ObserverResource
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
-from ramet.workspace.programs import ProgramsResource
 from ramet.workspace.registry import CommandRegistry, UserCommand
-from ramet.workspace.run import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.secrets import Secrets
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager
 from ramet.workspace.session_fs import SessionFS
-from ramet.workspace.snapshot import Target, read_tar, split_manifest_and_blobs, write_tar
-from ramet.workspace.state import RestoreReport, to_state_dict
+from ramet.workspace.snapshot.archive import Target, read_tar, split_manifest_and_blobs, write_tar
+from ramet.workspace.snapshot.copy import adopt_kernel, copy_workspace, load_workspace
+from ramet.workspace.snapshot.state import RestoreReport, to_state_dict
 
 if TYPE_CHECKING:
     from pathlib import Path as LocalPath

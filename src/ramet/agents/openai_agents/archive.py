@@ -22,7 +22,7 @@ from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat, default_mode
 from ramet.vfs.vfs import MAX_LINKS, VFS
-from ramet.workspace.tar import TarWriter
+from ramet.workspace.snapshot.tar import TarWriter
 
 BLOCK: Final = 512
 RECORD: Final = 20 * BLOCK

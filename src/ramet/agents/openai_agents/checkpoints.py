@@ -26,7 +26,7 @@ from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, LINK
 from ramet.store.repository import Repository
-from ramet.workspace.tar import TarWriter
+from ramet.workspace.snapshot.tar import TarWriter
 
 MAGIC: Final = b"ramet-revision\0"
 """What a pointer begins with; no tar does."""

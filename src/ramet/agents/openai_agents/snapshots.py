@@ -17,8 +17,8 @@ from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, export,
 from ramet.core.errors import RametError
 from ramet.store.model.revisions import Revision
 from ramet.store.verbs.diff import Difference
-from ramet.workspace.importing import import_archive
-from ramet.workspace.store import home
+from ramet.workspace.stored.archive_import import import_archive
+from ramet.workspace.stored.store import home
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from ramet.core.errors import RametError
 if TYPE_CHECKING:
     from ramet.apps.client import RemoteStore
     from ramet.workspace.config import Config
-    from ramet.workspace.store import Store
+    from ramet.workspace.stored.store import Store
 
 State = Literal["ok", "absent", "skipped", "bad"]
 
@@ -142,7 +142,7 @@ def _shell_works() -> str:
 
 
 def _store(where: str, full: bool, described: Config | None) -> Iterator[Row]:
-    from ramet.workspace.store import Store
+    from ramet.workspace.stored.store import Store
 
     found: list[Store | RemoteStore] = []
     names: list[str] = []

@@ -31,7 +31,7 @@ def events_of(
             opened(store).forget_sink(forget)
             return 0
         if webhook is not None:
-            from ramet.workspace.delivery import Webhook
+            from ramet.workspace.stored.events import Webhook
 
             try:
                 done = await opened(store).deliver(Webhook(webhook, secret=secret), name)

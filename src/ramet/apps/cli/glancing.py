@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ramet.apps.client_ref import RemoteRef
     from ramet.store.model.ids import RevisionId
     from ramet.store.model.revisions import Revision
-    from ramet.workspace.reference import StoredWorkspaceRef
+    from ramet.workspace.stored.reference import StoredWorkspaceRef
 
 KEYS: Final = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
 """What is told of a head; nothing of a workspace that has none yet."""

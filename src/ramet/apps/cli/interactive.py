@@ -40,7 +40,7 @@ from ramet.workspace.loop_thread import LoopThread
 if TYPE_CHECKING:
     from ramet.apps.client import RemoteStore
     from ramet.core.stat import Stat
-    from ramet.workspace.store import Store
+    from ramet.workspace.stored.store import Store
 
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 LINES: Final = 3

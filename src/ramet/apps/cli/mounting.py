@@ -16,7 +16,7 @@ from ramet.apps.cli.shared import HOME, Name, Quiet, Where, opened, reported, sp
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
-    from ramet.workspace.store import Opening
+    from ramet.workspace.stored.store import Opening
 
 Prefix = Annotated[str, typer.Argument(help="Where in the workspace, as in /data.")]
 Message = Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ramet.workspace.config import Config
     from ramet.workspace.execution import Execution
     from ramet.workspace.result import IOResult
-    from ramet.workspace.store import Store
+    from ramet.workspace.stored.store import Store
 
 HOME: Final = "~/.ramet"
 SERVERS: Final = ("http://", "https://", "unix:")
@@ -156,7 +156,7 @@ def _opening(line: Line) -> tuple[Any, str]:
 
 def within(namespace: str) -> str:
     """The store of a namespace, as `AgentRun(namespace=...)` has it."""
-    from ramet.workspace.agent_run import place_of
+    from ramet.workspace.agent.sandbox import place_of
 
     store = os.environ.get("RAMET_HOME") or HOME
     if store.startswith(SERVERS):
@@ -173,7 +173,7 @@ async def _input() -> AsyncIterator[bytes]:
 
 def opened(where: str) -> Store:
     """The store itself; its refs are in PostgreSQL when `RAMET_REFS` says so, and `RAMET_KEY` opens it."""
-    from ramet.workspace.store import Store
+    from ramet.workspace.stored.store import Store
 
     if where.startswith(SERVERS):
         raise RametError(

@@ -10,8 +10,8 @@ from ramet.apps.client_workspace import RemoteWorkspace
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.stat import Stat
+from ramet.workspace.agent.tools import Toolbox
 from ramet.workspace.session import DEFAULT_SESSION_ID
-from ramet.workspace.tools import Toolbox
 
 
 class RemoteFiles:

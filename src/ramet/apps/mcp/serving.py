@@ -13,9 +13,9 @@ from ramet import __version__
 from ramet.core.errors import RametError, missing_extra
 from ramet.core.paths import parse
 from ramet.store.model.address import parse_address
+from ramet.workspace.agent.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.config import Config
-from ramet.workspace.store import Store
-from ramet.workspace.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools
+from ramet.workspace.stored.store import Store
 from ramet.workspace.workspace import Workspace
 
 try:

@@ -14,7 +14,7 @@ from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED, Access
 from ramet.store.repository import Repository
-from ramet.workspace.reference import StoredWorkspaceRef
+from ramet.workspace.stored.reference import StoredWorkspaceRef
 
 if TYPE_CHECKING:
     from ramet.apps.server.hosting import HostedSandbox, Hosting

@@ -17,8 +17,8 @@ from ramet.apps.server.idempotency import Keys
 from ramet.apps.server.problems import Refused, internal, made, problem_of
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
-from ramet.workspace.reference import StoredWorkspaceRef
-from ramet.workspace.store import StoredWorkspace
+from ramet.workspace.stored.reference import StoredWorkspaceRef
+from ramet.workspace.stored.store import StoredWorkspace
 
 log: Final = logging.getLogger("ramet.server")
 

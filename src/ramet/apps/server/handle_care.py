@@ -15,7 +15,7 @@ from ramet.apps.server.problems import Refused
 from ramet.apps.server.working import long_work
 from ramet.core.errors import RametError
 from ramet.store.refs.retention import Pin, Retention
-from ramet.workspace.pushing import Push, Pushed
+from ramet.workspace.stored.git_push import Push, Pushed
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api

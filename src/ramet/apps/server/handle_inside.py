@@ -20,11 +20,11 @@ from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.refs.feed import Cursor, Event
 from ramet.store.verbs.git_export import Exported, branch_name, fast_import
-from ramet.workspace.bisecting import Found
-from ramet.workspace.looking import job_of
 from ramet.workspace.mounts import parse_prefix
-from ramet.workspace.state import finished_jobs
-from ramet.workspace.store import StoredWorkspace
+from ramet.workspace.snapshot.state import finished_jobs
+from ramet.workspace.stored.bisect import Found
+from ramet.workspace.stored.saved_state import job_of
+from ramet.workspace.stored.store import StoredWorkspace
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api

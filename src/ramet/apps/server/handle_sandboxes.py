@@ -15,7 +15,7 @@ from ramet.apps.server.handle_care import allowed_remote
 from ramet.apps.server.hosting import git_settings
 from ramet.core.errors import RametError
 from ramet.store.refs.refs import NAME
-from ramet.workspace.pushing import target
+from ramet.workspace.stored.git_push import target
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api

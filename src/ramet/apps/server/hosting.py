@@ -26,10 +26,10 @@ from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.refs import NAME
-from ramet.workspace.agent_run import AgentRun, Outputs, Sandbox
+from ramet.workspace.agent.sandbox import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
-from ramet.workspace.pushing import GitSettings
-from ramet.workspace.store import Opening, Store, StoredWorkspace
+from ramet.workspace.stored.git_push import GitSettings
+from ramet.workspace.stored.store import Opening, Store, StoredWorkspace
 from ramet.workspace.workspace import Settings, Workspace
 
 T = TypeVar("T")

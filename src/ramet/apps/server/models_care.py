@@ -10,8 +10,8 @@ from ramet.apps.server.models import Answer, Body, Id, MountInfo, Path, Revision
 from ramet.store.refs.retention import Retention
 from ramet.store.verbs.key_admin import RingReport
 from ramet.workspace.history import ExecutionRecord
-from ramet.workspace.looking import EndedJob
-from ramet.workspace.pushing import Pushed
+from ramet.workspace.stored.git_push import Pushed
+from ramet.workspace.stored.saved_state import EndedJob
 
 Span = Annotated[float, Meta(ge=0, le=3_153_600_000)]
 Streamed = Annotated[

@@ -22,7 +22,7 @@ from ramet.store.gc.collect import Collected
 from ramet.store.gc.costs import Costs
 from ramet.store.repair.repair import Repaired
 from ramet.store.repair.verify import Report
-from ramet.workspace.pushing import Pushed
+from ramet.workspace.stored.git_push import Pushed
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api

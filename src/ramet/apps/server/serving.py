@@ -31,7 +31,7 @@ from ramet.apps.server.gate import Gate
 from ramet.apps.server.hosting import Hosting
 from ramet.apps.server.openapi import document
 from ramet.apps.server.settings import ServerSettings, read_token
-from ramet.workspace.store import Store
+from ramet.workspace.stored.store import Store
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 GIT, UI = "/git", "/ui"

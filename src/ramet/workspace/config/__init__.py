@@ -15,9 +15,9 @@ from pathlib import Path as LocalPath
 from typing import Final
 
 from ramet.core.errors import RametError
-from ramet.workspace.config.described import Config, config_of
+from ramet.workspace.config.config import Config, config_of
 from ramet.workspace.config.nodes import Node, Place, Unreadable, read_nodes
-from ramet.workspace.config.reading import ConfigError, Problem, Reading, Setting
+from ramet.workspace.config.problems import ConfigError, Problem, Reading, Setting
 
 NAMES: Final = ("ramet.yaml", "ramet.yml", "ramet.toml", "ramet.json")
 SUFFIXES: Final = (".yaml", ".yml", ".toml", ".json")

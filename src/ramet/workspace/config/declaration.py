@@ -10,7 +10,6 @@ from typing import Any, Final
 from ramet.core.limits import Limits
 from ramet.core.proc import User
 from ramet.layers.retry import Patience
-from ramet.workspace.autocommit import WHEN
 from ramet.workspace.config.kinds import (
     NOTHING,
     ChoiceKind,
@@ -26,8 +25,9 @@ from ramet.workspace.config.kinds import (
     mapping_of,
 )
 from ramet.workspace.config.nodes import Node
-from ramet.workspace.config.reading import Reading, meant
+from ramet.workspace.config.problems import Reading, meant
 from ramet.workspace.config.resources import BACKENDS, fields_of
+from ramet.workspace.stored.autocommit import WHEN
 
 VARIABLE: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 REFERENCE: Final = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"

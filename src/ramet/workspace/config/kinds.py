@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from ramet.workspace.config.nodes import Node
-from ramet.workspace.config.reading import Reading, meant, near
+from ramet.workspace.config.problems import Reading, meant, near
 
 
 class _Nothing:

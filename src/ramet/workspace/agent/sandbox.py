@@ -32,15 +32,15 @@ from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.store.model.revisions import MemoryImage, Revision
-from ramet.workspace.checkpointing import Checkpointer, unavailable_here, wake
+from ramet.workspace.agent.checkpoints import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
-from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target
-from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.result import IOResult
-from ramet.workspace.store import Store, StoredWorkspace, home
+from ramet.workspace.stored.git_push import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target
+from ramet.workspace.stored.reference import StoredWorkspaceRef
+from ramet.workspace.stored.store import Store, StoredWorkspace, home
 
 if TYPE_CHECKING:
-    from ramet.workspace.store import Opening
+    from ramet.workspace.stored.store import Opening
     from ramet.workspace.workspace import Workspace
 
 HOME: Final = "/workspace"

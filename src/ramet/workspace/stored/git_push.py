@@ -31,7 +31,7 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
 from ramet.store.verbs.git_export import Exported, single_commit
-from ramet.workspace.exporting import feed_git
+from ramet.workspace.stored.export import feed_git
 
 SPACE: Final = "pushes"
 """Where pushes that are not done yet are written down."""

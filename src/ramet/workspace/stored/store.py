@@ -28,14 +28,14 @@ from ramet.store.refs.refs import Entry, holder_name
 from ramet.store.refs.retention import STORE, Pin, Retention
 from ramet.store.repository import Repository
 from ramet.store.verbs.key_admin import Keys
-from ramet.workspace.autocommit import commit_policy, draft_policy
 from ramet.workspace.mounts import MountForm
-from ramet.workspace.pinning import check_policies, moved
 from ramet.workspace.policy import Policy
-from ramet.workspace.recovery import Recovered, bind, recover
-from ramet.workspace.reference import StoredWorkspaceRef
-from ramet.workspace.snapshot import Target
-from ramet.workspace.stored import StoredWorkspace as StoredWorkspace
+from ramet.workspace.snapshot.archive import Target
+from ramet.workspace.stored.autocommit import commit_policy, draft_policy
+from ramet.workspace.stored.recovery import Recovered, bind, recover
+from ramet.workspace.stored.reference import StoredWorkspaceRef
+from ramet.workspace.stored.version_pins import check_policies, moved
+from ramet.workspace.stored.workspace import StoredWorkspace as StoredWorkspace
 from ramet.workspace.workspace import Settings
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ramet.store.refs.feed import Event
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
-    from ramet.workspace.delivery import Delivered, Sink
-    from ramet.workspace.importing import Imported
+    from ramet.workspace.stored.archive_import import Imported
+    from ramet.workspace.stored.events import Delivered, Sink
 
 
 def home() -> str:
@@ -94,7 +94,7 @@ class Store:
 
     def import_archive(self, name: str, source: Target, **options: Any) -> Imported:
         """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
-        from ramet.workspace.importing import import_archive
+        from ramet.workspace.stored.archive_import import import_archive
 
         return import_archive(self.repository, name, source, **options)
 
@@ -103,7 +103,7 @@ class Store:
 
         With `follow` it goes on with what happens later, and ends when it is left.
         """
-        from ramet.workspace import delivery
+        from ramet.workspace.stored import events as delivery
 
         return delivery.follow(self.repository, since) if follow else delivery.pending(self.repository, since)
 
@@ -113,7 +113,7 @@ class Store:
 
     async def deliver(self, sink: Sink, name: str) -> Delivered:
         """Send a sink (`JsonLines`, `Webhook`) every event that the sink of this name has not had yet."""
-        from ramet.workspace.delivery import deliver
+        from ramet.workspace.stored.events import deliver
 
         return await deliver(self.repository, sink, name)
 

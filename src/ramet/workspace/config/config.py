@@ -16,13 +16,13 @@ from ramet.layers.retry import Patience
 from ramet.workspace.config.declaration import declaration
 from ramet.workspace.config.kinds import NOTHING
 from ramet.workspace.config.nodes import Node, Place
-from ramet.workspace.config.reading import ConfigError, Problem, Reading, Setting
+from ramet.workspace.config.problems import ConfigError, Problem, Reading, Setting
 from ramet.workspace.config.resources import BACKENDS, named
 from ramet.workspace.mounts import Mount, as_mode
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
-    from ramet.workspace.store import Opening, Store
+    from ramet.workspace.stored.store import Opening, Store
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Config:
         A directory is mounted as it is; memory is what the revision says. The options are those of `Store.open`, and
         go before what the file says.
         """
-        from ramet.workspace.store import Store
+        from ramet.workspace.stored.store import Store
 
         name = name or self.name
         if name is None:

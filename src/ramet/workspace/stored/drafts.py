@@ -33,12 +33,12 @@ from ramet.store.commit.secret_scan import Scanner
 from ramet.store.model.ids import SIZE, chunk_id
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.refs.drafts import Change, Content, DraftWriter, Folder, Gone, Opened, Pointer, Step, plain_mounts
-from ramet.workspace.saving import save_resource
+from ramet.workspace.snapshot.resource_codec import save_resource
 
 if TYPE_CHECKING:
     from ramet.workspace.mounts import Mount
     from ramet.workspace.session import Session
-    from ramet.workspace.stored import StoredWorkspace
+    from ramet.workspace.stored.workspace import StoredWorkspace
 
 INLINE: Final = 1024 * 1024
 """Bytes of new content up to which a step holds them itself."""

@@ -15,8 +15,8 @@ from ramet.layers.memory_cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode, in_order
-from ramet.workspace.saving import LOADERS, fill_disk, restore_data, save_resource
-from ramet.workspace.snapshot import VERSION, Blob, Opened
+from ramet.workspace.snapshot.archive import VERSION, Blob, Opened
+from ramet.workspace.snapshot.resource_codec import LOADERS, fill_disk, restore_data, save_resource
 
 if TYPE_CHECKING:
     from ramet.workspace.workspace import Workspace

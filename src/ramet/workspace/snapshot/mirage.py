@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, EXPORT
 from ramet.workspace.session import DEFAULT_SESSION_ID
-from ramet.workspace.snapshot import VERSION
+from ramet.workspace.snapshot.archive import VERSION
 
 VERSIONS: Final = (2, 3, 4, 5)
 _FLAGS: Final = dict(ATTRIBUTE_LETTERS)

@@ -18,17 +18,17 @@ from ramet.store.refs.retention import Pin
 from ramet.store.refs.tags import Tag
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import Difference
-from ramet.workspace.snapshot import Target
+from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
     from ramet.store.verbs.blame import Line
     from ramet.store.verbs.git_export import Exported
     from ramet.store.verbs.revert import MergeResult
-    from ramet.workspace.bisecting import Found
     from ramet.workspace.history import ExecutionRecord
-    from ramet.workspace.importing import Imported
-    from ramet.workspace.looking import EndedJob, SavedSession
-    from ramet.workspace.pushing import Push, Pushed, Secrets
+    from ramet.workspace.stored.archive_import import Imported
+    from ramet.workspace.stored.bisect import Found
+    from ramet.workspace.stored.git_push import Push, Pushed, Secrets
+    from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
 KINDS = ("snapshot", "tar")
 
@@ -102,8 +102,8 @@ class StoredWorkspaceRef:
         progress: Progress = silent,
     ) -> Found:
         """The first revision in which a command fails: 0 is good, 125 cannot be told, everything else is bad."""
-        from ramet.workspace.bisecting import bisect
-        from ramet.workspace.store import Opening
+        from ramet.workspace.stored.bisect import bisect
+        from ramet.workspace.stored.store import Opening
 
         options: dict[str, Any] = {"resources": resources or {}, "mounts": {}}
         first, last = self.find(good), self.find(bad)
@@ -126,21 +126,21 @@ class StoredWorkspaceRef:
         self, revision: str | None = None, *, session: str | None = None, last: int | None = None
     ) -> list[ExecutionRecord]:
         """The commands that ran up to a revision, the newest last: of one session, the `last` ones, or all."""
-        from ramet.workspace.looking import history_of
+        from ramet.workspace.stored.saved_state import history_of
 
         found = self._committed(revision)
         return [] if found is None else history_of(self._repository, found, session, last)
 
     def sessions(self, revision: str | None = None) -> list[SavedSession]:
         """The sessions that a revision has."""
-        from ramet.workspace.looking import sessions_of
+        from ramet.workspace.stored.saved_state import sessions_of
 
         found = self._committed(revision)
         return [] if found is None else sessions_of(self._repository, found)
 
     def jobs(self, revision: str | None = None) -> list[EndedJob]:
         """The background jobs that had ended; one that runs lives in the process that runs it."""
-        from ramet.workspace.looking import jobs_of
+        from ramet.workspace.stored.saved_state import jobs_of
 
         found = self._committed(revision)
         return [] if found is None else jobs_of(self._repository, found)
@@ -224,7 +224,7 @@ class StoredWorkspaceRef:
         progress: Progress = silent,
     ) -> Revision:
         """A revision as a tar: a `snapshot` with sessions and history, or a plain `tar` of its files."""
-        from ramet.workspace.exporting import export_snapshot, export_tar
+        from ramet.workspace.stored.export import export_snapshot, export_tar
 
         if kind not in KINDS:
             raise RametError("invalid_argument", f"unknown kind of export {kind!r}", "use snapshot or tar")
@@ -235,7 +235,7 @@ class StoredWorkspaceRef:
 
     def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
         """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
-        from ramet.workspace.exporting import export_git
+        from ramet.workspace.stored.export import export_git
 
         self.find()
         return export_git(self._repository, self.name, target, progress)
@@ -258,7 +258,7 @@ class StoredWorkspaceRef:
         username: str = "x-access-token",
     ) -> Pushed:
         """A revision as one commit of a git branch. What fails is kept: `pushes` lists it, `push_again` tries it."""
-        from ramet.workspace.pushing import GitSettings, note, perform, plan
+        from ramet.workspace.stored.git_push import GitSettings, note, perform, plan
 
         place = ("push", "token")
         settings = GitSettings(tuple(paths), {}, username, None if token is None else place)
@@ -268,14 +268,14 @@ class StoredWorkspaceRef:
 
     def pushes(self) -> list[Push]:
         """Pushes that were asked for and are not done."""
-        from ramet.workspace.pushing import pending
+        from ramet.workspace.stored.git_push import pending
 
         self._committed(None)
         return pending(self._repository, self.name)
 
     def push_again(self, push: Push, secrets: Secrets) -> Pushed:
         """Try a push again; `secrets` by name and key have what it needs."""
-        from ramet.workspace.pushing import perform
+        from ramet.workspace.stored.git_push import perform
 
         return perform(self._repository, push, secrets)
 
@@ -290,7 +290,7 @@ class StoredWorkspaceRef:
         progress: Progress = silent,
     ) -> Imported:
         """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
-        from ramet.workspace.importing import import_archive
+        from ramet.workspace.stored.archive_import import import_archive
 
         return import_archive(
             self._repository, self.name, source, prefix=prefix, message=message, author=author, kind=kind,

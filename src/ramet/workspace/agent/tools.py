@@ -16,9 +16,9 @@ from typing import Any, Final
 from ramet.core import ops
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.paths import Path, decode, encode, parse
-from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.session import DEFAULT_SESSION_ID
-from ramet.workspace.store import StoredWorkspace
+from ramet.workspace.stored.reference import StoredWorkspaceRef
+from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
 SHOWN: Final = 30_000

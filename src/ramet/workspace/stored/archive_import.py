@@ -21,11 +21,11 @@ from ramet.store.commit.tree_builder import Builder
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.repository import Repository
-from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import parse_prefix
-from ramet.workspace.snapshot import MANIFEST, Opened, Target, read_tar
-from ramet.workspace.state import RestoreReport, apply_state_dict, check_version
-from ramet.workspace.tar import TarIndex
+from ramet.workspace.snapshot.archive import MANIFEST, Opened, Target, read_tar
+from ramet.workspace.snapshot.mirage import is_foreign, migrated
+from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, check_version
+from ramet.workspace.snapshot.tar import TarIndex
 from ramet.workspace.workspace import Workspace
 
 BLOCK: Final = 1 << 20

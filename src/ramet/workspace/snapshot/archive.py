@@ -25,7 +25,7 @@ from typing import IO, Any, BinaryIO, Final, cast
 
 from blake3 import blake3
 
-from ramet.workspace.tar import TarIndex, TarWriter, index
+from ramet.workspace.snapshot.tar import TarIndex, TarWriter, index
 
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"

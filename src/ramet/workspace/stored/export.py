@@ -23,10 +23,10 @@ from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, LINK, Node, split_group
 from ramet.store.repository import Repository
 from ramet.store.verbs.git_export import Exported, branch_name, fast_import
-from ramet.workspace.saving import leads_out
-from ramet.workspace.snapshot import VERSION, Blob, Target, open_target, split_manifest_and_blobs, write_tar
-from ramet.workspace.state import FORMAT
-from ramet.workspace.tar import TarWriter
+from ramet.workspace.snapshot.archive import VERSION, Blob, Target, open_target, split_manifest_and_blobs, write_tar
+from ramet.workspace.snapshot.resource_codec import leads_out
+from ramet.workspace.snapshot.state import FORMAT
+from ramet.workspace.snapshot.tar import TarWriter
 
 
 def export_snapshot(

@@ -13,10 +13,10 @@ from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.state.serialize import copy
 from ramet.workspace.descriptors import dump_descriptors
-from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import Mount, MountForm, in_order
-from ramet.workspace.snapshot import Opened
-from ramet.workspace.state import (
+from ramet.workspace.snapshot.archive import Opened
+from ramet.workspace.snapshot.mirage import is_foreign, migrated
+from ramet.workspace.snapshot.state import (
     RestoreReport,
     apply_state_dict,
     check_version,

@@ -18,7 +18,7 @@ from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Described, Dumpable, How, Layer, Resource
 from ramet.core.stat import Attrs, Kind
 from ramet.layers.overlay import Overlay
-from ramet.workspace.snapshot import Blob
+from ramet.workspace.snapshot.archive import Blob
 
 Plain = dict[str, Any]
 Missing = Callable[[str], None]

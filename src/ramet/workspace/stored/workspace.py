@@ -36,23 +36,23 @@ from ramet.store.packs.writer import PackWriter
 from ramet.store.refs.refs import TTL, Entry
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import Summary
-from ramet.workspace.autocommit import CommitPolicy
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
-from ramet.workspace.pinning import Pins, pin
 from ramet.workspace.policy import Policy
-from ramet.workspace.recovery import Binding, Recovered, unbind
 from ramet.workspace.result import IOResult
-from ramet.workspace.saving import save_resource
 from ramet.workspace.session import DEFAULT_AGENT_ID
-from ramet.workspace.snapshot import Opened
-from ramet.workspace.state import RestoreReport, apply_state_dict, to_state_dict
-from ramet.workspace.tar import TarIndex
+from ramet.workspace.snapshot.archive import Opened
+from ramet.workspace.snapshot.resource_codec import save_resource
+from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, to_state_dict
+from ramet.workspace.snapshot.tar import TarIndex
+from ramet.workspace.stored.autocommit import CommitPolicy
+from ramet.workspace.stored.recovery import Binding, Recovered, unbind
+from ramet.workspace.stored.version_pins import Pins, pin
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
-    from ramet.workspace.drafting import Drafter
+    from ramet.workspace.stored.drafts import Drafter
 
 AGAIN: Final = 3
 """How often a commit is tried again after collections took what it had written."""
@@ -122,7 +122,7 @@ class StoredWorkspace(Workspace):
         if prepare is not None:
             prepare(ws)
         if drafts is not None and lease is not None:
-            from ramet.workspace.drafting import Drafter
+            from ramet.workspace.stored.drafts import Drafter
 
             ws._drafter = Drafter(ws, drafts)
         return ws

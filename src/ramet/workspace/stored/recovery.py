@@ -199,7 +199,7 @@ class _Left:
     def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
         from ramet.store.commit.directory import commit_directory  # as above
         from ramet.store.commit.stat_cache import StatCache
-        from ramet.workspace.replaying import replay, with_trees, write
+        from ramet.workspace.stored.replay import replay, with_trees, write
 
         repository, own = self._repository, target == self._name
         states = dict(before)

@@ -1,0 +1,1 @@
+"""Workspaces for agents: sandboxes and model tools."""

@@ -1,0 +1,1 @@
+"""Snapshots and copies: the one state of a workspace and its carriers."""

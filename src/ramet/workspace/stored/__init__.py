@@ -1,0 +1,1 @@
+"""Workspaces bound to a store: leases, commits, drafts, recovery."""
