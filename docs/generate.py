@@ -67,8 +67,8 @@ def cli_page() -> str:
     """Every verb with its arguments and options, as the command line itself declares them."""
     import typer
 
-    from ramet.apps.cli import build
-    from ramet.apps.cli.verbs import VERBS
+    from ramet.apps.cli.main import build
+    from ramet.apps.cli.verb_table import VERBS
 
     top: Any = typer.main.get_command(build())
     lines = ["# The command line\n", NOTE, CLI_INTRO]
@@ -101,7 +101,7 @@ Tables on a terminal; JSON with `--json` or when piped. Errors are one line of c
 
 
 def verb_lines(name: str, command: Any, level: str) -> list[str]:
-    from ramet.apps.cli.verbs import SHOWN
+    from ramet.apps.cli.verb_table import SHOWN
 
     lines = [f"{level} {name}\n", plain(command.help or ""), ""]
     if hasattr(command, "commands"):
@@ -178,8 +178,8 @@ def http_page() -> str:
 
 def surfaces_page() -> str:
     """What each verb is called on every surface, from the table that a test holds to the code."""
-    from ramet.apps.parity import ELSEWHERE, LOCAL, NOT_AFAR, OPTIONS, TABLE
     from ramet.apps.server.routes import ROUTES
+    from ramet.apps.surfaces import ELSEWHERE, LOCAL, NOT_AFAR, OPTIONS, TABLE
 
     known = {f"{route.method} {route.path}": route for route in ROUTES}
     lines = ["# One engine, many surfaces\n", NOTE, SURFACES_INTRO]

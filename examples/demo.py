@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ramet.apps.cli.demo import main
+from ramet.apps.cli.verbs.demo import main
 
 if __name__ == "__main__":
     asyncio.run(main())

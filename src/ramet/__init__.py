@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ramet.apps.connecting import connect as connect
+    from ramet.apps.client.connect import connect as connect
     from ramet.backends.databases.mongo import MongoConfig as MongoConfig
     from ramet.backends.databases.mongo import MongoResource as MongoResource
     from ramet.backends.databases.postgres import PostgresConfig as PostgresConfig
@@ -73,7 +73,7 @@ _PLACES = {
     "SSHResource": "ramet.backends.remote.ssh",
     "Store": "ramet.workspace.stored.store",
     "Workspace": "ramet.workspace.workspace",
-    "connect": "ramet.apps.connecting",
+    "connect": "ramet.apps.client.connect",
     "load_config": "ramet.workspace.config",
 }
 

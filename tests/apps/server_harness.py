@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from ramet import Store
-from ramet.apps.server.serving import App, create_app
+from ramet.apps.server.app import App, create_app
 from ramet.apps.server.settings import ServerSettings
 
 TOKEN = "test-token-test-token"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ramet.apps.cli.bars import Bar
+from ramet.apps.cli.progress import Bar
 
 
 class Clock:

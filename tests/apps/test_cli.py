@@ -20,9 +20,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ramet import AgentRun
-from ramet.apps.cli import build
-from ramet.apps.cli.running import HOME, Line, understood
-from ramet.apps.cli.verbs import VERBS, help_text, near
+from ramet.apps.cli.main import build
+from ramet.apps.cli.verb_table import VERBS, help_text, near
+from ramet.apps.cli.verbs.exec import HOME, Line, understood
 from ramet.apps.server import models
 from ramet.workspace.loop_thread import LoopThread
 
@@ -333,7 +333,7 @@ false; echo $?
 
 
 def test_control_c_while_a_command_is_handed_over_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ramet.apps.cli.interactive import Terminal
+    from ramet.apps.cli.verbs.shell import Terminal
 
     begun, ended = threading.Event(), threading.Event()
 
@@ -626,7 +626,7 @@ def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
     ],
 )
 def test_an_ordinary_line_needs_no_command_line(words: list[str], found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ramet.apps.cli.running import understood
+    from ramet.apps.cli.verbs.exec import understood
 
     monkeypatch.delenv("RAMET_CONFIG", raising=False)
     line = understood(words)

@@ -14,8 +14,10 @@ from tests.apps.server_harness import Process
 from typer.testing import CliRunner
 
 from ramet.apps import cli
-from ramet.apps.cli import build, reporting, running
-from ramet.apps.cli.running import anywhere, opened
+from ramet.apps.cli import errors as reporting
+from ramet.apps.cli.main import build
+from ramet.apps.cli.verbs import exec as running
+from ramet.apps.cli.verbs.exec import anywhere, opened
 from ramet.core.errors import RametError
 
 app = build()

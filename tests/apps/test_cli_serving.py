@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ramet.apps.cli import app, serving
+from ramet.apps.cli.main import app
+from ramet.apps.cli.verbs import serve as serving
 
 
 def test_the_token_is_there_before_the_port_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from tests.apps.server_harness import Process, run, serving
 
 import ramet
 from ramet import RametError, Store
-from ramet.apps.client import RemoteStore
-from ramet.apps.client_workspace import RemoteWorkspace
+from ramet.apps.client.client import RemoteStore
+from ramet.apps.client.workspace import RemoteWorkspace
 from ramet.apps.server.settings import Bounds
 
 

@@ -14,7 +14,7 @@ from tests.apps.server_harness import Process
 
 import ramet
 from ramet import RametError, Store
-from ramet.apps.client import RemoteStore
+from ramet.apps.client.client import RemoteStore
 from ramet.store.refs.retention import Retention
 from ramet.workspace.stored.git_push import GitSettings
 

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from ramet.apps.server.collecting import Collecting, collecting
+from ramet.apps.server.collector import Collecting, collecting
 
 
 def test_the_process_is_left_as_it_was() -> None:

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ramet import Store
-from ramet.apps.cli import build
-from ramet.apps.cli.doctor import EXTRAS, NATIVE, PACKAGES
-from ramet.apps.cli.verbs import find
+from ramet.apps.cli.main import build
+from ramet.apps.cli.verb_table import find
+from ramet.apps.cli.verbs.doctor import EXTRAS, NATIVE, PACKAGES
 
 
 def examined(*words: str, store: Path) -> tuple[int, dict[str, tuple[str, str]]]:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import ramet
 from ramet import Store
-from ramet.apps.cli import build
-from ramet.apps.client import RemoteStore
+from ramet.apps.cli.main import build
+from ramet.apps.client.client import RemoteStore
 from ramet.store.crypto.wrapping_keys import new_key_file
 
 app = build()

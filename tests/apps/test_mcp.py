@@ -13,7 +13,7 @@ from mcp.client import Client
 from tests.apps.server_harness import Process
 
 from ramet import Store
-from ramet.apps.mcp.serving import mcp_server, run_http
+from ramet.apps.mcp.server import mcp_server, run_http
 from ramet.workspace.agent.tools import TOOLS
 
 

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 import typer
 
-from ramet.apps import client, client_ref, client_run, client_workspace
-from ramet.apps.cli import build
-from ramet.apps.parity import ELSEWHERE, LOCAL, NOT_AFAR, OPTIONS, TABLE, Row
+from ramet.apps.cli.main import build
+from ramet.apps.client import client
+from ramet.apps.client import reference as client_ref
+from ramet.apps.client import sandbox as client_run
+from ramet.apps.client import workspace as client_workspace
 from ramet.apps.server.routes import ROUTES
+from ramet.apps.surfaces import ELSEWHERE, LOCAL, NOT_AFAR, OPTIONS, TABLE, Row
 from ramet.store.verbs.key_admin import Keys
 from ramet.workspace.agent.sandbox import AgentRun, Files, Sandbox
 from ramet.workspace.agent.tools import TOOLS

@@ -16,7 +16,7 @@ import pytest
 from tests.cmdlines import command_lines
 
 from ramet import AgentRun, RametError
-from ramet.apps.rendezvous import rendezvous
+from ramet.apps.git_server import rendezvous
 from ramet.workspace.stored.git_push import GitSettings, pending
 
 uvicorn = pytest.importorskip("uvicorn")

@@ -19,7 +19,7 @@ from tests.apps.server_harness import TOKEN, Process, run, serving
 
 import ramet
 from ramet import Store
-from ramet.apps.client import RemoteStore
+from ramet.apps.client.client import RemoteStore
 from ramet.core.paths import parse
 
 W = "/v1/workspaces/p"

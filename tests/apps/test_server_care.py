@@ -14,9 +14,9 @@ import httpx2
 from tests.apps.server_harness import TOKEN, run, serving
 
 from ramet import Store
-from ramet.apps.server.asking import Call
-from ramet.apps.server.describing import text_or_base64
-from ramet.apps.server.working import Watched, long_work
+from ramet.apps.server.background import Watched, long_work
+from ramet.apps.server.request import Call
+from ramet.apps.server.serialize import text_or_base64
 from ramet.core.progress import Progress
 from ramet.store.crypto.wrapping_keys import new_key_file
 from ramet.store.objects.objects import DirectoryObjects
@@ -92,7 +92,7 @@ def test_a_client_that_goes_stops_the_work(tmp_path: Path) -> None:
                 try:
                     await app.api({**scope, "path": "/v1/store/gc", "raw_path": b"/v1/store/gc"}, receive, send)
                 finally:
-                    from ramet.apps.server.handle_care import gc
+                    from ramet.apps.server.handlers.maintenance import gc
 
                     object.__setattr__(route, "handler", gc)
                 assert ended.is_set() and app.api.working == 0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ramet import Store
-from ramet.apps.server.serving import create_app
+from ramet.apps.server.app import create_app
 from ramet.apps.server.settings import Bounds, ServerSettings
 from ramet.store import repository
 from ramet.store.gc import consolidate as joining

@@ -27,8 +27,8 @@ with warnings.catch_warnings():
         status_code_conformance,
     )
 
+from ramet.apps.server.app import create_app
 from ramet.apps.server.openapi import document
-from ramet.apps.server.serving import create_app
 from ramet.apps.server.settings import ServerSettings
 
 NAMES = ("p", "", "p", "m", "", "box")

@@ -12,8 +12,8 @@ import pytest
 from tests.apps.server_harness import run, serving
 
 from ramet import Store
-from ramet.apps.server import spooling
-from ramet.apps.server.spooling import Sealed, spool
+from ramet.apps.server import uploads as spooling
+from ramet.apps.server.uploads import Sealed, spool
 from ramet.store.crypto.wrapping_keys import new_key_file
 
 

@@ -23,8 +23,8 @@ import pytest
 from tests.apps.server_harness import TOKEN, run
 
 from ramet import Store
-from ramet.apps.cli import ui as verb
-from ramet.apps.server.serving import UI, create_app
+from ramet.apps.cli.verbs import ui as verb
+from ramet.apps.server.app import UI, create_app
 from ramet.apps.server.settings import ServerSettings
 from ramet.apps.ui.pages import LINK_SECONDS, LINKS, TYPES, Links, Pages, files
 from ramet.core.errors import RametError

@@ -15,7 +15,7 @@ import pytest
 from tests.apps.ui.browser import PROGRAM, Browser
 
 from ramet import Store
-from ramet.apps.cli.ui import asked
+from ramet.apps.cli.verbs.ui import asked
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 

@@ -18,7 +18,7 @@ def entry() -> None:
     """The entry point of the `ramet` command."""
     gc.disable()
     _have_streams()
-    from ramet.apps.cli import main
+    from ramet.apps.cli.main import main
 
     try:
         main()
@@ -28,7 +28,7 @@ def entry() -> None:
         if not isinstance(code, int):
             raise
     except OSError as error:  # help and versions cannot be printed either where nobody reads, or a disk is full
-        from ramet.apps.cli.reporting import unwritable
+        from ramet.apps.cli.errors import unwritable
 
         code = unwritable(error)
     _leave(code)
@@ -52,7 +52,7 @@ def _leave(code: object) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError as error:
-        from ramet.apps.cli.reporting import unwritable
+        from ramet.apps.cli.errors import unwritable
 
         sys.exit(unwritable(error))
     except ValueError:

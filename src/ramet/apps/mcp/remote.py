@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from ramet.apps.client_ref import RemoteRef
-from ramet.apps.client_workspace import RemoteWorkspace
+from ramet.apps.client.reference import RemoteRef
+from ramet.apps.client.workspace import RemoteWorkspace
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.stat import Stat

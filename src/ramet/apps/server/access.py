@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ramet.apps.server.asking import Call
+from ramet.apps.server.request import Call
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
 from ramet.store.model.address import parse_address
@@ -17,7 +17,7 @@ from ramet.store.repository import Repository
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 
 if TYPE_CHECKING:
-    from ramet.apps.server.hosting import HostedSandbox, Hosting
+    from ramet.apps.server.open_workspaces import HostedSandbox, Hosting
     from ramet.apps.server.routes import Route
 
 READING: Final = tuple(f"/v1/workspaces/{{name}}/{verb}" for verb in ("fork", "jobs/{id}/wait", "bisect"))

@@ -10,11 +10,22 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from ramet.apps.server.access import Door
-from ramet.apps.server.asking import PROBLEM, Call, ClientGone, Receive, Reply, Scope, Send, encoded, plain, send_reply
 from ramet.apps.server.events import Events
-from ramet.apps.server.hosting import Hosted, Hosting
 from ramet.apps.server.idempotency import Keys
+from ramet.apps.server.open_workspaces import Hosted, Hosting
 from ramet.apps.server.problems import Refused, internal, made, problem_of
+from ramet.apps.server.request import (
+    PROBLEM,
+    Call,
+    ClientGone,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    encoded,
+    plain,
+    send_reply,
+)
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
 from ramet.workspace.stored.reference import StoredWorkspaceRef

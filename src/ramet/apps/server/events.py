@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final, NamedTuple
 
-from ramet.apps.server.asking import encoded
+from ramet.apps.server.request import encoded
 
 HEARTBEAT: Final = 15.0
 

@@ -19,14 +19,14 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.apps.server.asking import Call, Reply
 from ramet.apps.server.problems import Refused
+from ramet.apps.server.request import Call, Reply
 from ramet.apps.server.settings import Bounds
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
-    from ramet.apps.server.hosting import Hosting
+    from ramet.apps.server.open_workspaces import Hosting
 
 KEY: Final = re.compile(r"[!-~]{1,255}")
 LARGEST: Final = 1 << 20

@@ -9,7 +9,7 @@ import msgspec
 
 from ramet import __version__
 from ramet.apps.server import models
-from ramet.apps.server.models_care import Progressed
+from ramet.apps.server.models_maintenance import Progressed
 from ramet.apps.server.routes import ROUTES, Route
 
 REF: Final = "#/components/schemas/{name}"

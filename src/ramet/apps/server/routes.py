@@ -6,17 +6,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ramet.apps.server import (
-    handle_care,
-    handle_exec,
-    handle_files,
-    handle_history,
-    handle_inside,
-    handle_sandboxes,
-    models,
+from ramet.apps.server import models
+from ramet.apps.server import models_maintenance as care
+from ramet.apps.server.handlers import (
+    exec as handle_exec,
 )
-from ramet.apps.server import models_care as care
-from ramet.apps.server.asking import Call, Reply
+from ramet.apps.server.handlers import (
+    files as handle_files,
+)
+from ramet.apps.server.handlers import (
+    history as handle_history,
+)
+from ramet.apps.server.handlers import (
+    inspect as handle_inside,
+)
+from ramet.apps.server.handlers import (
+    maintenance as handle_care,
+)
+from ramet.apps.server.handlers import (
+    sandboxes as handle_sandboxes,
+)
+from ramet.apps.server.request import Call, Reply
 from ramet.store.crypto.encrypted_objects import Shredded
 from ramet.store.gc.collect import Collected
 from ramet.store.gc.costs import Costs

@@ -20,8 +20,8 @@ from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
 
 from ramet.apps.server.api import problem_reply
-from ramet.apps.server.asking import Call, ClientGone, Receive, Reply, Scope, Send, answer, send_reply
 from ramet.apps.server.problems import Refused
+from ramet.apps.server.request import Call, ClientGone, Receive, Reply, Scope, Send, answer, send_reply
 
 UI: Final = "/ui"
 TYPES: Final = {

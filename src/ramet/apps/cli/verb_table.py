@@ -1,0 +1,198 @@
+"""The table of all verbs: where each is, and what it does in one line. Nothing is imported before a verb is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+PACKAGE: Final = "ramet.apps.cli.verbs"
+
+
+class Verb(NamedTuple):
+    """A verb: its name, `module.function` (or `module.app` of its own verbs) here, and how its help begins."""
+
+    name: str
+    function: str
+    summary: str
+
+    def load(self) -> Any:
+        module, _, name = self.function.rpartition(".")
+        return getattr(import_module(f"{PACKAGE}.{module}"), name)
+
+    def help(self) -> str:
+        """What its own help begins with."""
+        found = self.load()
+        return str(getattr(getattr(found, "info", None), "help", None) or found.__doc__ or "")
+
+
+VERBS: Final[dict[str, tuple[Verb, ...]]] = {
+    "Workspaces": (
+        Verb("create", "workspaces.create", "Create an empty workspace."),
+        Verb("ls", "workspaces.list_workspaces", "List the workspaces of the store."),
+        Verb("exec", "workspaces.execute", "Run a command in a workspace and commit what it changed."),
+        Verb("shell", "shell.shell", "Work in a workspace by hand."),
+        Verb("ui", "ui.ui", "Look at workspaces in a browser"),
+        Verb("fork", "workspaces.fork", "Begin a workspace with a revision of another one; nothing is copied."),
+        Verb("revert", "workspaces.revert", "Make the content of a past revision the newest one, whole or by path."),
+        Verb("merge", "workspaces.merge", "Bring another workspace into this one."),
+        Verb("tag", "workspaces.tag", "Name a revision so that NAME@TAG finds it and it is kept"),
+        Verb("mount", "mounts.mount", "Add a mount to a workspace"),
+        Verb("umount", "mounts.umount", "Take a mount out of a workspace."),
+        Verb("rm", "workspaces.rm", "Remove a workspace."),
+    ),
+    "History": (
+        Verb("log", "history.log", "Show the revisions of a workspace, newest first."),
+        Verb("diff", "history.diff", "Show what a revision changed."),
+        Verb("show", "history.show_file", "Print a file of a revision."),
+        Verb("blame", "history.blame", "Show for each line of a file the revision, session and command that wrote it."),
+        Verb("history", "inspect.history", "Show the commands that ran in a workspace, the newest last."),
+        Verb("sessions", "inspect.sessions", "Show the sessions of a workspace."),
+        Verb("jobs", "inspect.jobs", "Show the background jobs of a workspace that have ended"),
+        Verb("mounts", "inspect.mounts", "Show what a revision has mounted where."),
+        Verb("bisect", "history.bisect", "Find the first revision in which a command fails."),
+    ),
+    "In and out": (
+        Verb("bind", "mounts.bind", "Bind a real directory to a workspace while a program runs in it"),
+        Verb("checkout", "transfer.checkout", "Write a revision to a real directory."),
+        Verb("snapshot", "transfer.snapshot", "Write a workspace to a snapshot tar."),
+        Verb("export", "transfer.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
+        Verb("import", "transfer.import_archive", "Make a revision of a snapshot tar or of any other tar."),
+        Verb("push", "push.push", "Push a revision as one commit of a git branch."),
+    ),
+    "For programs": (
+        Verb("serve", "serve.serve", "Serve the workspaces of the store over HTTP until interrupted"),
+        Verb("events", "events.events_of", "Print what happens to the workspaces as CloudEvents, or deliver it"),
+        Verb("rendezvous", "serve.rendezvous", "Receive the branches that sandboxes push, over HTTP behind a token."),
+        Verb("mcp", "serve.mcp", "Serve a workspace to a model over MCP"),
+    ),
+    "Care": (
+        Verb("verify", "transfer.verify", "Read everything in the store, check every digest and reference"),
+        Verb("repair", "transfer.repair", "Bring back what can be had from other copies and report what is lost."),
+        Verb("gc", "maintenance.gc", "Collect what has expired and what nobody refers to."),
+        Verb("cost", "maintenance.cost", "Show what each workspace costs"),
+        Verb("retention", "maintenance.retention", "Show or say how long revisions are kept"),
+        Verb("hold", "maintenance.hold", "Keep everything of a workspace from being removed until the hold is lifted"),
+        Verb("pin", "maintenance.pin", "Keep a revision from expiring"),
+        Verb("grant", "maintenance.grant", "Let a principal read or write a workspace."),
+        Verb("grants", "maintenance.grants", "Show who may read and who may write a workspace"),
+        Verb("keys", "keys.app", "Make, show, rotate and destroy the keys of an encrypted store."),
+        Verb("config", "config.app", "Check, show and begin files that describe workspaces."),
+        Verb("doctor", "doctor.doctor", "Look whether everything that Ramet needs is here and works."),
+        Verb("demo", "about.demo", "Show the whole idea in a few seconds, in a temporary directory."),
+        Verb("version", "about.version", "Print the version."),
+    ),
+}  # fmt: skip
+
+
+SHOWN: Final[dict[str, tuple[str, ...]]] = {
+    "create": ("ramet create demo",),
+    "ls": ("ramet ls", "ramet ls --json"),
+    "exec": (
+        "ramet exec demo 'echo hello > /greeting; ls -l /'",
+        "ramet exec demo --timeout 10 --cwd /src 'make-something' -m 'first build'",
+        "ramet exec demo@2 'cat /greeting'",
+        "ramet exec --config ramet.yaml 'grep -r ERROR /logs'",
+        "ramet exec demo --json 'sort /names' | jq -r .stdout",
+    ),
+    "shell": ("ramet shell -c demo", "ramet shell --config ramet.yaml"),
+    "ui": ("ramet ui", "ramet ui demo --no-browser", "ramet ui --url https://ramet.example --token-file ./token"),
+    "fork": ("ramet fork demo demo-2", "ramet fork demo@1 from-the-start"),
+    "revert": ("ramet revert demo@1", "ramet revert demo@1 /greeting"),
+    "merge": ("ramet merge demo demo-2",),
+    "tag": ("ramet tag demo@2 good -m 'it worked'", "ramet tag demo"),
+    "mount": ("ramet mount demo /data ./data --mode read", "ramet mount demo /scratch"),
+    "umount": ("ramet umount demo /data",),
+    "bind": ("ramet bind demo ./work -- make test", "ramet bind demo ./work"),
+    "log": ("ramet log demo", "ramet log demo --graph"),
+    "diff": ("ramet diff demo", "ramet diff demo@3"),
+    "show": ("ramet show demo@1:/greeting",),
+    "blame": ("ramet blame demo:/greeting",),
+    "history": ("ramet history demo", "ramet history demo --session worker -n 5 --json"),
+    "bisect": ("ramet bisect demo good head -- test -e /file",),
+    "checkout": ("ramet checkout demo@2 ./out", "ramet checkout demo ./out --replace"),
+    "snapshot": ("ramet snapshot demo demo.tar --compress gz",),
+    "export": ("ramet export demo ./repo --git", "ramet export demo@2 - --tar | tar t"),
+    "import": ("ramet import copy demo.tar",),
+    "push": (
+        "ramet push demo https://example.org/repo.git --branch attempt/demo --token env:GIT_TOKEN",
+        "ramet push demo",
+    ),
+    "serve": ("ramet serve --socket /run/ramet.sock", "ramet serve --config ramet.yaml"),
+    "mcp": ("ramet mcp demo", "ramet mcp demo --tools bash,read"),
+    "events": ("ramet events --follow",),
+    "rendezvous": ("ramet rendezvous ./repositories",),
+    "config": ("ramet config init", "ramet config check", "ramet config show --resolved"),
+    "verify": ("ramet verify",),
+    "gc": ("ramet gc --dry-run", "ramet gc --grace 7d"),
+    "cost": ("ramet cost",),
+    "retention": ("ramet retention --keep-last 50 --keep-within 30d", "ramet retention demo --keep-last none"),
+    "hold": ("ramet hold demo 'case 42'", "ramet hold demo --lift"),
+    "pin": ("ramet pin demo@3 --for 7d --why review",),
+    "grant": ("ramet grant demo ada readwrite", "ramet grant demo bob --revoke"),
+    "doctor": ("ramet doctor --full",),
+}
+"""Lines to learn from: the help of a verb and the reference page show them."""
+
+
+ALSO: Final = {
+    "load": "import",
+    "list": "ls",
+    "run": "exec",
+    "remove": "rm",
+    "delete": "rm",
+    "cat": "show",
+    "unmount": "umount",
+}
+"""Other names that people try."""
+
+
+def find(name: str) -> Verb | None:
+    name = ALSO.get(name, name)
+    return next((verb for verbs in VERBS.values() for verb in verbs if verb.name == name), None)
+
+
+def near(name: str) -> list[str]:
+    """Verbs that may have been meant: the nearest one, and another only when that is as near."""
+    from difflib import SequenceMatcher
+
+    known = [verb.name for verbs in VERBS.values() for verb in verbs]
+    likeness = {verb: SequenceMatcher(None, name, verb).ratio() for verb in known}
+    best = max(likeness.values())
+    return [verb for verb in known if likeness[verb] >= max(0.6, best - 0.05)][:2]
+
+
+EXAMPLES: Final = """\
+  ramet create demo
+  ramet exec demo 'echo hello > /greeting; ls -l /'
+  ramet log demo
+  ramet show demo@1:/greeting
+  ramet fork demo demo-2
+  ramet shell demo-2
+"""
+
+
+def help_text(bold: bool, width: int = 100) -> str:
+    """What `ramet --help` prints: the verbs by family, each with its line, and how to begin."""
+    import textwrap
+
+    def strong(text: str) -> str:
+        return f"\033[1m{text}\033[0m" if bold else text
+
+    lines = [
+        "Usage: ramet VERB [OPTIONS] [ARGUMENTS]", "",
+        *textwrap.wrap("Durable workspaces for agents: one file tree, a real shell, every state versioned.", width), "",
+        strong("First minute"), *EXAMPLES.rstrip("\n").split("\n"), "",
+    ]  # fmt: skip
+    for family, verbs in VERBS.items():
+        lines.append(strong(family))
+        for verb in verbs:
+            first, *rest = textwrap.wrap(verb.summary, max(30, width - 16))
+            lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
+        lines.append("")
+    lines += textwrap.wrap(
+        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says; "
+        "`ramet -n NAMESPACE VERB` is about the workspaces of a namespace in it. "
+        "`ramet --install-completion` teaches your shell to complete verbs and options.",
+        max(40, width),
+    )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,404 @@
+"""`ramet shell`: a workspace as a terminal. Lines are read here; all else happens on the loop of a second thread.
+
+So Ctrl-C, which only ever reaches the first thread, ends the command that runs there, or the line being typed, and
+never the shell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from ramet.apps.cli.options import (
+    HOME,
+    ConfigFile,
+    Where,
+    chosen,
+    clock,
+    configured,
+    moment,
+    opened,
+    reported,
+    split,
+    watched,
+)
+from ramet.apps.cli.verbs.exec import SERVERS, connected
+from ramet.core.errors import RametError
+from ramet.workspace.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from ramet.apps.client.client import RemoteStore
+    from ramet.core.stat import Stat
+    from ramet.workspace.stored.store import Store
+
+WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
+LINES: Final = 3
+"""Commands that the message of a shell's last revision names."""
+VERBS: Final = {
+    "!commit": ("[MESSAGE]", "make a revision now"),
+    "!log": ("", "the revisions, newest first"),
+    "!diff": ("", "what was changed since the last revision"),
+    "!fork": ("NAME", "begin another workspace here, after a commit"),
+    "!tag": ("TAG", "name the last revision"),
+    "!mounts": ("", "what is mounted where"),
+    "!help": ("", "this list"),
+    "!exit": ("", "commit and leave, as `exit` and Ctrl-D do"),
+}
+
+
+def shell(
+    name: Annotated[str | None, typer.Argument(help="Name of a workspace, or NAME@REVISION to look around.")] = None,
+    store: Where = HOME,
+    create: Annotated[bool, typer.Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
+    config: ConfigFile = None,
+) -> None:
+    """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have ignored it
+    with reported(), LoopThread() as loop:
+        described_by = configured(config)
+        name = name or (described_by.name if described_by is not None else None)
+        if name is None:
+            raise RametError("invalid_argument", "no workspace was named", "write ramet shell NAME, or -c NAME")
+        where, revision = split(name)
+        place = store if described_by is None else chosen(store, described_by)
+        if place.startswith(SERVERS):
+            raise typer.Exit(_from_afar(loop, place, where, revision, create, described_by is not None))
+        found = opened(place)
+        if create and where not in found:
+            found.create(where)
+        if described_by is None:
+            opening = found.open(where, revision)
+        else:
+            opening = described_by.open(found, where, revision)
+        ws = loop.run(opening.__aenter__())
+        try:
+            terminal = Terminal(loop, found, ws)
+            status = terminal.run()
+            terminal.leave()
+        finally:
+            loop.run(opening.__aexit__(None, None, None))
+        raise typer.Exit(status)
+
+
+def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
+    if described:
+        raise RametError("unsupported", "a server is told how to open a workspace by its owner", "leave --config out")
+    found = connected(store)
+    if create and name not in found:
+        found.create(name)
+    ws = loop.run(found.open(name, revision).__aenter__())
+    try:
+        return Afar(loop, found, ws).run()
+    finally:
+        loop.run(ws.close())
+
+
+class Terminal:
+    """A workspace that is open here."""
+
+    def __init__(self, loop: LoopThread, store: Store | RemoteStore, ws: Any) -> None:
+        self._loop, self._store, self._ws = loop, store, ws
+        self._since = time.time()
+        self._told = getattr(ws.history, "next_number", 0)  # a server knows its own
+        self._status = 0
+        self._own: dict[str, Callable[[str], None]] = {
+            "!commit": self._commit, "!log": self._log, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
+            "!mounts": self._mounts, "!help": self._help,
+        }  # fmt: skip
+
+    _leaving = "commits and leaves"
+
+    def run(self) -> int:
+        """Until somebody leaves; the status is that of the last command, or what `exit` was given."""
+        self._prepare()
+        if sys.stdin.isatty():
+            print(f"workspace {self._ws.name}; !help tells more, Ctrl-D {self._leaving}")
+        while True:
+            try:
+                text = self._read()
+            except KeyboardInterrupt:
+                print("^C")
+                continue
+            except EOFError:
+                if sys.stdin.isatty():
+                    print()
+                return self._status
+            if leaving := _LEAVING.fullmatch(text.strip()):
+                return self._status if leaving[1] is None else int(leaving[1]) % 256
+            if text.strip():
+                self._do(text)
+
+    def leave(self) -> None:
+        """Commit what was done since the last revision, under the names of the last commands."""
+        if self._ws.lease is None:
+            return
+        lines = [record.command.strip().partition("\n")[0][:72] for record in self._ws.history.after(self._told - 1)]
+        if lines:
+            shown = self._ws.secrets.scrub_text("; ".join(lines[-LINES:]))
+            with watched() as progress:
+                self._loop.run(self._ws.commit(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
+
+    def _do(self, text: str) -> None:
+        word, _, rest = text.strip().partition(" ")
+        try:
+            if word in self._own:
+                self._own[word](rest.strip())
+            elif word.startswith("!") and word != "!":
+                print(f"ramet: there is no {word}; !help lists what there is", file=sys.stderr)
+            else:
+                self._execute(text)
+        except RametError as error:
+            print(f"ramet: {error.cause}\n       {error.remediation}", file=sys.stderr)
+
+    # ---------------------------------------------------------------------------------------------- lines
+
+    def _prompt(self) -> str:
+        base = self._ws.base
+        where = self._ws.name + ("" if base is None else f"@{base.seq}") + ("*" if self._dirty() else "")
+        return _painted(where, self._ws.get_session().cwd)
+
+    def _dirty(self) -> bool:
+        return any(
+            operation.verb in WRITING and not operation.error for operation in self._ws.history.since(self._since)
+        )
+
+    def _read(self) -> str:
+        """One command; more lines are asked for while it is not whole."""
+        text = input(self._prompt() if sys.stdin.isatty() else "")
+        while _unfinished(text):
+            text += "\n" + input("> " if sys.stdin.isatty() else "")
+        return text
+
+    def _prepare(self) -> None:
+        """Line editing, history and completion, where the terminal has them."""
+        if not sys.stdin.isatty():
+            return
+        try:
+            import readline
+        except ImportError:
+            return
+        path = os.path.expanduser("~/.ramet_history")
+        try:
+            readline.read_history_file(path)
+        except OSError:
+            pass  # the first time there is none
+        readline.set_history_length(1000)
+        readline.set_completer_delims(" \t\n;|&<>()'\"")
+        readline.set_completer(self._complete)
+        readline.parse_and_bind("tab: complete")
+        import atexit
+
+        atexit.register(_remember, readline.write_history_file, path)
+
+    _found: tuple[str, list[str]] = ("", [])
+
+    def _complete(self, word: str, number: int) -> str | None:
+        if number == 0:
+            import readline
+
+            before = readline.get_line_buffer()[: readline.get_begidx()].rstrip(" \t")
+            first = not before or before[-1] in ";|&("
+            command = "" if first else re.split(r"[;|&(]", before)[-1].split()[0]
+            self._found = (word, self._loop.run(self._candidates(word, command)))
+        found = self._found[1]
+        return found[number] if number < len(found) else None
+
+    async def _candidates(self, word: str, command: str) -> list[str]:
+        """Commands where a command may stand, its options after a dash, paths across all mounts elsewhere."""
+        if command and word.startswith("-"):
+            return sorted(name for name in _options(command) if name.startswith(word))
+        found: list[str] = []
+        if not command and "/" not in word:
+            found += sorted(name + " " for name in self._names() if name.startswith(word))
+        folder, _, start = word.rpartition("/")
+        try:
+            entries = await self._entries((folder or "/") if "/" in word else ".")
+        except OSError:
+            return found
+        for name, stat in entries:
+            if name.startswith(start) and (start or not name.startswith(".")):
+                whole = f"{folder}/{name}" if "/" in word else name
+                found.append(_SPECIAL.sub(r"\\\g<0>", whole) + ("/" if stat.is_dir else " "))
+        return found
+
+    def _names(self) -> set[str]:
+        session = self._ws.get_session().state
+        return {*self._ws.commands, *session.functions, *session.aliases, *VERBS}
+
+    async def _entries(self, folder: str) -> list[tuple[str, Stat]]:
+        from ramet.core import ops
+        from ramet.core.paths import parse
+
+        return await ops.scan_sorted(self._ws.fs, parse(folder, self._ws.get_session().cwd))
+
+    # ------------------------------------------------------------------------------------------- commands
+
+    def _execute(self, text: str) -> None:
+        # Ctrl-C may come while the command is being handed over and runs already: its own task is cancelled.
+        tasks: list[asyncio.Task[Any] | None] = []
+        stopped = threading.Event()
+
+        async def act() -> None:
+            tasks.append(asyncio.current_task())
+            if not stopped.is_set():
+                await self._run(text)
+
+        def stop() -> None:
+            for task in filter(None, tasks):
+                task.cancel()
+
+        try:
+            self._loop.start(act()).result()
+        except KeyboardInterrupt:
+            stopped.set()
+            self._loop.loop.call_soon_threadsafe(stop)
+            self._status = 130
+            print(file=sys.stderr)  # the terminal has shown what was typed
+        except concurrent.futures.CancelledError:
+            pass
+
+    async def _run(self, text: str) -> None:
+        execution = self._ws.execute(text)
+        async for piece in execution:
+            stream = sys.stdout if piece.fd == 1 else sys.stderr
+            stream.buffer.write(piece.data)
+            stream.flush()
+        self._status = 0 if execution.result is None else execution.result.exit_code
+
+    def _commit(self, message: str) -> None:
+        message = _message(message)
+        with watched() as progress:
+            revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
+        self._since, self._told = time.time(), self._ws.history.next_number
+        print(revision.name)
+
+    def _log(self, _: str) -> None:
+        for revision in self._store[self._ws.name].log():
+            when = clock(moment(revision.time))
+            print(f"{revision.name:<16} {when}  {revision.message}")
+
+    def _diff(self, _: str) -> None:
+        seen: dict[str, str] = {}
+        for operation in reversed(self._ws.history.since(self._since)):
+            if operation.verb in WRITING and not operation.error:
+                seen[operation.path] = operation.verb
+        print("".join(f"{verb:<8} {path}\n" for path, verb in sorted(seen.items())), end="")
+
+    def _fork(self, name: str) -> None:
+        if not name:
+            raise RametError("invalid_argument", "no name was given", "write !fork NAME")
+        self._commit("before a fork")
+        print(self._store[self._ws.name].fork(None, name).name)
+
+    def _tag(self, name: str) -> None:
+        if not name:
+            raise RametError("invalid_argument", "no tag was given", "write !tag TAG")
+        self._store[self._ws.name].tag(name)
+        print(f"{self._ws.name}@{name}")
+
+    def _mounts(self, _: str) -> None:
+        for mount in self._ws.mounts():
+            print(f"{mount.prefix!s:<20} {type(mount.resource).__name__:<16} {mount.mode.value}")
+
+    def _help(self, _: str) -> None:
+        print("".join(f"{name + ' ' + takes:<20} {text}\n" for name, (takes, text) in VERBS.items()), end="")
+
+
+class Afar(Terminal):
+    """A workspace of a server, which commits what a command changed before it answers, unless it was told otherwise."""
+
+    _leaving = "leaves"
+
+    def _prompt(self) -> str:
+        head = self._store[self._ws.name].head
+        seq = self._ws.revision or ("" if head is None else head.seq)
+        cwd = self._loop.run(self._ws.get_session()).cwd
+        return _painted(f"{self._ws.name}{f'@{seq}' if seq else ''}", cwd)
+
+    def _names(self) -> set[str]:
+        from ramet.commands.framework.table import COMMANDS
+
+        return {*COMMANDS, *VERBS}
+
+    async def _entries(self, folder: str) -> list[tuple[str, Stat]]:
+        found: list[tuple[str, Stat]] = await self._ws.scan(folder)
+        return found
+
+    def _commit(self, message: str) -> None:
+        print(self._loop.run(self._ws.commit(_message(message) or "by hand")).name)
+
+    def _diff(self, _: str) -> None:
+        for one in self._store[self._ws.name].diff(self._ws.revision):
+            print(f"{one.what:<8} {one.path}")
+
+    def _mounts(self, _: str) -> None:
+        for mount in self._loop.run(self._ws.mounts()):
+            print(f"{mount.prefix:<20} {mount.type:<16} {mount.mode}")
+
+
+_LEAVING: Final = re.compile(r"(?:!exit|!quit|exit|logout)(?:\s+(\d+))?")
+_SPECIAL: Final = re.compile(r"[\s'\"\\$&;|<>()*?\[\]#`!{}]")
+"""What means something to the shell in a name."""
+
+
+def _message(text: str) -> str:
+    """What `!commit` was given: the message as it is, or as people write it elsewhere, behind `-m`."""
+    if not text.startswith("-m"):
+        return text
+    try:
+        return " ".join(shlex.split(text[2:]))
+    except ValueError:
+        return text[2:].strip()
+
+
+def _remember(write: Callable[[str], None], path: str) -> None:
+    try:
+        write(path)
+    except OSError:
+        pass  # there is no home, or nothing can be written there: the next shell has no history
+
+
+def _options(command: str) -> list[str]:
+    """The options of a command, as it declares them."""
+    from ramet.commands.framework.table import COMMANDS, Lazy
+
+    found = COMMANDS.get(command)
+    if not isinstance(found, Lazy):
+        return []
+    loaded = found.load()
+    if loaded.raw:
+        return []
+    return [name + ("=" if spec.takes == "required" and name.startswith("--") else " ")
+            for spec in loaded.table.specs if spec.store != "refuse" for name in spec.names]  # fmt: skip
+
+
+def _painted(where: str, cwd: object) -> str:
+    """The prompt; colours are marked as taking no room."""
+    if "NO_COLOR" in os.environ or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return f"{where}:{cwd}$ "
+    return f"\001\033[1;32m\002{where}\001\033[0m\002:\001\033[1;34m\002{cwd}\001\033[0m\002$ "
+
+
+def _unfinished(text: str) -> bool:
+    """Whether a text could still become a whole command."""
+    from ramet.shell.syntax import parse
+    from ramet.shell.syntax.errors import SyntaxFailure
+
+    if text.endswith("\\") and not text.endswith("\\\\"):
+        return True
+    try:
+        parse(text)
+    except SyntaxFailure as failure:
+        return "unexpected end of file" in failure.message or "unexpected EOF" in failure.message
+    return False

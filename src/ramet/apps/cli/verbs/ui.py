@@ -1,0 +1,156 @@
+"""`ramet ui`: a page for people, on a server of its own or on one that runs. The token is never in what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+from urllib import error as url_error
+from urllib import request as url_request
+from urllib.parse import quote, quote_from_bytes
+
+import typer
+
+from ramet.apps.cli.listen_port import listening
+from ramet.apps.cli.options import HOME, ConfigFile, Where, address, chosen, configured, known_names, opened, reported
+from ramet.core.errors import RametError
+from ramet.core.paths import encode
+
+PATIENCE: Final = 30.0
+IDLE: Final = 20.0
+"""Seconds after a command in the page's terminal until agents may write to the workspace again."""
+
+
+def ui(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="What to begin with: NAME, NAME@REVISION, NAME@REVISION:/path.",
+            autocompletion=known_names,
+        ),
+    ] = None,
+    store: Where = HOME,
+    url: Annotated[
+        str | None, typer.Option(help="A server that runs with --ui, instead of one for this store.")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option(help="File with the token of --url. Default: $RAMET_TOKEN, then STORE/server-token.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 is any that is free.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open a browser; never done without a display.")] = True,
+    config: ConfigFile = None,
+) -> None:
+    """Look at workspaces in a browser: history, files, differences, who wrote what, and a terminal.
+
+    The link that is printed lets one browser in, once, within ten minutes. Nothing listens but 127.0.0.1.
+    """
+    with reported():
+        place = place_of(name)
+        if url is None and store.startswith(("http://", "https://")):
+            url = store
+        if url is not None:
+            token = token_of(token_file, HOME if "://" in store else store)
+            shown(asked(url.rstrip("/"), token, place), browser)
+            return
+        if store.startswith("unix:"):
+            raise RametError("unsupported", "a browser cannot use a unix socket", "serve with a port, and give --url")
+        _serve(store, place, name, port, browser, config)
+
+
+def place_of(name: str | None) -> str:
+    """Where the page shows NAME, NAME@REVISION or NAME@REVISION:/path."""
+    if name is None:
+        return ""
+    found = address(name)
+    state = found.name if found.revision is None else f"{found.name}@{quote(found.revision, safe='~^@')}"
+    return f"ws/{state}" + ("" if found.path is None else quote_from_bytes(encode(found.path), safe="/"))
+
+
+def _serve(store: str, place: str, name: str | None, port: int, browser: bool, config: str | None) -> None:
+    from ramet.apps.server.app import UI, serve
+    from ramet.apps.server.settings import ServerSettings
+    from ramet.apps.ui.pages import Pages
+
+    described = configured(config)
+    served = opened(store if described is None else chosen(store, described))
+    wanted = None if name is None else address(name).name
+    if wanted is not None and wanted not in served and (described is None or described.name != wanted):
+        raise RametError("workspace_not_found", f"no workspace {wanted!r}", "see `ramet ls`, or create it")
+    token = secrets.token_urlsafe(32)  # of this run alone: when it ends, whatever has it can do nothing
+    pages = Pages(token)
+    at = listening("127.0.0.1", port)
+    origin = f"http://127.0.0.1:{at.getsockname()[1]}"
+
+    def link() -> str:
+        return pages.link(origin, place)
+
+    shown(link(), browser)
+    told = "Ctrl-C ends it."
+    if sys.stdin.isatty():
+        threading.Thread(target=_more_links, args=(link,), daemon=True).start()
+        told = "Enter prints a new link, Ctrl-C ends it."
+    typer.echo(f"It opens once. {told}", err=True)
+    configs = {} if described is None else {described.name or "*": described}
+    settings = ServerSettings(token=token, configs=configs, idle=IDLE)
+    serve(served, settings=settings, mounts={UI: pages}, listening=at)
+
+
+def _more_links(link: Callable[[], str]) -> None:
+    for _ in sys.stdin:
+        print(link(), flush=True)
+
+
+def token_of(file: str | None, store: str) -> str:
+    """The token of a server: in the file that was named, in `RAMET_TOKEN`, or where `ramet serve` leaves it."""
+    from ramet.apps.server.settings import read_token
+
+    told = os.environ.get("RAMET_TOKEN")
+    if file is None and told:
+        return told
+    place = Path(file if file is not None else f"{store}/server-token").expanduser()
+    if not place.exists():  # reading would make one, which that server does not know
+        raise RametError("invalid_argument", f"no token in {place}", "give --token-file, or set RAMET_TOKEN")
+    return read_token(place)
+
+
+def asked(url: str, token: str, place: str) -> str:
+    """A link from a server that runs."""
+    headers = {"Authorization": f"Bearer {token}"}
+    try:
+        request = url_request.Request(f"{url}/ui/link", data=b"", headers=headers, method="POST")
+        with url_request.urlopen(request, timeout=PATIENCE) as answer:
+            code = json.load(answer)["link"]
+    except url_error.HTTPError as refused:
+        refused.close()
+        if refused.code == 401:
+            raise RametError(
+                "unauthenticated", f"{url} does not know this token", "see --token-file and RAMET_TOKEN"
+            ) from None
+        raise RametError(
+            "unsupported", f"{url} serves no page ({refused.code})", "start it with `ramet serve --ui`"
+        ) from None
+    except (url_error.URLError, OSError) as failed:
+        why = getattr(failed, "reason", failed)
+        raise RametError("unavailable", f"{url} cannot be reached: {why}", "is the server running?") from None
+    return f"{url}/ui/#/{place}?link={code}"
+
+
+def shown(link: str, browser: bool) -> None:
+    print(link, flush=True)
+    if browser and _has_display():
+        import webbrowser
+
+        webbrowser.open(link)
+
+
+def _has_display() -> bool:
+    """Whether a browser could be seen: a browser in the terminal, or one on a far machine's screen, helps nobody."""
+    if sys.platform in ("darwin", "win32"):
+        return "SSH_CONNECTION" not in os.environ
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

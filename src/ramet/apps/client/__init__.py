@@ -1,0 +1,1 @@
+"""The HTTP client: workspaces of a server with the names of a local store."""

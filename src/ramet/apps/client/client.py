@@ -1,0 +1,287 @@
+"""`connect(url)`: workspaces of a server, with the names, the shape and the values of a local `Store`.
+
+store = ramet.connect("http://127.0.0.1:8750", token=...)        # or unix:/run/ramet.sock
+store.create("proj-x")
+async with store.open("proj-x") as ws:
+    print((await ws.execute("echo hello | tee /greeting")).text)
+store["proj-x"].log()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ramet.apps.client.http import Address, Http, async_lines, given, quoted, refusal
+from ramet.apps.client.reference import RemoteRef, as_kind, as_pin, as_revision
+from ramet.apps.client.workspace import RemoteWorkspace
+from ramet.core.errors import RametError
+from ramet.core.progress import Progress, silent
+from ramet.store.model.address import parse_address
+from ramet.store.model.revisions import Revision
+from ramet.store.refs.retention import Pin, Retention
+from ramet.workspace.snapshot.archive import Target
+
+if TYPE_CHECKING:
+    from ramet.apps.client.sandbox import RemoteAgentRun
+    from ramet.store.crypto.encrypted_objects import Shredded
+    from ramet.store.gc.collect import Collected
+    from ramet.store.gc.costs import Costs
+    from ramet.store.refs.feed import Event
+    from ramet.store.repair.repair import Repaired
+    from ramet.store.repair.verify import Report
+    from ramet.store.verbs.key_admin import RingReport
+    from ramet.workspace.stored.archive_import import Imported
+
+T = TypeVar("T")
+QUIET: Final = 1.0
+"""Seconds without an event after which everything that had happened is known to have come."""
+SERVED: Final = (
+    "resources", "mounts", "secrets", "settings", "wait", "commit", "every", "pins", "withhold", "scan", "env",
+    "policy", "prepare", "drafts",
+)  # fmt: skip
+"""Options of `Store.open` that are the server's to say."""
+
+
+def connect(url: str, token: str | None = None, *, timeout: float | None = None) -> RemoteStore:
+    """The store behind a server at `http(s)://...` or `unix:/path`."""
+    return RemoteStore(url, token, timeout)
+
+
+class RemoteStore:
+    """Workspaces by name, on a server."""
+
+    def __init__(self, url: str, token: str | None, timeout: float | None) -> None:
+        self._address = Address(url, token, timeout)
+        self._http = Http(self._address)
+
+    def __enter__(self) -> RemoteStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<store at {self._address.url}>"
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _ref(self, name: str) -> RemoteRef:
+        return RemoteRef(self._http, self._address, name)
+
+    def create(self, name: str, kind: str = "stored") -> RemoteRef:
+        """A new, empty workspace; one of kind `memory` is gone when the server ends."""
+        self._http.ask("POST", "/v1/workspaces", {"name": name, "kind": kind})
+        return self._ref(name)
+
+    def ls(self) -> list[str]:
+        return [found["name"] for found in self._http.get("/v1/workspaces")["workspaces"]]
+
+    def heads(self) -> dict[str, Revision | None]:
+        """The workspaces and their newest revisions; None for one that has none yet."""
+        found = self._http.get("/v1/workspaces")["workspaces"]
+        return {one["name"]: None if one["head"] is None else as_revision(one["head"]) for one in found}
+
+    def rm(self, name: str) -> None:
+        self._http.ask("DELETE", _of(name))
+
+    def __getitem__(self, name: str) -> RemoteRef:
+        self._http.get(_of(name))
+        return self._ref(name)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except RametError as error:
+            if error.code in ("workspace_not_found", "not_found"):
+                return False
+            raise
+
+    def find(self, address: str) -> Revision:
+        """The revision that `NAME` or `NAME@REV` stands for."""
+        found = parse_address(address)
+        return self._ref(found.name).find(found.revision)
+
+    def open(
+        self, name: str, revision: str | None = None, *, readonly: bool = False, **options: Any
+    ) -> RemoteWorkspace:
+        """A live workspace, or a past state of it with `NAME@REV`; use it with `async with`.
+
+        What else a local store can be asked for is the server's to say: how it was started, and its configuration.
+        """
+        for option in options:
+            if option not in SERVED:
+                raise TypeError(f"open() got an unexpected keyword argument {option!r}")
+            raise RametError("unsupported", f"a server decides about {option!r}", "leave it out, or configure it there")
+        found = parse_address(name)
+        if found.path is not None:
+            raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
+        return RemoteWorkspace(
+            self._address.async_client(), found.name, revision or found.revision, readonly, at=self._address.url
+        )
+
+    def import_archive(self, name: str, source: Target, **options: Any) -> Imported:
+        """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
+        return self._ref(name).import_archive(source, **options)
+
+    def agent_run(self) -> RemoteAgentRun:
+        """Sandboxes of the server, with the names of `AgentRun`."""
+        from ramet.apps.client.sandbox import RemoteAgentRun
+
+        return RemoteAgentRun(self)
+
+    # --------------------------------------------------------------------------------------- what is kept
+
+    def retention(self, policy: Retention | None = None, name: str | None = None) -> Retention:
+        """How long revisions are kept, of a workspace or of the whole store; with a policy, say it anew.
+
+        A hold is placed and lifted by `hold` and `lift`; a policy that says another one is refused.
+        """
+        url = "/v1/store/retention" if name is None else f"{_of(name)}/retention"
+        if policy is None:
+            return as_kind(self._http.get(url)["effective"], Retention)
+        if policy.hold and policy.hold != self.said(name).hold:
+            raise RametError("invalid_argument", "a policy places no hold on a server", "use hold(name, why)")
+        body = {key: value for key, value in policy.__dict__.items() if key != "hold"}
+        self._http.ask("PUT", url, body)
+        return policy
+
+    def said(self, name: str | None = None) -> Retention:
+        """What was said about a workspace (or about the store) itself, without what the store says for all."""
+        url = "/v1/store/retention" if name is None else f"{_of(name)}/retention"
+        return as_kind(self._http.get(url)["said"], Retention)
+
+    def hold(self, name: str, why: str) -> None:
+        """Keep everything of a workspace from being removed until the hold is lifted."""
+        self._http.ask("PUT", f"{_of(name)}/hold", {"why": why})
+
+    def lift(self, name: str) -> None:
+        """End a hold."""
+        self._http.ask("DELETE", f"{_of(name)}/hold")
+
+    def pins(self, name: str | None = None) -> list[Pin]:
+        """The pins that hold, of one workspace or of all that may be read."""
+        return [as_pin(plain) for plain in self._http.get("/v1/pins", workspace=name)["pins"]]
+
+    def unpin(self, token: str) -> None:
+        """Remove a pin."""
+        self._http.ask("DELETE", f"/v1/pins/{quoted(token)}")
+
+    # ----------------------------------------------------------------------------------------------- care
+
+    def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
+        """Collect what nobody refers to and what has expired. Leaving it stops it on the server."""
+        from ramet.store.gc.collect import Collected
+
+        return as_kind(self._http.long("/v1/store/gc", {"grace_seconds": grace, "dry": dry}, progress), Collected)
+
+    def cost(self, progress: Progress = silent) -> Costs:
+        """What each workspace costs: the bytes that only it needs, and those that it shares."""
+        from ramet.store.gc.costs import Costs
+
+        return as_kind(self._http.get("/v1/store/cost"), Costs)
+
+    @property
+    def keys(self) -> RemoteKeys:
+        """The keys of an encrypted store: `keys.show()`, `keys.rotate(new)`, `keys.shred(name)`."""
+        return RemoteKeys(self._http)
+
+    def verify(self, progress: Progress = silent) -> Report:
+        """Read everything and check every digest and reference; the report says which revisions are affected."""
+        from ramet.store.repair.verify import Report
+
+        return as_kind(self._http.long("/v1/store/verify", {}, progress), Report)
+
+    def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
+        """Bring back what can be had from other copies. Only with `drop`, forget what is lost."""
+        from ramet.store.repair.repair import Repaired
+
+        return as_kind(self._http.long("/v1/store/repair", {"drop": drop}, progress), Repaired)
+
+    # --------------------------------------------------------------------------------------------- events
+
+    async def events(self, since: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
+        """The change feed after a cursor: `async for event in store.events(since=event.cursor)`."""
+        from ramet.store.refs.feed import Event
+
+        async for line in self._followed("/v1/feed", since=since, follow="true" if follow else None):
+            plain = json.loads(line)
+            yield Event(plain["envelope"], plain["cursor"])
+
+    async def server_events(
+        self, since: int | None = None, *, workspace: str | None = None, follow: bool = True
+    ) -> AsyncIterator[dict[str, Any]]:
+        """What happens on the server: mappings with `id`, `event`, `workspace`, `time` and more, as they happen.
+
+        `since` is the id of the last one that you have. Without `follow` it ends with what has happened already.
+        """
+        lines = self._followed(
+            "/v1/events", since=since if since is not None or follow else 0, workspace=workspace
+        )  # fmt: skip
+        while True:
+            try:
+                found = await asyncio.wait_for(_event(lines), None if follow else QUIET)
+            except TimeoutError:
+                return
+            if found is None:
+                return
+            yield found
+
+    async def _followed(self, url: str, **query: Any) -> AsyncIterator[bytes]:
+        async with (
+            self._address.async_client() as http,
+            http.stream("GET", url, params=given(query), timeout=None) as response,
+        ):
+            if response.status_code >= 400:
+                raise refusal(response.status_code, await response.aread(), response.url.path)
+            async for line in async_lines(response):
+                yield line
+
+
+class RemoteKeys:
+    """The keys of the store behind a server. No key ever travels: places of keys are named, on the server."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    @property
+    def wrapped_by(self) -> str:
+        """The id of the key that opened the store."""
+        return str(self._http.get("/v1/store/keys")["wrapped_by"])
+
+    def show(self) -> list[RingReport]:
+        """The keyrings of all workspaces."""
+        from ramet.store.verbs.key_admin import RingReport
+
+        return [as_kind(plain, RingReport) for plain in self._http.get("/v1/store/keys")["rings"]]
+
+    def rotate(self, new: str, old: str | None = None) -> int:
+        """Let another key open the store: `file:PATH`, `env:NAME` or `kms:ID`, as the server sees them."""
+        return int(self._http.ask("POST", "/v1/store/keys/rotate", given({"to": new, "old": old}))["keyrings"])
+
+    def shred(self, name: str) -> Shredded:
+        """Destroy the keys of a workspace: what only they could open is lost for ever."""
+        from ramet.store.crypto.encrypted_objects import Shredded
+
+        return as_kind(self._http.ask("POST", f"{_of(name)}/shred", {"confirm": name}), Shredded)
+
+
+def _of(name: str) -> str:
+    return f"/v1/workspaces/{quoted(name)}"
+
+
+async def _event(lines: AsyncIterator[bytes]) -> dict[str, Any] | None:
+    """The next server-sent event; None at the end of the stream."""
+    found: dict[str, Any] = {}
+    async for line in lines:
+        name, _, value = line.decode().partition(": ")
+        if name == "data":
+            found.update(json.loads(value))
+        elif name in ("id", "event"):
+            found[name] = int(value) if name == "id" else value
+        elif not line and "id" in found:
+            return found
+    return None

@@ -1,0 +1,15 @@
+"""`connect`, apart from the client that it gives: to name it (`from ramet import *`) takes nothing that is optional."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ramet.apps.client.client import RemoteStore
+
+
+def connect(url: str, token: str | None = None, *, timeout: float | None = None) -> RemoteStore:
+    """The store behind a server at `http(s)://...` or `unix:/path`."""
+    from ramet.apps.client import client
+
+    return client.connect(url, token, timeout=timeout)

@@ -1,0 +1,436 @@
+"""`RemoteRef`: a workspace of a server without opening it, with the names and the values of `StoredWorkspaceRef`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+
+from ramet.apps.client.http import (
+    Address,
+    Http,
+    appearing,
+    async_lines,
+    blocks_of,
+    given,
+    quoted,
+    refusal,
+    report_of,
+    where,
+)
+from ramet.core.errors import RametError
+from ramet.core.paths import encode
+from ramet.core.progress import Progress, silent
+from ramet.core.resource import Resource
+from ramet.store.model.address import parse_address
+from ramet.store.model.graph import Row, picture
+from ramet.store.model.ids import RevisionId
+from ramet.store.model.revisions import MountState, Revision
+from ramet.store.model.revisions import decode as decode_revision
+from ramet.store.refs.grants import Access
+from ramet.store.refs.retention import Pin
+from ramet.store.refs.tags import Tag
+from ramet.store.verbs.diff import Difference
+from ramet.workspace.snapshot.archive import Target
+
+if TYPE_CHECKING:
+    from ramet.store.verbs.blame import Line
+    from ramet.store.verbs.git_export import Exported
+    from ramet.store.verbs.revert import MergeResult
+    from ramet.workspace.history import ExecutionRecord
+    from ramet.workspace.stored.archive_import import Imported
+    from ramet.workspace.stored.bisect import Found
+    from ramet.workspace.stored.git_push import Push, Pushed, Secrets
+    from ramet.workspace.stored.saved_state import EndedJob, SavedSession
+
+T = TypeVar("T")
+PAGE: Final = 1000
+CHANGES: Final = 100_000
+NOTE: Final = b"# ramet "
+
+
+def as_kind(plain: Any, kind: type[T]) -> T:
+    """A report as the value that the local call gives; what a newer server says besides is left out."""
+    return msgspec.convert(plain, kind)
+
+
+def as_revision(plain: Mapping[str, Any]) -> Revision:
+    """A revision as the server tells it: everything of it, and the id that the server knows it by."""
+    found = decode_revision(json.dumps(plain).encode())
+    found.__dict__["id"] = RevisionId(bytes.fromhex(plain["id"]))
+    return found
+
+
+def as_tag(workspace: str, plain: Mapping[str, Any]) -> Tag:
+    target = RevisionId(bytes.fromhex(plain["revision"]))
+    return Tag(workspace, plain["name"], target, plain["message"], plain["author"], plain["time"])
+
+
+def as_pin(plain: Mapping[str, Any]) -> Pin:
+    target = RevisionId(bytes.fromhex(plain["target"]))
+    return Pin(plain["token"], plain["workspace"], target, plain["until"], plain["why"])
+
+
+def as_imported(plain: Mapping[str, Any]) -> Imported:
+    from ramet.workspace.stored.archive_import import Imported
+
+    return Imported(as_revision(plain["revision"]), plain["files"], plain["left_out"])
+
+
+def as_mount(plain: Mapping[str, Any]) -> MountState:
+    tree, pin = plain["tree"], plain.get("pin")
+    return MountState(
+        plain["prefix"], plain["type"], plain["mode"], None if tree is None else bytes.fromhex(tree),  # type: ignore[arg-type]
+        plain["config"], tuple(plain["redacted_fields"]), plain["needs_override"], plain["scratch"],
+        None if pin is None else bytes.fromhex(pin),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def as_session(plain: Mapping[str, Any]) -> SavedSession:
+    from ramet.workspace.stored.saved_state import SavedSession
+
+    return SavedSession(plain["id"], plain["cwd"], plain["env"], plain["last_exit_code"])
+
+
+def as_push(plain: Mapping[str, Any]) -> Push:
+    from ramet.workspace.stored.git_push import Push
+
+    secret = plain["secret"]
+    return Push(**{**plain, "paths": tuple(plain["paths"]), "secret": None if secret is None else tuple(secret)})
+
+
+class RemoteRef:
+    """A workspace of a server. A revision is what follows `NAME@`: `head~2`, a tag, `3`, the start of an id."""
+
+    def __init__(self, http: Http, address: Address, name: str) -> None:
+        self._http, self._address, self.name = http, address, name
+        self._url = f"/v1/workspaces/{quoted(name)}"
+
+    def __repr__(self) -> str:
+        return f"<workspace {self.name} of {self._address.url}>"
+
+    def _get(self, verb: str, **query: Any) -> Any:
+        return self._http.get(f"{self._url}/{verb}", **query)
+
+    def _post(self, verb: str, *fine: int, **body: Any) -> Any:
+        return self._http.ask("POST", f"{self._url}/{verb}", given(body), *fine)
+
+    @property
+    def head(self) -> Revision | None:
+        found = self._http.get(self._url)["head"]
+        return None if found is None else as_revision(found)
+
+    def find(self, revision: str | None = None) -> Revision:
+        """A revision of this history; with `OTHER@REV`, of another one."""
+        if revision is not None and "@" in revision:
+            other = parse_address(revision)
+            return RemoteRef(self._http, self._address, other.name).find(other.revision)
+        found = self._get("log", revision=revision, limit=1)["revisions"]
+        if not found:
+            raise RametError("revision_not_found", f"{self.name!r} has no revision yet", "commit something first")
+        return as_revision(found[0])
+
+    def log(self, revision: str | None = None) -> list[Revision]:
+        """Newest first, children before their parents; from the head, or from an older revision."""
+        found: list[Revision] = []
+        more = True
+        while more:
+            page = self._get("log", revision=revision, offset=len(found), limit=PAGE)
+            found += map(as_revision, page["revisions"])
+            more = page["more"] and page["revisions"]
+        return found
+
+    def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
+        """Parents of a revision that retention removed: there the history ends."""
+        found = self._get("log", revision=revision.id.hex(), limit=1)["expired"]
+        return tuple(RevisionId(bytes.fromhex(parent)) for parent in found.get(revision.id.hex(), ()))
+
+    def graph(self, revision: str | None = None) -> list[Row]:
+        """The history as a picture: a row per revision, and rows for lines that part and join."""
+        return picture(self.log(revision))
+
+    def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
+        """The content of a file of a revision."""
+        return self._http.blocks("GET", f"{self._url}/file?{where(path)}&revision={quoted(revision or 'head')}")
+
+    def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
+        """What a revision changed: against its parent, or against any other one; paths and kinds, not their nodes."""
+        found: list[Difference] = []
+        while True:
+            page = self._get("diff", revision=revision, against=against, offset=len(found), limit=CHANGES)
+            found += [Difference(one["path"], one["what"], old=one["old"]) for one in page["changes"]]
+            if len(found) >= page["total"] or not page["changes"]:
+                return found
+
+    def blame(self, path: str, revision: str | None = None) -> list[Line]:
+        """For each line of a file: the revision, and where known the session and command that wrote it."""
+        from ramet.store.verbs.blame import Line, Writer
+
+        query = where(path) + ("" if revision is None else f"&revision={quoted(revision)}")
+        found = self._http.ask("GET", f"{self._url}/blame?{query}")
+        revisions = {plain["id"]: as_revision(plain) for plain in found["revisions"]}
+        lines = [
+            Line(
+                one["number"], encode(one["text"]) + b"\n", revisions[one["id"]], one["path"],
+                None if one["record"] is None
+                else Writer(one["record"], one["session"], one["agent"], one["command"]),
+            )
+            for one in found["lines"]
+        ]  # fmt: skip
+        if lines and not found["ends"]:
+            last = lines[-1]
+            lines[-1] = Line(last.number, last.text[:-1], last.revision, last.path, last.writer)
+        return lines
+
+    async def bisect(
+        self,
+        good: str,
+        bad: str | None,
+        command: str,
+        *,
+        resources: Mapping[str, Resource] | None = None,
+        timeout: float | None = None,
+        progress: Progress = silent,
+    ) -> Found:
+        """The first revision in which a command fails. Leaving it stops it on the server."""
+        from ramet.workspace.stored.bisect import Found, Step
+
+        if resources:
+            raise RametError("unsupported", "resources cannot be sent to a server", "mount them there")
+        asked: dict[str, Any] = {"good": good, "bad": bad, "command": command, "stream": True}
+        if timeout is not None:
+            asked["timeout_ms"] = int(timeout * 1000)
+        last: dict[str, Any] | None = None
+        async with (
+            self._address.async_client() as http,
+            http.stream("POST", f"{self._url}/bisect", json=given(asked)) as response,
+        ):
+            if response.status_code >= 400:
+                raise refusal(response.status_code, await response.aread(), response.url.path)
+            async for line in async_lines(response):
+                last = json.loads(line)
+                if "stage" in last:
+                    progress(last["stage"], last["done"], last["total"])
+        found = report_of(last, self._url)
+        steps = [Step(as_revision(s["revision"]), s["verdict"], s["exit_code"]) for s in found["steps"]]
+        first = found["first_bad"]
+        return Found(None if first is None else as_revision(first), list(map(as_revision, found["suspects"])), steps)
+
+    # ------------------------------------------------------------------------------------ looking inside
+
+    def history(
+        self, revision: str | None = None, *, session: str | None = None, last: int | None = None
+    ) -> list[ExecutionRecord]:
+        """The commands that ran, the newest last: of one session, the `last` ones, or all."""
+        from ramet.workspace.history import ExecutionRecord
+
+        asked = 100_000 if last is None else last
+        found = self._get("history", revision=revision, session=session, last=asked)
+        if last is None and found["total"] > asked:
+            raise RametError("limit_exceeded", f"{found['total']} commands ran", "ask for the last ones")
+        return [as_kind(plain, ExecutionRecord) for plain in found["commands"]]
+
+    def sessions(self, revision: str | None = None) -> list[SavedSession]:
+        """The sessions that there are, or that a revision has."""
+        return [as_session(plain) for plain in self._get("sessions", revision=revision)["sessions"]]
+
+    def jobs(self, revision: str | None = None) -> list[EndedJob]:
+        """The background jobs that had ended."""
+        from ramet.workspace.stored.saved_state import EndedJob
+
+        return [as_kind(plain, EndedJob) for plain in self._get("ended-jobs", revision=revision)["jobs"]]
+
+    def mounts(self, revision: str | None = None) -> tuple[MountState, ...]:
+        """What is mounted where, now or in a revision."""
+        return tuple(as_mount(plain) for plain in self._get("mounts", revision=revision)["mounts"])
+
+    # ------------------------------------------------------------------------------------ moving the head
+
+    def fork(self, revision: str | None, new_name: str) -> Revision:
+        return as_revision(self._post("fork", name=new_name, revision=revision)["head"])
+
+    def revert(self, revision: str, message: str = "", paths: list[str] | None = None) -> Revision:
+        """A new tip with the content of a past revision: all of it, or only these paths."""
+        return as_revision(self._post("revert", revision=revision, message=message, paths=paths))
+
+    def merge(self, other: str, message: str = "") -> MergeResult:
+        """Bring another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
+        from ramet.store.verbs.merge import MergeConflict
+        from ramet.store.verbs.revert import MergeResult
+
+        found = self._post("merge", 409, other=other, message=message)
+        if "conflicts" not in found:
+            raise refusal(found["status"], json.dumps(found).encode(), self._url)
+        conflicts = tuple(MergeConflict(c["path"], c["why"], None, None, None) for c in found["conflicts"])
+        return MergeResult(None if found["revision"] is None else as_revision(found["revision"]), conflicts)
+
+    # ------------------------------------------------------------------------- tags, grants, what is kept
+
+    def tag(
+        self, tag: str, revision: str | None = None, *, message: str = "", author: str = "", force: bool = False
+    ) -> Tag:
+        """Name a revision, so that `NAME@TAG` finds it and it is kept."""
+        body = given({"revision": revision, "message": message, "author": author, "force": force})
+        return as_tag(self.name, self._http.ask("PUT", f"{self._url}/tags/{quoted(tag)}", body))
+
+    def tags(self) -> list[Tag]:
+        return [as_tag(self.name, plain) for plain in self._get("tags")["tags"]]
+
+    def untag(self, tag: str) -> None:
+        self._http.ask("DELETE", f"{self._url}/tags/{quoted(tag)}")
+
+    def grants(self) -> Mapping[str, str]:
+        """Who may read (`readonly`) and who may write (`readwrite`); empty when everybody may do both."""
+        found: dict[str, str] = self._get("grants")["grants"]
+        return found
+
+    def grant(self, principal: str, access: Access) -> None:
+        """Let a principal read or write this workspace; from the first grant on, nobody else may."""
+        self._http.ask("PUT", f"{self._url}/grants/{quoted(principal)}", {"access": access})
+
+    def revoke(self, principal: str) -> None:
+        """Take back what a principal was granted."""
+        self._http.ask("DELETE", f"{self._url}/grants/{quoted(principal)}")
+
+    def pin(self, revision: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
+        """Keep a revision from expiring, for a time or until the pin is removed."""
+        return as_pin(self._post("pins", revision=revision, seconds=seconds, why=why))
+
+    # --------------------------------------------------------------------------------------- interchange
+
+    def checkout(self, target: str, revision: str | None = None, prefix: str = "/", **options: Any) -> Any:
+        """One mount as a real directory here. Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`."""
+        from ramet.workspace.stored.store import Store
+
+        with tempfile.TemporaryDirectory(prefix="ramet-checkout-") as place:
+            with open(f"{place}/snapshot", "w+b") as file:
+                self.export(file, revision)
+                file.seek(0)
+                here = Store(f"{place}/store")
+                here.import_archive("it", file, kind="snapshot")
+            return here["it"].checkout(target, None, prefix, **options)
+
+    def export(
+        self,
+        target: Target,
+        revision: str | None = None,
+        *,
+        kind: str = "snapshot",
+        compress: str | None = None,
+        progress: Progress = silent,
+    ) -> Revision:
+        """A revision as a snapshot tar (or with `kind="tar"` a plain one); a file appears only when it is whole."""
+        found = self.find(revision)
+        if not isinstance(target, str | os.PathLike):
+            self._download(target, found, kind, compress, progress)
+            return found
+        with appearing(target) as file:
+            self._download(file, found, kind, compress, progress)
+        return found
+
+    def _download(
+        self, sink: IO[bytes], found: Revision, kind: str, compress: str | None, progress: Progress
+    ) -> None:  # fmt: skip
+        query = {"revision": found.id.hex(), "kind": kind, "compress": compress}
+        done = 0
+        for piece in self._http.blocks("GET", f"{self._url}/snapshot", query=query):
+            sink.write(piece)
+            done += len(piece)
+            progress("bytes", done, None)
+
+    def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
+        """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
+        from ramet.store.verbs.git_export import Exported, branch_name
+        from ramet.workspace.stored.export import write_git
+
+        done = Exported(branch_name(self.name))
+        write_git(target, done, self._noted(done, progress))
+        return done
+
+    def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
+        """The whole history as `git fast-import` reads it."""
+        done = 0
+        for piece in self._http.blocks("GET", f"{self._url}/git"):
+            done += len(piece)
+            progress("bytes", done, None)
+            yield piece
+
+    def _noted(self, done: Exported, progress: Progress) -> Iterator[bytes]:
+        """The stream; what its last comment says of it goes into `done`."""
+        end = b""
+        for piece in self.git_stream(progress=progress):
+            end = (end + piece)[-(1 << 20) :]
+            yield piece
+        note = end.rpartition(NOTE)[2].partition(b"\n")[0]
+        try:
+            said = json.loads(note)
+            done.commits, done.blobs, done.tags = said["commits"], said["blobs"], said["tags"]
+            done.left_out += said["left_out"]
+        except (ValueError, KeyError, TypeError):
+            raise RametError("unavailable", "the history broke off", "look at the server and repeat") from None
+
+    def push(
+        self,
+        remote: str,
+        revision: str | None = None,
+        *,
+        branch: str = "{{.name}}",
+        paths: Sequence[str] = ("/",),
+        token: str | None = None,
+        username: str = "x-access-token",
+    ) -> Pushed:
+        """Have the server push a revision as one commit of a git branch; it says where it pushes to at all."""
+        from ramet.workspace.stored.git_push import Pushed
+
+        found = self._post(
+            "push", remote=remote, revision=revision, branch=branch, paths=list(paths), token=token, username=username
+        )
+        return as_kind(found, Pushed)
+
+    def pushes(self) -> list[Push]:
+        """Pushes that were asked for and are not done."""
+        return [as_push(plain) for plain in self._get("pushes")["pushes"]]
+
+    def push_again(self, push: Push, secrets: Secrets) -> Pushed:
+        """Try a push again; `secrets` by name and key have what it needs."""
+        from ramet.workspace.stored.git_push import Pushed
+
+        plain = {name: dict(keys) for name, keys in secrets.items()}
+        found = self._post("pushes", revision=push.revision, branch=push.branch, secrets=plain)
+        if found["failed"]:
+            raise RametError("unavailable", found["failed"][0], "it is kept and can be tried again")
+        if not found["pushed"]:
+            raise RametError("not_found", f"no push to {push.branch} is waiting", "`pushes` lists them")
+        return as_kind(found["pushed"][0], Pushed)
+
+    def import_archive(
+        self,
+        source: Target,
+        *,
+        prefix: str = "/",
+        message: str = "",
+        author: str = "",
+        kind: str | None = None,
+        progress: Progress = silent,
+    ) -> Imported:
+        """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
+        if isinstance(source, str | os.PathLike):
+            with open(source, "rb") as file:
+                return self.import_archive(
+                    file, prefix=prefix, message=message, author=author, kind=kind, progress=progress
+                )
+        query = {"prefix": prefix, "message": message, "author": author, "kind": kind}
+        sent = self._http.ask("PUT", f"{self._url}/snapshot", query=query, content=_told(source, progress))
+        return as_imported(sent)
+
+
+def _told(source: IO[bytes], progress: Progress) -> Iterator[bytes]:
+    done = 0
+    for block in blocks_of(source):
+        done += len(block)
+        progress("bytes", done, None)
+        yield block

@@ -1,0 +1,454 @@
+"""`RemoteWorkspace`: an open workspace of a server: the calls of a local one, each of them a request."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+import msgspec
+
+from ramet.apps.client.http import (
+    appearing,
+    async_lines,
+    checked,
+    given,
+    quoted,
+    refusal,
+    report_of,
+    result_of,
+    unreachable,
+    where,
+)
+from ramet.apps.client.reference import as_kind, as_mount, as_revision, as_session
+from ramet.apps.server.models import Job
+from ramet.backends.local.ram import RAMResource
+from ramet.core.errors import RametError
+from ramet.core.limits import Limits
+from ramet.core.paths import encode
+from ramet.core.resource import Resource
+from ramet.core.stat import Attrs, Kind, Stat
+from ramet.store.model.revisions import MountState, Revision
+from ramet.workspace.execution import Channels, Execution
+from ramet.workspace.result import IOResult
+from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
+
+if TYPE_CHECKING:
+    from ramet.workspace.history import ExecutionRecord
+    from ramet.workspace.snapshot.archive import Target
+    from ramet.workspace.stored.saved_state import SavedSession
+
+Stdin = bytes | str | AsyncIterator[bytes] | None
+SHORT: Final = 1 << 20
+"""Bytes of input up to which they are in the request itself."""
+OPERATIONS: Final = ("stat", "scan", "read", "write", "mkdir", "remove", "rename", "copy", "setattr")
+
+
+class RemoteWorkspace:
+    """What `RemoteStore.open` gives: use it with `async with`.
+
+    With `idempotency_key` a call that is repeated gets the first answer, and changes nothing more. A workspace that was
+    opened at a revision is looked at and cannot be changed.
+    """
+
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        name: str,
+        revision: str | None = None,
+        shut: bool = False,
+        *,
+        at: str = "the server",
+    ) -> None:
+        self._http, self.name, self.revision, self._shut, self._server = http, name, revision, shut, at
+        self._url = f"/v1/workspaces/{quoted(name)}"
+        self.closed = False
+
+    def __repr__(self) -> str:
+        return f"<workspace {self.name}{'' if self.revision is None else '@' + self.revision} of {self._http.base_url}>"
+
+    async def __aenter__(self) -> RemoteWorkspace:
+        try:
+            if self.revision is None:
+                checked(await self._http.get(self._url))
+            else:
+                checked(await self._http.get(f"{self._url}/log", params={"revision": self.revision, "limit": "1"}))
+        except httpx2.TransportError as error:
+            await self.close()
+            raise unreachable(self._server, error) from None
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let the connection go; what was answered is as durable as the server promises."""
+        self.closed = True
+        await self._http.aclose()
+
+    def _live(self) -> None:
+        if self.revision is not None or self._shut:
+            remedy = "fork it, and open the fork" if self.revision is not None else "open it without readonly"
+            place = self.name if self.revision is None else f"{self.name}@{self.revision}"
+            raise RametError("permission_denied", f"{place} cannot be changed", remedy)
+
+    async def _ask(
+        self, method: str, verb: str, body: Any = None, *, key: str | None = None, content: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:  # fmt: skip
+        """A request that needs the workspace alive."""
+        self._live()
+        options: dict[str, Any] = {} if body is None else {"json": body}
+        if content is not None:
+            options["content"] = content
+        told = {**(headers or {}), **({} if key is None else {"idempotency-key": key})}
+        return checked(await self._http.request(method, f"{self._url}/{verb}", headers=told, **options))
+
+    async def _see(self, verb: str, **query: Any) -> Any:
+        """A request that a past state answers as well."""
+        asked = given({"revision": self.revision, **query})
+        return checked(await self._http.get(f"{self._url}/{verb}", params=asked))
+
+    # ------------------------------------------------------------------------------------------- commands
+
+    def execute(
+        self,
+        command: str,
+        session_id: str = DEFAULT_SESSION_ID,
+        stdin: Stdin = None,
+        provision: bool = False,
+        agent_id: str = DEFAULT_AGENT_ID,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        message: str = "",
+        author: str = "",
+        idempotency_key: str | None = None,
+    ) -> Execution:
+        """`await` it for an IOResult, or iterate it for output while it runs; cancelling stops the command there.
+
+        `message` and `author` are those of the revision that it makes. With a key the output comes when the command has
+        ended, because only a whole answer can be remembered. On a revision each command has a past of its own: what it
+        changes is gone when it has ended. What comes in by `stdin` is sent as it comes; the command begins when all is
+        there.
+        """
+        body = asked(command, session_id, agent_id, cwd, env, timeout)
+        body.update(given({"message": message or None, "author": author or None, "provision": provision or None}))
+        if self.revision is not None:
+            body["revision"] = self.revision
+        elif self._shut and not provision:
+            body["revision"] = "head"
+        elif idempotency_key is not None:
+            return Execution(lambda channels: self._once(body, stdin, idempotency_key, channels), Limits().output_bytes)
+        return Execution(lambda channels: self._run({**body, "stream": True}, stdin, channels), Limits().output_bytes)
+
+    async def _once(self, body: dict[str, Any], stdin: Stdin, key: str, channels: Channels) -> IOResult:
+        self._live()
+        request = await sending({**body, "encoding": "base64"}, stdin)
+        headers = {**request.pop("headers", {}), "idempotency-key": key}
+        done = checked(await self._http.post(f"{self._url}/exec", headers=headers, **request))
+        for writer, name in ((channels.stdout, "stdout"), (channels.stderr, "stderr")):
+            writer.write(base64.b64decode(done[name]))
+            if writer.full:
+                await writer.drain()
+        return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
+
+    async def _run(self, body: dict[str, Any], stdin: Stdin, channels: Channels) -> IOResult:
+        try:
+            done = await self._streamed(await sending(body, stdin), channels)
+        except httpx2.TransportError as error:
+            why = str(error) or type(error).__name__
+            remedy = "look at its log, and at what the command did"
+            raise RametError("unavailable", f"the server went away: {why}", remedy) from None
+        return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
+
+    async def _streamed(self, request: dict[str, Any], channels: Channels) -> Any:
+        last: dict[str, Any] | None = None
+        async with self._http.stream("POST", f"{self._url}/exec", **request) as response:
+            if response.status_code >= 400:
+                raise refusal(response.status_code, await response.aread(), response.url.path)
+            async for line in async_lines(response):
+                row = json.loads(line)
+                if "fd" not in row:
+                    last = row
+                    continue
+                writer = channels.stdout if row["fd"] == 1 else channels.stderr
+                writer.write(piece_of(row))
+                if writer.full:
+                    await writer.drain()
+        return report_of(last, self._url)
+
+    async def detach(
+        self,
+        command: str,
+        session_id: str = DEFAULT_SESSION_ID,
+        stdin: Stdin = None,
+        *,
+        agent_id: str = DEFAULT_AGENT_ID,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Begin a command that goes on without this client; the job that it is."""
+        body = asked(command, session_id, agent_id, cwd, env, timeout)
+        self._live()
+        body = {**body, **await sent(stdin), "detach": True}
+        return as_kind(await self._ask("POST", "exec", body, key=idempotency_key), Job)
+
+    async def jobs(self) -> list[Job]:
+        """Detached commands, also those that have ended."""
+        return msgspec.convert((await self._ask("GET", "jobs"))["jobs"], list[Job])
+
+    async def job(self, job_id: str) -> Job:
+        return as_kind(await self._ask("GET", f"jobs/{quoted(job_id)}"), Job)
+
+    async def wait(self, job_id: str) -> Job:
+        """The job when it has ended, with its result."""
+        return as_kind(await self._ask("POST", f"jobs/{quoted(job_id)}/wait"), Job)
+
+    async def kill(self, job_id: str) -> Job:
+        return as_kind(await self._ask("DELETE", f"jobs/{quoted(job_id)}"), Job)
+
+    async def commit(
+        self, message: str = "", *, author: str = "", trace_id: str = "", idempotency_key: str | None = None
+    ) -> Revision:
+        """Everything into one revision. Unchanged content and sessions commit to the revision that is there."""
+        body = {"message": message, "author": author, "trace_id": trace_id}
+        return as_revision(await self._ask("POST", "commit", body, key=idempotency_key))
+
+    async def history(self, *, session: str | None = None, last: int = 1000) -> list[ExecutionRecord]:
+        """The newest commands that ran, the newest last."""
+        from ramet.workspace.history import ExecutionRecord
+
+        found = (await self._see("history", session=session, last=last))["commands"]
+        return [as_kind(plain, ExecutionRecord) for plain in found]
+
+    # ------------------------------------------------------------------------------- sessions and mounts
+
+    async def create_session(
+        self, session_id: str, *, env: Mapping[str, str] | None = None, cwd: str | None = None
+    ) -> SavedSession:
+        """A new session with its own working directory, variables, functions and options."""
+        body = given({"id": session_id, "env": dict(env or {}), "cwd": cwd})
+        return as_session(await self._ask("POST", "sessions", body))
+
+    async def get_session(self, session_id: str = DEFAULT_SESSION_ID) -> SavedSession:
+        for found in await self.list_sessions() if self.revision is not None else ():
+            if found.session_id == session_id:
+                return found
+        return as_session(await self._ask("GET", f"sessions/{quoted(session_id)}"))
+
+    async def list_sessions(self) -> list[SavedSession]:
+        return [as_session(plain) for plain in (await self._see("sessions"))["sessions"]]
+
+    async def close_session(self, session_id: str) -> None:
+        """End a session and its background jobs. The default session begins anew."""
+        await self._ask("DELETE", f"sessions/{quoted(session_id)}")
+
+    async def close_all_sessions(self) -> None:
+        """End every session but the default one."""
+        for session in await self.list_sessions():
+            if session.session_id != DEFAULT_SESSION_ID:
+                await self.close_session(session.session_id)
+
+    async def mounts(self, *, scratch: bool = False) -> list[MountState]:
+        """What is mounted, by prefix; the workspace's own scratch only when asked for."""
+        found = [as_mount(plain) for plain in (await self._see("mounts"))["mounts"]]
+        return [mount for mount in found if scratch or not mount.scratch]
+
+    async def mount(self, prefix: str, resource: Resource | None = None, mode: str = "write") -> None:
+        """An empty mount; what lives elsewhere is mounted by who runs the server."""
+        if not (resource is None or (isinstance(resource, RAMResource) and not await _holds(resource))):
+            raise RametError("unsupported", "a resource cannot be sent to a server", "mount it there, or import a tar")
+        await self._ask("POST", "mounts", {"prefix": prefix, "mode": str(getattr(mode, "value", mode))})
+
+    async def unmount(self, prefix: str) -> None:
+        """Take a mount away; past revisions keep it."""
+        await self._ask("DELETE", f"mounts?prefix={quoted(prefix)}")
+
+    async def snapshot(self, target: Target, compress: str | None = None) -> None:
+        """The whole state as a tar: a path (which appears when it is whole) or a binary stream."""
+        if isinstance(target, str | os.PathLike):
+            with appearing(target) as file:
+                await self.snapshot(file, compress)
+            return
+        query = given({"compress": compress, "revision": self.revision})
+        async with self._http.stream("GET", f"{self._url}/snapshot", params=query) as response:
+            if response.status_code >= 400:
+                raise refusal(response.status_code, await response.aread(), response.url.path)
+            async for block in response.aiter_bytes():
+                target.write(block)
+
+    # ---------------------------------------------------------------------------------------------- files
+
+    async def dispatch(
+        self, op: str, path: str, *args: Any, session_id: str = DEFAULT_SESSION_ID, **kwargs: Any
+    ) -> Any:
+        """One low-level operation, by the name that a local workspace knows it by."""
+        if op not in OPERATIONS:
+            raise RametError("invalid_argument", f"unknown operation {op!r}", f"use one of {', '.join(OPERATIONS)}")
+        return await getattr(self, op)(path, *args, session_id=session_id, **kwargs)
+
+    def _at(self, path: str, session_id: str) -> str:
+        session = "" if session_id == DEFAULT_SESSION_ID else f"&session={quoted(session_id)}"
+        return where(path) + session + ("" if self.revision is None else f"&revision={quoted(self.revision)}")
+
+    async def read(
+        self, path: str, start: int = 0, stop: int | None = None, *, session_id: str = DEFAULT_SESSION_ID
+    ) -> bytes:
+        """A file, or the part of it from `start` to before `stop`."""
+        if stop is not None and stop <= start:
+            return b""
+        headers = {} if not start and stop is None else {"range": f"bytes={start}-{'' if stop is None else stop - 1}"}
+        response = await self._http.get(f"{self._url}/file?{self._at(path, session_id)}", headers=headers)
+        if response.status_code == 416:
+            return b""
+        if response.status_code >= 400:
+            raise refusal(response.status_code, response.content, response.url.path)
+        return response.content if response.status_code == 206 or not headers else response.content[start:stop]
+
+    async def stream(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> AsyncIterator[bytes]:
+        """The content of a file as it comes."""
+        async with self._http.stream("GET", f"{self._url}/file?{self._at(path, session_id)}") as response:
+            if response.status_code >= 400:
+                raise refusal(response.status_code, await response.aread(), response.url.path)
+            async for block in response.aiter_bytes():
+                yield block
+
+    async def size(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> int:
+        """The bytes of a file, without reading it."""
+        response = await self._http.head(f"{self._url}/file?{self._at(path, session_id)}")
+        if response.status_code >= 400:
+            raise refusal(response.status_code, response.content, response.url.path)
+        return int(response.headers["content-length"])
+
+    async def write(
+        self,
+        path: str,
+        data: bytes | str | AsyncIterator[bytes],
+        *,
+        parents: bool = False,
+        append: bool = False,
+        if_version: str | None = None,
+        session_id: str = DEFAULT_SESSION_ID,
+        idempotency_key: str | None = None,
+    ) -> Stat:
+        """Store a file; a stream is sent as it comes. With `if_version` only where that is still the version there."""
+        query = self._at(path, session_id) + ("&parents=true" if parents else "") + ("&append=true" if append else "")
+        content = encode(data) if isinstance(data, str) else data
+        match = {} if if_version is None else {"if-match": if_version}
+        return _stat(await self._ask("PUT", f"file?{query}", content=content, key=idempotency_key, headers=match))
+
+    async def stat(self, path: str, follow: bool = True, *, session_id: str = DEFAULT_SESSION_ID) -> Stat:
+        """What is known about a path; `version` is its ETag."""
+        query = self._at(path, session_id) + ("" if follow else "&follow=false")
+        return _stat(checked(await self._http.get(f"{self._url}/stat?{query}")))
+
+    async def exists(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> bool:
+        try:
+            await self.stat(path, session_id=session_id)
+        except FileNotFoundError:
+            return False
+        return True
+
+    async def scan(self, path: str, *, session_id: str = DEFAULT_SESSION_ID) -> list[tuple[str, Stat]]:
+        """A directory by name, with what is known about each."""
+        found = checked(await self._http.get(f"{self._url}/dir?{self._at(path, session_id)}"))["entries"]
+        return [(plain["path"].rpartition("/")[2], _stat(plain)) for plain in found]
+
+    async def mkdir(self, path: str, *, parents: bool = False, session_id: str = DEFAULT_SESSION_ID) -> None:
+        await self._ask("PUT", f"dir?{self._at(path, session_id)}" + ("&parents=true" if parents else ""))
+
+    async def remove(self, path: str, *, recursive: bool = False, session_id: str = DEFAULT_SESSION_ID) -> None:
+        await self._ask("DELETE", f"file?{self._at(path, session_id)}" + ("&recursive=true" if recursive else ""))
+
+    async def rename(self, source: str, target: str, *, session_id: str = DEFAULT_SESSION_ID) -> None:
+        await self._ask("POST", "move", {"source": source, "target": target, "session": session_id})
+
+    async def copy(self, source: str, target: str, *, session_id: str = DEFAULT_SESSION_ID) -> None:
+        await self._ask("POST", "copy", {"source": source, "target": target, "session": session_id})
+
+    async def symlink(self, path: str, target: str, *, session_id: str = DEFAULT_SESSION_ID) -> None:
+        await self._ask("POST", "link", {"path": path, "target": target, "session": session_id})
+
+    async def setattr(self, path: str, attrs: Attrs, *, session_id: str = DEFAULT_SESSION_ID) -> None:
+        body = given({"mode": attrs.mode, "mtime_ns": attrs.mtime_ns, "size": attrs.size, "atime_ns": attrs.atime_ns})
+        await self._ask("PATCH", f"file?{self._at(path, session_id)}", body)
+
+    async def chmod(self, path: str, mode: int, *, session_id: str = DEFAULT_SESSION_ID) -> None:
+        await self.setattr(path, Attrs(mode), session_id=session_id)
+
+
+def asked(
+    command: str, session_id: str, agent_id: str, cwd: str | None, env: Mapping[str, str] | None, timeout: float | None
+) -> dict[str, Any]:
+    """The body of an exec."""
+    body: dict[str, Any] = {"command": command, "session": session_id, "agent": agent_id, "env": dict(env or {})}
+    if cwd is not None:
+        body["cwd"] = cwd
+    if timeout is not None:
+        body["timeout_ms"] = int(timeout * 1000)
+    return body
+
+
+async def sent(stdin: Stdin) -> dict[str, str]:
+    """The input of a command as it travels."""
+    if stdin is None:
+        return {}
+    if not isinstance(stdin, bytes | str):
+        stdin = b"".join([block async for block in stdin])
+    return {"stdin_base64": base64.b64encode(encode(stdin) if isinstance(stdin, str) else stdin).decode()}
+
+
+async def sending(body: dict[str, Any], stdin: Stdin) -> dict[str, Any]:
+    """A request with the input of a command: in it where that is short, else behind it as it comes."""
+    if stdin is None or isinstance(stdin, bytes | str):
+        blocks: list[bytes] = [] if stdin is None else [encode(stdin) if isinstance(stdin, str) else stdin]
+        rest = None
+    else:
+        blocks, size, rest = [], 0, aiter(stdin)
+        async for block in rest:
+            blocks.append(block)
+            size += len(block)
+            if size > SHORT:
+                break
+        else:
+            rest = None
+    if rest is None and sum(map(len, blocks)) <= SHORT:
+        return {"json": body if stdin is None else {**body, **await sent(b"".join(blocks))}}
+
+    async def content() -> AsyncIterator[bytes]:
+        yield json.dumps(body).encode() + b"\n"
+        for block in blocks:
+            yield block
+        if rest is not None:
+            async for block in rest:
+                yield block
+
+    return {"params": {"stdin": "follows"}, "content": content(), "headers": {"content-type": "application/json"}}
+
+
+def piece_of(row: Mapping[str, Any]) -> bytes:
+    """The output in a line of a streamed answer."""
+    return base64.b64decode(row["data"]) if row["encoding"] == "base64" else row["data"].encode()
+
+
+def _stat(plain: Mapping[str, Any]) -> Stat:
+    return Stat(
+        Kind(plain["kind"]), plain["size"], plain["mtime_ns"], plain["etag"], mode=plain["mode"],
+        target=plain["target"], nlink=plain["nlink"], atime_ns=plain.get("atime_ns"),
+    )  # fmt: skip
+
+
+async def _holds(resource: RAMResource) -> bool:
+    from ramet.core.paths import ROOT
+
+    return any([True async for _ in resource.scan(ROOT)])

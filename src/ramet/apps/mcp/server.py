@@ -1,0 +1,176 @@
+"""`mcp_server` makes the server for one workspace; `run_stdio` and `run_http` open it and serve until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from ramet import __version__
+from ramet.core.errors import RametError, missing_extra
+from ramet.core.paths import parse
+from ramet.store.model.address import parse_address
+from ramet.workspace.agent.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools
+from ramet.workspace.config import Config
+from ramet.workspace.stored.store import Store
+from ramet.workspace.workspace import Workspace
+
+try:
+    import mcp_types as types
+    from mcp.server import Server, ServerRequestContext
+    from mcp.server.stdio import stdio_server
+except ModuleNotFoundError as error:
+    raise missing_extra("mcp", "the MCP server") from error
+
+if TYPE_CHECKING:
+    from ramet.apps.client.client import RemoteStore
+    from ramet.apps.client.workspace import RemoteWorkspace
+
+Context = ServerRequestContext[Any, Any]
+
+
+def mcp_server(
+    ws: Workspace | RemoteWorkspace, tools: Iterable[str] | None = None, box: Toolbox | None = None
+) -> Server[Any]:
+    """The server for an open workspace, with all tools or only these; `box` says how they reach it."""
+    chosen = chosen_tools(TOOLS if tools is None and box is not None else tools, cast("Workspace", ws))
+    box = Toolbox(ws) if box is None else box
+
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in chosen.values()])
+
+    async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        async def tell(done: float, message: str) -> None:
+            await context.session.report_progress(done, None, _sendable(message))
+
+        await box.ready()
+        answer = await call_tool(chosen, box, params.name, params.arguments or {}, tell)
+        content: list[Any] = [types.TextContent(type="text", text=answer.text)]
+        structured = _sendable(json.loads(answer.text))
+        return types.CallToolResult(content=content, structured_content=structured, is_error=answer.failed)
+
+    async def templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        made = types.ResourceTemplate(
+            name="file", uri_template="ramet://{workspace}@{revision}/{+path}",
+            description="A file of a revision; without @REVISION, as it is now.",
+        )  # fmt: skip
+        return types.ListResourceTemplatesResult(resource_templates=[made])
+
+    async def resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
+
+    async def read(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return types.ReadResourceResult(contents=[await _resource(box, str(params.uri))])
+
+    return Server(
+        "ramet", version=__version__, instructions="A workspace: one file tree, a shell over it, every state saved.",
+        on_list_tools=list_tools, on_call_tool=call, on_list_resource_templates=templates,
+        on_list_resources=resources, on_read_resource=read,
+    )  # fmt: skip
+
+
+def _sendable(value: Any) -> Any:
+    """Plain data whose texts are UTF-8. A byte of a name that is not is shown as its escape, as in the text content.
+
+    The protocol's own encoder refuses such a text, and would take the whole server down with it.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_sendable(item) for item in value]
+    return value
+
+
+def _described(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name, description=tool.description, input_schema=tool.schema, output_schema={"type": "object"},
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.read_only, destructive_hint=tool.destructive, idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+    )  # fmt: skip
+
+
+async def _resource(box: Toolbox, uri: str) -> Any:
+    import base64
+    from urllib.parse import unquote
+
+    where, slash, path = unquote(uri.removeprefix("ramet://"), errors="surrogateescape").partition("/")
+    address = parse_address(where)
+    if not slash or not uri.startswith("ramet://"):
+        raise ValueError("a resource is ramet://NAME@REVISION/path")
+    if box.name is not None and address.name != box.name:
+        raise ValueError(f"this server serves {box.name}")
+    if address.revision is None:
+        data = b"".join([block async for block in box.fs.read(parse("/" + path))])
+    else:
+        _, handle = box.stored()
+        data = await asyncio.to_thread(lambda: b"".join(handle.show("/" + path, address.revision)))
+    try:
+        return types.TextResourceContents(uri=uri, text=data.decode(), mime_type="text/plain")
+    except UnicodeDecodeError:
+        blob = base64.b64encode(data).decode()
+        return types.BlobResourceContents(uri=uri, blob=blob, mime_type="application/octet-stream")
+
+
+@asynccontextmanager
+async def _served(
+    store: Store | RemoteStore, name: str, tools: Iterable[str] | None, config: Config | None
+) -> AsyncIterator[Server[Any]]:
+    """The server for a workspace of a store, or of one behind a server, while it is open."""
+    if name not in store:
+        store.create(name)
+    if isinstance(store, Store):
+        async with store.open(name) if config is None else config.open(store, name) as ws:
+            yield mcp_server(ws, tools)
+        return
+    if config is not None:
+        raise RametError("unsupported", "a server describes its workspaces itself", "give the file to `ramet serve`")
+    from ramet.apps.mcp.remote import RemoteToolbox
+
+    async with store.open(name) as far:
+        yield mcp_server(far, tools, RemoteToolbox(far, store[name]))
+
+
+async def run_stdio(
+    store: Store | RemoteStore, name: str, tools: Iterable[str] | None = None, *, config: Config | None = None
+) -> None:
+    """Serve a workspace on the standard streams; what changed is committed when the client goes."""
+    async with _served(store, name, tools, config) as server, stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+async def run_http(
+    store: Store | RemoteStore,
+    name: str,
+    tools: Iterable[str] | None = None,
+    *,
+    port: int = 8751,
+    token: str = "",
+    stop: asyncio.Event | None = None,
+    config: Config | None = None,
+    listening: socket.socket | None = None,
+) -> None:
+    """Serve a workspace on `http://127.0.0.1:PORT/mcp`, behind a token when there is one.
+
+    `listening` is a socket that listens already, in the place of a port.
+    """
+    import uvicorn
+
+    from ramet.apps.server.auth import Gate
+    from ramet.apps.server.settings import ServerSettings
+
+    async with _served(store, name, tools, config) as served:
+        app: Any = served.streamable_http_app()
+        http = uvicorn.Config(Gate(app, ServerSettings(token=token)), port=port, log_level="warning", ws="none")
+        server = uvicorn.Server(http)
+        serving = asyncio.ensure_future(server.serve(None if listening is None else [listening]))
+        if stop is not None:
+            await asyncio.wait({serving, asyncio.ensure_future(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            server.should_exit = True
+        await serving

@@ -1,0 +1,210 @@
+"""`create_app` makes the ASGI application, `serve` runs it until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ramet.core.errors import RametError, missing_extra
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Mount, Route
+except ModuleNotFoundError as error:
+    raise missing_extra("server", "the HTTP server") from error
+
+from ramet.apps.server.api import Api, log, problem_for
+from ramet.apps.server.auth import Gate
+from ramet.apps.server.collector import Collecting, collecting
+from ramet.apps.server.events import Events
+from ramet.apps.server.open_workspaces import Hosting
+from ramet.apps.server.openapi import document
+from ramet.apps.server.request import Receive, Scope, Send, encoded
+from ramet.apps.server.settings import ServerSettings, read_token
+from ramet.workspace.stored.store import Store
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+GIT, UI = "/git", "/ui"
+OWN = (GIT, UI)
+"""What is mounted here looks at the token itself."""
+M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
+
+
+class App:
+    """The whole server as an ASGI application. `mounts` are other applications, behind the same token.
+
+    What is mounted at `/git` (the rendezvous server) is asked for the token by git's own way, and compares it itself;
+    what is mounted at `/ui` (the page for people) is files that hold nothing of the store.
+    """
+
+    def __init__(self, store: Store | None, settings: ServerSettings, mounts: Mapping[str, Any]) -> None:
+        self.events = Events(settings.bounds.events)
+        self.hosting = Hosting(store, settings, self.events)
+        self.api = Api(self.hosting, settings, self.events)
+        self._description: bytes | None = None
+        self._rest = Starlette(
+            routes=[Route("/openapi.json", self._openapi), *(Mount(path, app=app) for path, app in mounts.items())],
+            lifespan=self._lifespan,
+            exception_handlers={404: self._nothing},
+        )
+        self._gate = Gate(self._inside, settings, tuple(f"{path}/" for path in OWN if path in mounts))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._gate(scope, receive, send)
+
+    async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith("/v1/"):
+            await self.api(scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+    async def _openapi(self, request: Request) -> Response:
+        if self._description is None:
+            self._description = encoded(document())
+        return Response(self._description, media_type="application/json")
+
+    async def _nothing(self, request: Request, error: Exception) -> Response:
+        reply = problem_for("not_found", "there is nothing at this address", "see /openapi.json")
+        return Response(reply.body, reply.status, media_type="application/problem+json")
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        async with self.running():
+            yield
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """What a server does around its requests; also for use without one."""
+        self.hosting.start()
+        try:
+            yield
+        finally:
+            self.stop()
+            for failure in await self.hosting.close():
+                log.error("a workspace could not be closed", exc_info=failure)
+
+    def stop(self) -> None:
+        """Streams of events end now, so that the server can."""
+        self.hosting.stopping.set()
+        self.events.close()
+
+
+def create_app(
+    store: Store | None = None, settings: ServerSettings | None = None, mounts: Mapping[str, Any] | None = None
+) -> App:
+    return App(store, settings or ServerSettings(), mounts or {})
+
+
+class _Server(uvicorn.Server):
+    """Ends streams as soon as the signal comes: waiting for them would last for ever."""
+
+    app: App
+    collecting: Collecting
+
+    async def on_tick(self, counter: int) -> bool:
+        self.collecting.tick(busy=bool(self.server_state.tasks))
+        return await super().on_tick(counter)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.app.stop()
+        super().handle_exit(sig, frame)
+
+
+def serve(
+    store: Store | None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8750,
+    uds: str | None = None,
+    token_file: str | None = None,
+    certificate: str | None = None,
+    key: str | None = None,
+    settings: ServerSettings | None = None,
+    mounts: Mapping[str, Any] | None = None,
+    rendezvous: str | None = None,
+    ui: bool = False,
+    listening: socket.socket | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; then commit everything and give the leases back.
+
+    On a unix socket (mode 0600) a token is optional; on TCP it is read from `token_file`, which is made when missing.
+    `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token. `ui` serves
+    the page for people at `/ui/`. `listening` is a TCP socket that listens already, in the place of a port.
+    """
+    _give_memory_back()
+    settings = settings or ServerSettings()
+    if not settings.token and token_file is not None:
+        settings = replace(settings, token=read_token(token_file))
+    if uds is None and not settings.token:
+        raise RametError("invalid_config", "a TCP port needs a token", "give token_file=, or serve on a unix socket")
+    if uds is None and host not in LOOPBACK:
+        if certificate is None:
+            log.warning("serving on %s without TLS: the token travels in the clear", host)
+        settings = replace(settings, hosts=settings.hosts | {host})
+    if rendezvous is not None:
+        from ramet.apps.git_server import rendezvous as received
+
+        if not settings.token:
+            raise RametError("invalid_config", "a rendezvous needs a token", "give token_file=")
+        mounts = {**(mounts or {}), GIT: received(rendezvous, settings.token)}
+    if ui:
+        from ramet.apps.ui.pages import Pages
+
+        mounts = {**(mounts or {}), UI: Pages(settings.token, settings.principals)}
+    app = create_app(store, settings, mounts)
+    config = uvicorn.Config(
+        app, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key, log_level="warning",
+        access_log=False, server_header=False, date_header=False, timeout_graceful_shutdown=10, lifespan="on",
+        ws="none", backlog=2048,
+    )  # fmt: skip
+    server = _Server(config)
+    server.app = app
+    with collecting() as server.collecting:
+        if uds is None:
+            server.run(None if listening is None else [listening])
+            return
+        with _socket(uds) as listening:
+            try:
+                server.run(sockets=[listening])
+            finally:
+                Path(uds).unlink(missing_ok=True)
+
+
+def _give_memory_back() -> None:
+    """Have what large blocks used returned when they are gone: the C library's heaps would keep most of it for ever.
+
+    Only where there is such a setting (glibc). Threads share one heap, and blocks of 1 MiB or more are not in it.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        mallopt(M_ARENA_MAX, 1)
+
+
+def _socket(path: str) -> socket.socket:
+    """A unix socket that only its owner can use; made here because uvicorn would open it to everybody."""
+    Path(path).unlink(missing_ok=True)
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        made.bind(path)
+    except OSError:
+        made.close()
+        raise
+    finally:
+        os.umask(before)
+    made.listen(2048)
+    return made
+
+
+__all__ = ["App", "create_app", "serve"]

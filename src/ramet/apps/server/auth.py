@@ -1,0 +1,114 @@
+"""The gate before everything: Host header, token, what one client may do. Without a token only health answers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections import OrderedDict
+from typing import Any, Final
+
+from ramet.apps.server.api import problem_reply
+from ramet.apps.server.problems import Refused
+from ramet.apps.server.request import Call, Receive, Scope, Send, send_reply
+from ramet.apps.server.settings import ServerSettings
+
+HEALTH: Final = "/v1/health"
+CLIENTS: Final = 10_000
+
+
+class _Client:
+    __slots__ = ("at", "running", "tokens")
+
+    def __init__(self, burst: int) -> None:
+        self.running, self.tokens, self.at = 0, float(burst), time.monotonic()
+
+
+class Gate:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: Any, settings: ServerSettings, own: tuple[str, ...] = ()) -> None:
+        self._app, self._settings, self._own = app, settings, own
+        """What begins with `own` compares the token itself, in its own way."""
+        self._token = settings.token.encode()
+        self._others = [(other.encode(), principal) for other, principal in settings.principals.items()]
+        self._clients: OrderedDict[str, _Client] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, receive, send)
+            return
+        try:
+            name = self._let_in(scope)
+            client = self._counted(name)
+        except Refused as refused:
+            await send_reply(problem_reply(refused), Call(scope, receive), send)
+            return
+        scope["ramet.client"] = name
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            client.running -= 1
+
+    def _let_in(self, scope: Scope) -> str:
+        """Who asks; refuses who may not."""
+        host = token = b""
+        for header, value in scope["headers"]:
+            if header == b"host":
+                host = value
+            elif header == b"authorization":
+                token = value
+        self._check_host(host.decode("latin-1"))
+        if not self._token:
+            return "local"
+        kind, _, given = token.partition(b" ")
+        right = hmac.compare_digest(given.strip(), self._token)  # always compared: time must not tell what is wrong
+        for other, principal in self._others:
+            if hmac.compare_digest(given.strip(), other):
+                right, scope["ramet.principal"] = True, principal
+        if not (right and kind.lower() == b"bearer") and not self._open(scope["path"]):
+            raise Refused(
+                "unauthenticated", "this token opens nothing here" if token else "a token is needed",
+                "send Authorization: Bearer TOKEN",
+                headers={"www-authenticate": "Bearer"},
+            )  # fmt: skip
+        peer = scope.get("client")
+        return f"{peer[0] if peer else 'socket'}/{hashlib.sha256(given).hexdigest()[:8]}"
+
+    def _open(self, path: str) -> bool:
+        return path == HEALTH or (self._own != () and f"{path}/".startswith(self._own))
+
+    def _check_host(self, text: str) -> None:
+        hosts = self._settings.hosts
+        if "*" in hosts:
+            return
+        name = text.rpartition("]")[0][1:] if text.startswith("[") else text.partition(":")[0]
+        if name.lower() not in hosts:
+            raise Refused("permission_denied", "the Host header names another server", "use the right name", status=421)
+
+    def _counted(self, name: str) -> _Client:
+        bounds = self._settings.bounds
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = _Client(bounds.burst)
+            while len(self._clients) > CLIENTS and not next(iter(self._clients.values())).running:
+                self._clients.popitem(last=False)
+        if client.running >= bounds.concurrency:
+            raise _slower(f"{bounds.concurrency} requests of this client are running", 1.0)
+        if bounds.rate:
+            now = time.monotonic()
+            client.tokens = min(float(bounds.burst), client.tokens + (now - client.at) * bounds.rate)
+            client.at = now
+            if client.tokens < 1:
+                raise _slower("this client asks too often", (1 - client.tokens) / bounds.rate)
+            client.tokens -= 1
+        client.running += 1
+        return client
+
+
+def _slower(cause: str, seconds: float) -> Refused:
+    wait = max(1, int(seconds + 0.999))
+    return Refused("too_many_requests", cause, f"try again in {wait} s", headers={"retry-after": str(wait)})

@@ -1,0 +1,147 @@
+"""Long work for one request: in a thread beside everything else, told of as it goes, stopped when the client goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ramet.apps.server.models_maintenance import Progressed
+from ramet.apps.server.problems import Refused, internal, problem_of
+from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, encoded
+from ramet.core.progress import Progress
+
+if TYPE_CHECKING:
+    from ramet.apps.server.api import Api
+
+T = TypeVar("T")
+log: Final = logging.getLogger("ramet.server")
+EVERY: Final = 0.1
+"""Seconds between two lines that say how far it is."""
+AT_ONCE: Final = 4
+"""Long works of all clients at the same time."""
+
+
+class Stopped(BaseException):
+    """Nobody waits for the work any more: raised inside of it, where it tells how far it is."""
+
+
+class Watched:
+    """A Progress that another thread hears of, and through which it stops the work."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._next = 0.0
+        self.stopped = False
+        self.news: asyncio.Queue[Progressed] = asyncio.Queue()
+        self.on_stop: list[Callable[[], object]] = []
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self.stopped:
+            raise Stopped
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + EVERY
+            self._loop.call_soon_threadsafe(self.news.put_nowait, Progressed(stage, done, total))
+
+    def stop(self) -> None:
+        self.stopped = True
+        for act in self.on_stop:
+            with contextlib.suppress(RuntimeError):  # its loop has just ended by itself
+                act()
+
+
+async def long_work(
+    api: Api,
+    call: Call,
+    work: Callable[[Watched], T],
+    told: Callable[[T], object],
+    *,
+    stream: bool,
+    after: Callable[[T], object] | None = None,
+) -> Reply:
+    """The answer of `work`: as JSON, or streamed with how far it is before the report."""
+    if api.working >= AT_ONCE:
+        raise Refused("too_many_requests", f"{AT_ONCE} long works are running", "try again when one has ended")
+    if stream:
+        return Reply(headers=[NDJSON, NO_STORE], blocks=_lines(api, work, told, after))
+    progress = Watched()
+    found = await call.watched(_running(api, work, progress))
+    if after is not None:
+        after(found)
+    return answer(told(found))
+
+
+async def _running(api: Api, work: Callable[[Watched], T], progress: Watched) -> T:
+    api.working += 1
+    # Not the threads of the store: they are few, and ordinary requests wait for them.
+    task = asyncio.ensure_future(asyncio.to_thread(_kept, work, progress))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        progress.stop()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
+    finally:
+        api.working -= 1
+
+
+def _kept(work: Callable[[Watched], T], progress: Watched) -> T:
+    try:
+        return work(progress)
+    except Stopped:
+        raise asyncio.CancelledError from None
+
+
+async def _lines(
+    api: Api, work: Callable[[Watched], T], told: Callable[[T], object], after: Callable[[T], object] | None
+) -> AsyncIterator[bytes]:
+    progress = Watched()
+    task = asyncio.ensure_future(_running(api, work, progress))
+    try:
+        while not task.done():
+            news = asyncio.ensure_future(progress.news.get())
+            await asyncio.wait({task, news}, return_when=asyncio.FIRST_COMPLETED)
+            if news.done():
+                yield encoded(news.result()) + b"\n"
+            else:
+                news.cancel()
+        last: dict[str, Any]
+        try:
+            found = task.result()
+            if after is not None:
+                after(found)
+            last = {"report": told(found)}
+        except Exception as error:
+            problem = problem_of(error)
+            if problem is None or problem.status >= 500:
+                log.error("long work failed", exc_info=error)
+            last = {"problem": problem or internal()}
+        yield encoded(last) + b"\n"
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await task
+
+
+def in_a_loop(work: Callable[[Progress], Any]) -> Callable[[Watched], Any]:
+    """Long work that is a coroutine: it has a loop of its own in its thread, and is cancelled when it is stopped."""
+
+    def run(progress: Watched) -> Any:
+        async def act() -> Any:
+            task = asyncio.ensure_future(work(progress))
+            loop = asyncio.get_running_loop()
+            progress.on_stop.append(lambda: loop.call_soon_threadsafe(task.cancel))
+            if progress.stopped:
+                task.cancel()
+            return await task
+
+        try:
+            return asyncio.run(act())
+        except asyncio.CancelledError:
+            raise Stopped from None
+
+    return run

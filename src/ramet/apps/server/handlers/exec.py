@@ -1,0 +1,326 @@
+"""Running commands: buffered, streamed line by line, or detached as a job. A client that goes stops its command."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+from ramet.apps.server import models
+from ramet.apps.server.problems import Refused, internal, problem_of
+from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, decoded, encoded, too_large
+from ramet.apps.server.serialize import exec_result, text_or_base64
+from ramet.apps.server.uploads import PIECE, spool
+from ramet.core.errors import RametError
+from ramet.core.limits import Limits
+from ramet.shell.interp.state.serialize import dump
+from ramet.store.crypto.codec import sealed_of
+from ramet.workspace.execution import Execution
+from ramet.workspace.result import IOResult
+from ramet.workspace.session import Session
+from ramet.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ramet.apps.server.api import Api
+    from ramet.apps.server.open_workspaces import Hosted
+
+CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
+VOLATILE = (
+    "status", "pipe_status", "last_arg", "arguments", "unmourned", "background", "ended", "jobs", "hashed",
+    "random", "history", "history_times", "history_place",
+)  # fmt: skip
+
+
+@dataclass
+class RunningJob:
+    """A detached command."""
+
+    id: str
+    command: str
+    session: str
+    started_at: float
+    task: asyncio.Task[None] = field(init=False)
+    ended_at: float | None = None
+    result: models.ExecResult | None = None
+    problem: models.Problem | None = None
+    killed: bool = False
+
+    def info(self) -> models.Job:
+        if self.ended_at is None:
+            state = "running"
+        elif self.killed:
+            state = "killed"
+        else:
+            state = "failed" if self.problem is not None else "completed"
+        return models.Job(
+            self.id, self.command, self.session, state, self.started_at, self.ended_at, self.result,  # type: ignore[arg-type]
+            self.problem,
+        )  # fmt: skip
+
+
+class Watch:
+    """Whether a command changed something that a restart would have to know: files, or what its session remembers."""
+
+    def __init__(self, ws: Workspace, session: Session) -> None:
+        self._ws, self._session = ws, session
+        self._began = ws.settings.clock()
+        self._state = self._remembered()
+
+    def _remembered(self) -> dict[str, Any]:
+        state = dump(self._session.state)
+        for name in VOLATILE:
+            state.pop(name, None)
+        state["variables"] = {name: value for name, value in state["variables"].items() if name != "_"}
+        return state
+
+    def changed(self) -> bool:
+        operations = self._ws.history.since(self._began)
+        return any(op.verb in CHANGING and not op.error for op in operations) or self._state != self._remembered()
+
+
+Stdin = bytes | AsyncIterator[bytes] | None
+
+
+async def run(api: Api, call: Call) -> Reply:
+    if call.scope["query_string"] and call.query(models.ExecQuery).stdin is not None:
+        return await _followed(api, call)
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Exec)
+    return await _asked(api, call, asked, _stdin(asked))
+
+
+async def _followed(api: Api, call: Call) -> Reply:
+    """What the command reads comes after the request, however long it is: it waits in a file until all is there.
+
+    Most clients read nothing before they have sent everything, so a command that began at once could wait for ever for
+    somebody to take its output.
+    """
+    store = api.hosting.store
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(spool(sealed=store is not None and sealed_of(store.repository.objects) is not None))
+        asked = decoded(await _spooled(api, call, file), models.Exec)
+        if asked.stdin is not None or asked.stdin_base64 is not None:
+            raise _twice()
+        if asked.detach:
+            raise Refused(
+                "unsupported", "a detached command cannot read what follows", "write it to a file, and read that"
+            )
+        reply = await _asked(api, call, asked, _read(file))
+        if reply.blocks is not None:
+            reply.blocks = _with(reply.blocks, stack.pop_all())
+        return reply
+
+
+async def _spooled(api: Api, call: Call, file: IO[bytes]) -> bytes:
+    """The first line of a body; what follows it is in the file."""
+    bounds = api.settings.bounds
+    head, whole = b"", False
+    async for block in call.blocks(bounds.upload_bytes):
+        if not whole:
+            line, end, block = (head + block).partition(b"\n")
+            head, whole = line, bool(end)
+            if len(head) > bounds.json_bytes:
+                raise too_large(bounds.json_bytes)
+        await asyncio.to_thread(file.write, block) if len(block) > PIECE else file.write(block)
+    file.seek(0)
+    return head
+
+
+async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while block := await asyncio.to_thread(file.read, PIECE):
+        yield block
+
+
+async def _with(blocks: AsyncIterator[bytes], stack: contextlib.ExitStack) -> AsyncIterator[bytes]:
+    """Blocks of something that reads a file which is closed behind them."""
+    with stack:
+        async with contextlib.aclosing(blocks):  # type: ignore[type-var]
+            async for block in blocks:
+                yield block
+
+
+async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Reply:
+    if asked.revision is not None:
+        return await _past(api, call, asked, asked.revision, stdin)
+    hosted = await api.hosting.enter(call.parts[0])
+    handed_over = False
+    try:
+        if asked.detach:
+            return _detached(api, hosted, asked, stdin)
+        if asked.stream:
+            reply = Reply(status=200, headers=[NDJSON, NO_STORE])
+            execution = _execution(hosted, asked, stdin, buffered=False)
+            reply.blocks = _streamed(api, hosted, asked, execution)
+            handed_over = True
+            return reply
+        execution = _execution(hosted, asked, stdin)
+        result = await call.watched(_finished(api, hosted, asked, execution))
+        return answer(exec_result(result, asked.encoding == "base64"))
+    finally:
+        if not handed_over:
+            hosted.leave()
+
+
+async def _past(api: Api, call: Call, asked: models.Exec, revision: str, stdin: Stdin) -> Reply:
+    """A command on a revision: it has a workspace of its own while it runs."""
+    if asked.detach:
+        raise Refused(
+            "unsupported", "a command on a revision cannot be detached", "fork the revision, and run it there"
+        )
+    async with contextlib.AsyncExitStack() as stack:
+        hosted = await stack.enter_async_context(api.hosting.past(call.parts[0], revision))
+        execution = _execution(hosted, asked, stdin, buffered=not asked.stream)
+        if asked.stream:
+            blocks = _streamed(api, hosted, asked, execution)
+            return Reply(headers=[NDJSON, NO_STORE], blocks=_until(blocks, stack.pop_all()))
+        return answer(exec_result(await call.watched(execution), asked.encoding == "base64"))
+
+
+async def _until(blocks: AsyncGenerator[bytes, None], stack: contextlib.AsyncExitStack) -> AsyncIterator[bytes]:
+    """Blocks of something that is closed behind them."""
+    async with stack, contextlib.aclosing(blocks):
+        async for block in blocks:
+            yield block
+
+
+def _stdin(asked: models.Exec) -> bytes | None:
+    if asked.stdin_base64 is None:
+        return None if asked.stdin is None else asked.stdin.encode()
+    if asked.stdin is not None:
+        raise _twice()
+    try:
+        return base64.b64decode(asked.stdin_base64, validate=True)
+    except binascii.Error:
+        raise Refused("invalid_argument", "stdin_base64 is not base64", "encode the bytes with base64") from None
+
+
+def _twice() -> Refused:
+    return Refused("invalid_argument", "stdin is given twice", "give stdin, stdin_base64, or let it follow")
+
+
+def _execution(hosted: Hosted, asked: models.Exec, stdin: Stdin, *, buffered: bool = True) -> Execution:
+    limits = hosted.ws.settings.limits
+    if not buffered:
+        limits = limits.with_(output_bytes=Limits().output_bytes)
+    if "\0" in asked.command:
+        raise Refused("invalid_argument", "a command cannot hold a NUL character", "leave it out")
+    return hosted.ws.execute(
+        asked.command, asked.session, stdin, asked.provision, asked.agent, cwd=asked.cwd, env=asked.env, limits=limits,
+        timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000,
+    )  # fmt: skip
+
+
+async def _finished(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution) -> IOResult:
+    if not api.commits_before_answer(hosted) or asked.provision:
+        result = await execution
+    else:
+        watch = Watch(hosted.ws, hosted.ws.get_session(asked.session))
+        try:
+            result = await execution
+        finally:
+            changed = watch.changed()
+        if changed:
+            await _durable(api, hosted, asked)
+    api.events.add("exec", hosted.name, session=asked.session, exit_code=result.exit_code)
+    return result
+
+
+async def _durable(api: Api, hosted: Hosted, asked: models.Exec) -> None:
+    if api.commits_before_answer(hosted) and hosted.committer is not None:
+        await hosted.committer.commit(asked.message or _subject(hosted, asked), author=asked.author)
+
+
+def _subject(hosted: Hosted, asked: models.Exec) -> str:
+    return hosted.ws.secrets.scrub_text(asked.command.strip().partition("\n")[0][:72])
+
+
+async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution) -> AsyncGenerator[bytes, None]:
+    forced = asked.encoding == "base64"
+    try:
+        watch = None
+        if api.commits_before_answer(hosted):
+            watch = Watch(hosted.ws, hosted.ws.get_session(asked.session))
+        try:
+            async for fd, data in execution:
+                (text,), encoding = text_or_base64(data, forced=forced)
+                yield encoded(models.Piece(fd, text, encoding)) + b"\n"  # type: ignore[arg-type]
+            assert execution.result is not None
+            if watch is not None and watch.changed():
+                await _durable(api, hosted, asked)
+            last: Any = exec_result(execution.result)
+            api.events.add("exec", hosted.name, session=asked.session, exit_code=last.exit_code)
+        except (RametError, OSError, ValueError, TypeError) as error:
+            last = {"problem": problem_of(error) or internal()}
+        yield encoded(last) + b"\n"
+    finally:
+        hosted.leave()
+
+
+# --------------------------------------------------------------------------------------------------------- jobs
+
+
+def _detached(api: Api, hosted: Hosted, asked: models.Exec, stdin: Stdin) -> Reply:
+    bound = api.settings.bounds.jobs
+    if len(hosted.jobs) >= bound:
+        for old in [job for job in hosted.jobs.values() if job.ended_at is not None][: bound // 4 + 1]:
+            del hosted.jobs[old.id]
+        if len(hosted.jobs) >= bound:
+            raise RametError("limit_exceeded", f"{bound} jobs are running", "wait for one, or kill one")
+    execution = _execution(hosted, asked, stdin)
+    job = RunningJob(secrets.token_hex(8), asked.command, asked.session, time.time())
+    hosted.enter()
+    job.task = asyncio.ensure_future(_job(api, hosted, asked, execution, job))
+    hosted.jobs[job.id] = job
+    return answer(job.info(), 202)
+
+
+async def _job(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution, job: RunningJob) -> None:
+    try:
+        job.result = exec_result(await _finished(api, hosted, asked, execution), asked.encoding == "base64")
+    except asyncio.CancelledError:
+        job.killed = True
+    except Exception as error:  # nobody awaits a job: whatever happened is its outcome
+        job.problem = problem_of(error) or internal()
+    finally:
+        job.ended_at = time.time()
+        hosted.leave()
+        api.events.add("job", hosted.name, job=job.id, state=job.info().state)
+
+
+def _job_of(hosted: Hosted, name: str) -> RunningJob:
+    job: RunningJob | None = hosted.jobs.get(name)
+    if job is None:
+        raise RametError("not_found", f"no job {name!r}", "list the jobs of the workspace")
+    return job
+
+
+async def jobs(api: Api, call: Call) -> Reply:
+    async with api.using(call) as hosted:
+        return answer(models.Jobs([job.info() for job in hosted.jobs.values()]))
+
+
+async def job(api: Api, call: Call) -> Reply:
+    async with api.using(call) as hosted:
+        return answer(_job_of(hosted, call.parts[1]).info())
+
+
+async def wait_job(api: Api, call: Call) -> Reply:
+    async with api.using(call) as hosted:
+        found = _job_of(hosted, call.parts[1])
+        await call.watched(asyncio.wait({found.task}))
+        return answer(found.info())
+
+
+async def kill_job(api: Api, call: Call) -> Reply:
+    async with api.using(call) as hosted:
+        found = _job_of(hosted, call.parts[1])
+        found.task.cancel()
+        await asyncio.wait({found.task})
+        if found.ended_at is None:  # killed before it could begin
+            found.killed, found.ended_at = True, time.time()
+        return answer(found.info())

@@ -1,0 +1,332 @@
+"""Workspaces, sessions, history, snapshots and events over HTTP. What asks the store runs beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from typing import IO, TYPE_CHECKING
+
+from ramet import __version__
+from ramet.apps.server import models
+from ramet.apps.server.request import NO_STORE, Call, Reply, answer, decoded
+from ramet.apps.server.serialize import change, revision_info, session_info, workspace_info
+from ramet.apps.server.uploads import spool
+from ramet.core.errors import RametError
+from ramet.core.paths import decode, parse
+from ramet.store.crypto.codec import sealed_of
+from ramet.store.model.revisions import Revision
+from ramet.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ramet.apps.server.api import Api
+
+TAR = (b"content-type", b"application/x-tar")
+SSE = (b"content-type", b"text/event-stream")
+PIECE = 1 << 18
+
+
+async def health(api: Api, call: Call) -> Reply:
+    return answer(models.Health("stopping" if api.hosting.stopping.is_set() else "ok", __version__))
+
+
+# ------------------------------------------------------------------------------------------------- workspaces
+
+
+async def workspaces(api: Api, call: Call) -> Reply:
+    hosting = api.hosting
+
+    def stored() -> list[tuple[str, Revision | None, bool]]:
+        if hosting.store is None:
+            return []
+        repository = hosting.store.repository
+        names = [name for name in hosting.store.ls() if api.door.sees(call, name)]
+        return [(name, repository.head(name), repository.refs.held(name)) for name in names]
+
+    told = await hosting.blocking(stored)
+    found = [workspace_info(name, hosting.find(name), head, held) for name, head, held in told]
+    found += [workspace_info(hosted.name, hosted, None) for hosted in hosting.memory()]
+    return answer(models.WorkspaceNames(sorted(found, key=lambda info: info.name)))
+
+
+async def create(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.CreateWorkspace)
+    hosting = api.hosting
+    if asked.kind == "memory":
+        hosted = await hosting.add_memory(asked.name)
+        info = workspace_info(asked.name, hosted, None)
+    else:
+        if hosting.find(asked.name) is not None:
+            raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "use it")
+        await hosting.blocking(hosting.need_store().create, asked.name)
+        info = workspace_info(asked.name, None, None)
+    api.events.add("created", asked.name, kind=asked.kind)
+    return answer(info, 201)
+
+
+async def show(api: Api, call: Call) -> Reply:
+    name, hosting = call.parts[0], api.hosting
+    hosted = hosting.find(name)
+    head, held = None, False
+    if hosted is None or hosted.kind == "stored":
+        if hosting.store is None:
+            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+        head = await hosting.blocking(hosting.store.repository.head, name)
+        held = hosting.store.repository.refs.held(name)
+    return answer(workspace_info(name, hosted, head, held))
+
+
+async def remove(api: Api, call: Call) -> Reply:
+    await api.hosting.remove(call.parts[0])
+    api.events.add("removed", call.parts[0])
+    return answer(models.Done())
+
+
+# --------------------------------------------------------------------------------------------------- sessions
+
+
+async def sessions(api: Api, call: Call) -> Reply:
+    asked = call.query(models.SessionsQuery)
+    if asked.revision is not None:
+        handle = api.handle(call)
+        saved = await api.hosting.blocking(lambda: handle().sessions(asked.revision))
+        found = [models.SessionInfo(one.session_id, one.cwd, dict(one.env), one.last_exit_code) for one in saved]
+        return answer(models.Sessions(found))
+    async with api.using(call) as hosted:
+        secret = hosted.ws.secrets.env()
+        return answer(models.Sessions([session_info(s, secret) for s in hosted.ws.list_sessions()]))
+
+
+async def create_session(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.CreateSession)
+    async with api.using(call) as hosted:
+        bound = api.settings.bounds.sessions
+        if len(hosted.ws.list_sessions()) >= bound:
+            raise RametError("limit_exceeded", f"the workspace has {bound} sessions", "close one")
+        _check_env(asked.env)
+        if asked.cwd is not None and not (await hosted.ws.fs.stat(parse(asked.cwd), follow=True)).is_dir:
+            raise NotADirectoryError(20, "Not a directory", asked.cwd)
+        made = hosted.ws.create_session(asked.id, env=asked.env, cwd=asked.cwd)
+        await api.changed(hosted, f"create session {asked.id}")
+        return answer(session_info(made, hosted.ws.secrets.env()), 201)
+
+
+def _check_env(env: dict[str, str]) -> None:
+    for name, value in env.items():
+        if not (name.isidentifier() and name.isascii()) or "\0" in value:
+            raise RametError("invalid_argument", f"{name!r} cannot be an environment variable", "use letters, digits")
+
+
+async def session(api: Api, call: Call) -> Reply:
+    async with api.using(call) as hosted:
+        return answer(session_info(hosted.ws.get_session(call.parts[1]), hosted.ws.secrets.env()))
+
+
+async def close_session(api: Api, call: Call) -> Reply:
+    async with api.using(call) as hosted:
+        await hosted.ws.close_session(call.parts[1])
+        await api.changed(hosted, f"close session {call.parts[1]}")
+        return answer(models.Done())
+
+
+# ---------------------------------------------------------------------------------------------------- history
+
+
+async def log(api: Api, call: Call) -> Reply:
+    asked = call.query(models.LogQuery)
+    handle = api.handle(call)
+    end = asked.offset + asked.limit
+
+    def look() -> tuple[list[Revision], bool, dict[str, list[str]]]:
+        ref = handle()
+        found = ref.log(asked.revision)
+        known, shown = {revision.id for revision in found}, found[asked.offset : end]
+        late = [one for one in shown if not known.issuperset(one.parents)]
+        gone = {one.id.hex(): [parent.hex() for parent in ref.expired_parents(one)] for one in late}
+        return shown, len(found) > end, {name: parents for name, parents in gone.items() if parents}
+
+    shown, more, expired = await api.hosting.blocking(look)
+    return answer(models.Log([revision_info(revision) for revision in shown], more, expired))
+
+
+async def diff(api: Api, call: Call) -> Reply:
+    asked = call.query(models.DiffQuery)
+    handle = api.handle(call)
+    found = await api.hosting.blocking(lambda: handle().diff(asked.revision, asked.against))
+    return answer(models.Diff([change(one) for one in found[asked.offset : asked.offset + asked.limit]], len(found)))
+
+
+async def blame(api: Api, call: Call) -> Reply:
+    asked = call.query(models.BlameQuery)
+    handle = api.handle(call)
+    found = await api.hosting.blocking(lambda: handle().blame(asked.path, asked.revision))
+    lines = [
+        models.BlameLine(
+            one.number, one.revision.name, decode(one.text).removesuffix("\n"),
+            one.writer.session_id if one.writer else None, one.writer.command if one.writer else None,
+            one.revision.id.hex(), one.path, one.writer.agent_id if one.writer else None,
+            one.writer.number if one.writer else None,
+        )
+        for one in found
+    ]  # fmt: skip
+    revisions = {one.revision.id: revision_info(one.revision) for one in found}
+    ends = not found or found[-1].text.endswith(b"\n")
+    return answer(models.Blame(lines, list(revisions.values()), ends))
+
+
+async def commit(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Commit)
+    async with api.using(call) as hosted:
+        if hosted.committer is None:
+            raise RametError(
+                "unsupported", "it has no revisions of its own", "make a stored workspace, or terminate the sandbox"
+            )
+        done = await hosted.committer.commit(asked.message, author=asked.author, trace_id=asked.trace_id)
+        return answer(revision_info(done))
+
+
+async def fork(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Fork)
+    name, hosting = call.parts[0], api.hosting
+    hosted = hosting.find(name)
+    if hosted is not None and hosted.kind == "memory":
+        if asked.revision is not None:
+            raise RametError("unsupported", "a workspace in memory has no revisions", "leave the revision out")
+        twin = await hosting.blocking(hosted.ws.copy)
+        made = await hosting.add_memory(asked.name, twin)
+        return answer(workspace_info(asked.name, made, None), 201)
+    if hosting.find(asked.name) is not None:
+        raise RametError("workspace_exists", f"workspace {asked.name!r} exists already", "take another name")
+    if asked.revision is None and hosted is not None and hosted.committer is not None:
+        async with api.using(call):
+            await hosted.committer.commit()  # what the caller sees now is what it forks
+    handle = api.handle(call)
+    done = await hosting.blocking(lambda: handle().fork(asked.revision, asked.name))
+    await api.door.forked(call, asked.name)
+    api.events.add("forked", asked.name, source=name, revision=done.name)
+    return answer(workspace_info(asked.name, None, done), 201)
+
+
+async def revert(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Revert)
+    handle = api.handle(call)
+    async with api.hosting.alone(call.parts[0]):
+        done = await api.hosting.blocking(lambda: handle().revert(asked.revision, asked.message, list(asked.paths)))
+    api.events.add("reverted", call.parts[0], revision=done.name)
+    return answer(revision_info(done))
+
+
+async def merge(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Merge)
+    handle = api.handle(call)
+    other = asked.other.partition("@")[0]
+    await api.door.need(call, other)
+    theirs = api.hosting.find(other)
+    if theirs is not None and theirs.committer is not None and other != call.parts[0]:
+        await theirs.committer.commit()
+    async with api.hosting.alone(call.parts[0]):
+        done = await api.hosting.blocking(lambda: handle().merge(asked.other, asked.message))
+    conflicts = [models.Conflict(one.path, one.why) for one in done.conflicts]
+    if done.revision is not None:
+        api.events.add("merged", call.parts[0], revision=done.revision.name)
+    revision = None if done.revision is None else revision_info(done.revision)
+    return answer(models.Merged(revision, conflicts), 200 if done.ok else 409)
+
+
+async def tags(api: Api, call: Call) -> Reply:
+    handle = api.handle(call)
+    found = await api.hosting.blocking(lambda: handle().tags())
+    return answer(models.Tags([models.TagInfo(t.name, t.target.hex(), t.message, t.author, t.time) for t in found]))
+
+
+async def make_tag(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), models.MakeTag)
+    handle, name = api.handle(call), call.parts[1]
+    made = await api.hosting.blocking(
+        lambda: handle().tag(name, asked.revision, message=asked.message, author=asked.author, force=asked.force)
+    )
+    api.events.add("tagged", call.parts[0], tag=name, revision=made.target.hex())
+    return answer(models.TagInfo(made.name, made.target.hex(), made.message, made.author, made.time))
+
+
+async def untag(api: Api, call: Call) -> Reply:
+    handle = api.handle(call)
+    await api.hosting.blocking(lambda: handle().untag(call.parts[1]))
+    return answer(models.Done())
+
+
+# -------------------------------------------------------------------------------------------------- snapshots
+
+
+async def download(api: Api, call: Call) -> Reply:
+    """A tar as it is written: a thread writes into a pipe, the answer is what comes out."""
+    asked = call.query(models.SnapshotQuery)
+    name = call.parts[0]
+    hosted = api.hosting.find(name)
+    if hosted is not None and hosted.kind == "memory":
+        if asked.kind != "snapshot" or asked.revision is not None:
+            raise RametError("unsupported", "a workspace in memory gives its snapshot only", "leave the rest out")
+        ws: Workspace = hosted.ws
+        return Reply(headers=[TAR], blocks=_piped(api, lambda sink: ws.snapshot(sink, asked.compress)))
+    if asked.revision is None and hosted is not None and hosted.committer is not None:
+        async with api.using(call):
+            await hosted.committer.commit()
+    handle = api.handle(call)
+    found = await api.hosting.blocking(lambda: handle().find(asked.revision))
+
+    def write(sink: IO[bytes]) -> None:
+        handle().export(sink, found.id.hex(), kind=asked.kind, compress=asked.compress)
+
+    return Reply(headers=[TAR, (b"etag", f'"{found.id.hex()}"'.encode())], blocks=_piped(api, write))
+
+
+async def _piped(api: Api, write: object) -> AsyncIterator[bytes]:
+    source, sink = os.pipe()
+
+    def work() -> None:
+        with os.fdopen(sink, "wb", PIECE) as file:
+            write(file)  # type: ignore[operator]
+
+    writing = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        while piece := await asyncio.to_thread(os.read, source, PIECE):
+            yield piece
+        await writing  # an error of the writer breaks the connection: half a tar is never a whole answer
+    finally:
+        os.close(source)
+        await asyncio.gather(writing, return_exceptions=True)
+
+
+async def upload(api: Api, call: Call) -> Reply:
+    asked = call.query(models.UploadQuery)
+    name, hosting = call.parts[0], api.hosting
+    encrypted = sealed_of(hosting.need_store().repository.objects) is not None
+    with spool(sealed=encrypted) as file:
+        async for block in call.blocks(api.settings.bounds.upload_bytes):
+            await asyncio.to_thread(file.write, block) if len(block) > PIECE else file.write(block)
+        file.seek(0)
+        hosted = hosting.find(name)
+        if hosted is not None and hosted.kind == "memory":
+            raise RametError("unsupported", "a workspace in memory cannot be replaced", "upload under another name")
+        async with hosting.alone(name):
+            done = await hosting.blocking(
+                hosting.need_store().import_archive, name, file, prefix=asked.prefix, kind=asked.kind,
+                message=asked.message, author=asked.author,
+            )  # fmt: skip
+    api.events.add("imported", name, revision=done.revision.name)
+    return answer(models.Uploaded(name, revision_info(done.revision), list(done.left_out), done.files), 201)
+
+
+# ----------------------------------------------------------------------------------------------------- events
+
+
+async def events(api: Api, call: Call) -> Reply:
+    asked = call.query(models.EventsQuery)
+    last = call.header(b"last-event-id")
+    since = asked.since
+    if since is None and last is not None:
+        if not last.isascii() or not last.isdigit() or len(last) > 18:
+            raise RametError("invalid_argument", "Last-Event-ID is not a number", "send the id of the last event")
+        since = int(last)
+    await api.door.may_follow(call, asked.workspace)
+    return Reply(headers=[SSE, NO_STORE], blocks=api.events.stream(since, asked.workspace))

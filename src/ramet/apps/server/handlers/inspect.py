@@ -1,0 +1,165 @@
+"""Looking into workspaces over HTTP: mounts, commands that ran, jobs that ended, where it broke, the history as git.
+
+A workspace that is open is told as it is now; one that is not is read from its revision, and not opened for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ramet.apps.server import models
+from ramet.apps.server import models_maintenance as care
+from ramet.apps.server.background import in_a_loop, long_work
+from ramet.apps.server.handlers.files import BYTES, pulled
+from ramet.apps.server.request import NDJSON, NO_STORE, Call, Reply, answer, decoded, encoded
+from ramet.apps.server.serialize import mount_info, revision_info
+from ramet.backends.local.ram import RAMResource
+from ramet.core.errors import RametError
+from ramet.store.refs.feed import Cursor, Event
+from ramet.store.verbs.git_export import Exported, branch_name, fast_import
+from ramet.workspace.mounts import parse_prefix
+from ramet.workspace.snapshot.state import finished_jobs
+from ramet.workspace.stored.bisect import Found
+from ramet.workspace.stored.saved_state import job_of
+from ramet.workspace.stored.store import StoredWorkspace
+
+if TYPE_CHECKING:
+    from ramet.apps.server.api import Api
+    from ramet.workspace.mounts import Mount
+
+
+# --------------------------------------------------------------------------------------------------------- mounts
+
+
+async def mounts(api: Api, call: Call) -> Reply:
+    asked, hosted = call.query(care.RevisionQuery), api.hosting.find(call.parts[0])
+    if hosted is not None and asked.revision is None:
+        return answer(care.MountList([_live(mount) for mount in hosted.ws.mounts(scratch=True)]))
+    handle = api.handle(call)
+    found = await api.hosting.blocking(lambda: handle().mounts(asked.revision))
+    return answer(care.MountList([mount_info(mount) for mount in found]))
+
+
+def _live(mount: Mount) -> models.MountInfo:
+    kind = type(mount.resource).__name__.removesuffix("Resource").lower()
+    return models.MountInfo(str(mount.prefix), kind, mount.mode.value, scratch=mount.scratch)
+
+
+async def mount(api: Api, call: Call) -> Reply:
+    """An empty mount whose content is in the store. What lives elsewhere is mounted by who runs the server."""
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.MakeMount)
+    async with api.using(call) as hosted:
+        hosted.ws.mount(asked.prefix, RAMResource(), asked.mode)
+        if isinstance(hosted.ws, StoredWorkspace):
+            hosted.ws.absorb()
+        await api.changed(hosted, asked.message or f"mount {asked.prefix}")
+        place = parse_prefix(asked.prefix)
+        made = next(one for one in hosted.ws.mounts() if one.prefix == place)
+        return answer(_live(made), 201)
+
+
+async def umount(api: Api, call: Call) -> Reply:
+    asked = call.query(care.PrefixQuery)
+    async with api.using(call) as hosted:
+        await (await hosted.ws.unmount(asked.prefix)).close()
+        await api.changed(hosted, asked.message or f"umount {asked.prefix}")
+        return answer(models.Done())
+
+
+# -------------------------------------------------------------------------------------------------- what happened
+
+
+async def history(api: Api, call: Call) -> Reply:
+    asked, hosted = call.query(care.HistoryQuery), api.hosting.find(call.parts[0])
+    if hosted is not None and asked.revision is None:
+        await hosted.ws.history.come()
+        found = [one for one in hosted.ws.history if asked.session in (None, one.session_id)]
+    else:
+        handle = api.handle(call)
+        found = await api.hosting.blocking(lambda: handle().history(asked.revision, session=asked.session))
+    return answer(care.CommandHistory(found[-asked.last :], len(found)))
+
+
+async def ended_jobs(api: Api, call: Call) -> Reply:
+    asked, hosted = call.query(care.RevisionQuery), api.hosting.find(call.parts[0])
+    if hosted is not None and asked.revision is None:
+        return answer(care.EndedJobs([job_of(plain) for plain in finished_jobs(hosted.ws)]))
+    handle = api.handle(call)
+    return answer(care.EndedJobs(await api.hosting.blocking(lambda: handle().jobs(asked.revision))))
+
+
+async def bisect(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Bisect)
+    if "\0" in asked.command:
+        raise RametError("invalid_argument", "a command cannot hold a NUL character", "leave it out")
+    handle = api.handle(call)
+    seconds = None if asked.timeout_ms is None else asked.timeout_ms / 1000
+    work = in_a_loop(
+        lambda progress: handle().bisect(asked.good, asked.bad, asked.command, timeout=seconds, progress=progress)
+    )
+    return await long_work(api, call, work, _bisected, stream=asked.stream)
+
+
+def _bisected(found: Found) -> care.Bisected:
+    return care.Bisected(
+        None if found.first_bad is None else revision_info(found.first_bad),
+        [revision_info(one) for one in found.suspects],
+        [care.Tried(revision_info(step.revision), step.verdict, step.exit_code) for step in found.steps],
+    )
+
+
+async def git(api: Api, call: Call) -> Reply:
+    """The whole history as `git fast-import` reads it; before its end a comment says what was written and left out."""
+    name, repository = call.parts[0], api.hosting.need_store().repository
+    handle, hosted = api.handle(call), api.hosting.find(name)
+    if hosted is not None and hosted.committer is not None:
+        await hosted.committer.commit()
+    await api.hosting.blocking(lambda: handle().find())
+    done = Exported(branch_name(name))
+    pieces = _reported(fast_import(repository, name, done), done)
+    return Reply(headers=[BYTES, NO_STORE], blocks=pulled(api, pieces))
+
+
+def _reported(pieces: Iterator[bytes], done: Exported) -> Iterator[bytes]:
+    for piece in pieces:
+        yield (b"# ramet %s\n" % encoded(done) + piece) if piece == b"done\n" else piece
+
+
+# ----------------------------------------------------------------------------------------------------------- feed
+
+
+async def feed(api: Api, call: Call) -> Reply:
+    asked = call.query(care.FeedQuery)
+    await api.door.may_follow(call, None)
+    Cursor.decode(asked.since)  # one that is none is refused before the answer begins
+    events = api.hosting.need_store().events(asked.since, follow=asked.follow)
+    return Reply(headers=[NDJSON, NO_STORE], blocks=_told(api, events))
+
+
+async def _told(api: Api, events: Any) -> AsyncIterator[bytes]:
+    try:
+        while (event := await _next(api, events)) is not None:
+            yield encoded({"cursor": event.cursor, "envelope": event.envelope}) + b"\n"
+    finally:
+        await events.aclose()
+
+
+async def _next(api: Api, events: Any) -> Event | None:
+    """The next event; None at the end, which the end of the server is as well."""
+    coming = asyncio.ensure_future(anext(events, None))
+    stopping = asyncio.ensure_future(api.hosting.stopping.wait())
+    try:
+        await asyncio.wait({coming, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            found: Event | None = coming.result()
+            return found
+        return None
+    finally:
+        stopping.cancel()
+        if not coming.done():
+            coming.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await coming

@@ -1,0 +1,258 @@
+"""The care of a store over HTTP: collecting, checking, what is kept for how long and for whom, keys, pushes.
+
+What concerns the whole store is for the administrator; what concerns a workspace is for who may write it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ramet.apps.server import models
+from ramet.apps.server import models_maintenance as care
+from ramet.apps.server.background import long_work
+from ramet.apps.server.problems import Refused
+from ramet.apps.server.request import Call, Reply, answer, decoded
+from ramet.core.errors import RametError
+from ramet.store.refs.retention import Pin, Retention
+from ramet.workspace.stored.git_push import Push, Pushed
+
+if TYPE_CHECKING:
+    from ramet.apps.server.api import Api
+
+THE_STORE = ""
+"""The name of no workspace: events that concern the store have it."""
+
+
+async def gc(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Collect)
+    store = api.hosting.need_store()
+    return await long_work(
+        api, call, lambda progress: store.gc(grace=asked.grace_seconds, dry=asked.dry, progress=progress),
+        lambda done: done, stream=asked.stream,
+        after=lambda done: None if asked.dry else api.events.add("collected", THE_STORE, removed=done.removed),
+    )  # fmt: skip
+
+
+async def cost(api: Api, call: Call) -> Reply:
+    return await long_work(api, call, api.hosting.need_store().cost, lambda found: found, stream=False)
+
+
+async def verify(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Check)
+    return await long_work(api, call, api.hosting.need_store().verify, lambda report: report, stream=asked.stream)
+
+
+async def repair(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Repair)
+    store = api.hosting.need_store()
+    return await long_work(
+        api, call, lambda progress: store.repair(drop=asked.drop, progress=progress), lambda done: done,
+        stream=asked.stream, after=lambda done: api.events.add("repaired", THE_STORE, lost=len(done.lost)),
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------ retention
+
+
+async def retention(api: Api, call: Call) -> Reply:
+    return await _kept(api, call.parts[0])
+
+
+async def store_retention(api: Api, call: Call) -> Reply:
+    return await _kept(api, None)
+
+
+async def _kept(api: Api, name: str | None) -> Reply:
+    store = api.hosting.need_store()
+    return answer(await api.hosting.blocking(lambda: care.RetentionInfo(store.retention(name=name), store.said(name))))
+
+
+async def set_retention(api: Api, call: Call) -> Reply:
+    return await _said(api, call, call.parts[0])
+
+
+async def set_store_retention(api: Api, call: Call) -> Reply:
+    return await _said(api, call, None)
+
+
+async def _said(api: Api, call: Call, name: str | None) -> Reply:
+    """What is said replaces what was said before, but for a hold."""
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Keeping)
+    store = api.hosting.need_store()
+    policy = Retention(asked.keep_last, asked.keep_within, asked.min_age, "", asked.auto, asked.grace)
+    await api.hosting.blocking(lambda: store.retention(replace(policy, hold=store.said(name).hold), name))
+    api.events.add("retention", name or THE_STORE)
+    return await _kept(api, name)
+
+
+async def hold(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Hold)
+    await api.hosting.blocking(api.hosting.need_store().hold, call.parts[0], asked.why)
+    api.events.add("held", call.parts[0])
+    return await retention(api, call)
+
+
+async def lift(api: Api, call: Call) -> Reply:
+    store, name = api.hosting.need_store(), call.parts[0]
+
+    def act() -> None:
+        store.said(name)  # a workspace that is not there has no hold to lift
+        store.lift(name)
+
+    await api.hosting.blocking(act)
+    api.events.add("lifted", name)
+    return await retention(api, call)
+
+
+# ----------------------------------------------------------------------------------------------------------- pins
+
+
+def _pin(pin: Pin) -> care.PinInfo:
+    return care.PinInfo(pin.token, pin.workspace, pin.target.hex(), pin.until, pin.why)
+
+
+async def pins(api: Api, call: Call) -> Reply:
+    asked, store = call.query(care.PinsQuery), api.hosting.need_store()
+    found = await api.hosting.blocking(
+        lambda: [pin for pin in store.pins(asked.workspace) if api.door.sees(call, pin.workspace)]
+    )
+    return answer(care.PinList([_pin(pin) for pin in found]))
+
+
+async def pin(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.MakePin)
+    handle = api.handle(call)
+    made = await api.hosting.blocking(
+        lambda: handle().pin(asked.revision, seconds=asked.seconds, why=asked.why)
+    )  # fmt: skip
+    api.events.add("pinned", call.parts[0], pin=made.token, revision=made.target.hex())
+    return answer(_pin(made), 201)
+
+
+async def unpin(api: Api, call: Call) -> Reply:
+    store, token = api.hosting.need_store(), call.parts[0]
+    found = await api.hosting.blocking(lambda: [pin for pin in store.repository.pins.all() if pin.token == token])
+    if not found:
+        raise RametError("not_found", f"no pin {token!r}", "list them")
+    if not api.door.is_administrator(call):
+        await api.door.need(call, found[0].workspace, "readwrite")
+    await api.hosting.blocking(store.unpin, token)
+    api.events.add("unpinned", found[0].workspace, pin=token)
+    return answer(models.Done())
+
+
+# --------------------------------------------------------------------------------------------------------- grants
+
+
+async def grants(api: Api, call: Call) -> Reply:
+    handle = api.handle(call)
+    return answer(care.GrantList(dict(await api.hosting.blocking(lambda: handle().grants()))))
+
+
+async def grant(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.MakeGrant)
+    await api.door.grant(call, call.parts[0], call.parts[1], asked.access)
+    api.events.add("granted", call.parts[0], principal=call.parts[1], access=asked.access)
+    return await _granted(api, call)
+
+
+async def revoke(api: Api, call: Call) -> Reply:
+    await api.door.grant(call, call.parts[0], call.parts[1], None)
+    api.events.add("revoked", call.parts[0], principal=call.parts[1])
+    return await _granted(api, call)
+
+
+async def _granted(api: Api, call: Call) -> Reply:
+    """The grants as they are now, also for who has just lost theirs."""
+    repository = api.hosting.need_store().repository
+    return answer(care.GrantList(dict(await api.hosting.blocking(repository.grants.of, call.parts[0]))))
+
+
+# ----------------------------------------------------------------------------------------------------------- keys
+
+
+async def keys(api: Api, call: Call) -> Reply:
+    found = api.hosting.need_store().keys
+    return answer(await api.hosting.blocking(lambda: care.KeyRings(found.wrapped_by, found.show())))
+
+
+async def rotate(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.RotateKeys)
+    done = await api.hosting.blocking(api.hosting.need_store().keys.rotate, asked.to, asked.old)
+    api.events.add("rotated", THE_STORE)
+    return answer(care.Rotated(done))
+
+
+async def shred(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Shred)
+    name, hosting = call.parts[0], api.hosting
+    if asked.confirm != name:
+        raise Refused("invalid_argument", f"shredding {name!r} cannot be undone", "say its name in `confirm`")
+    found = hosting.need_store().keys
+    await hosting.blocking(lambda: found.wrapped_by)  # a store without keys says so before anything is closed
+    async with hosting.alone(name):
+        done = await hosting.blocking(found.shred, name)
+    api.events.add("shredded", name, destroyed=done.destroyed)
+    return answer(done)
+
+
+# --------------------------------------------------------------------------------------------------------- pushes
+
+
+def allowed_remote(api: Api, remote: str) -> None:
+    """A server reaches what its owner said, and neither its own files nor whatever else it can reach."""
+    told = api.settings.push_to
+    if ".." not in remote and any(f"{remote}/".startswith(f"{place.rstrip('/')}/") for place in told):
+        return
+    where = f"it pushes to {', '.join(told)}" if told else "it pushes nowhere"
+    raise Refused(
+        "permission_denied", f"this server does not push there: {where}", "start it with --push-to, or push yourself"
+    )
+
+
+async def push(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.PushTo)
+    allowed_remote(api, asked.remote)
+    handle, hosted = api.handle(call), api.hosting.find(call.parts[0])
+    if asked.revision is None and hosted is not None and hosted.committer is not None:
+        await hosted.committer.commit()
+    done = await api.hosting.blocking(
+        lambda: handle().push(
+            asked.remote, asked.revision, branch=asked.branch, paths=asked.paths, token=asked.token,
+            username=asked.username,
+        )
+    )  # fmt: skip
+    api.events.add("pushed", call.parts[0], branch=done.branch)
+    return answer(done)
+
+
+async def pushes(api: Api, call: Call) -> Reply:
+    handle = api.handle(call)
+    return answer(care.PushList([_waiting(one) for one in await api.hosting.blocking(lambda: handle().pushes())]))
+
+
+def _waiting(push: Push) -> care.Waiting:
+    secret = None if push.secret is None else list(push.secret)
+    return care.Waiting(
+        push.workspace, push.revision, push.remote, push.branch, list(push.paths), push.username, secret
+    )  # fmt: skip
+
+
+async def push_again(api: Api, call: Call) -> Reply:
+    asked = decoded(await call.body(api.settings.bounds.json_bytes), care.PushAgain)
+    handle = api.handle(call)
+
+    def act() -> care.PushedList:
+        ref, done, failed = handle(), list[Pushed](), list[str]()
+        for one in ref.pushes():
+            if asked.revision not in (None, one.revision) or asked.branch not in (None, one.branch):
+                continue
+            try:
+                allowed_remote(api, one.remote)
+                done.append(ref.push_again(one, asked.secrets))
+            except (RametError, Refused) as error:
+                failed.append(f"{one.branch}: {error.cause if isinstance(error, RametError) else error}")
+        return care.PushedList(done, failed)
+
+    return answer(await api.hosting.blocking(act))
