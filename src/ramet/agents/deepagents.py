@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ramet.agents.apart import run_apart
+from ramet.agents.own_session import run_apart
 from ramet.core import ops
 from ramet.core.errors import fail, missing_extra, reason
 from ramet.core.paths import Path, encode, parse

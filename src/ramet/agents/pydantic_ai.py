@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ramet.agents.apart import run_apart
 from ramet.agents.links import follow
+from ramet.agents.own_session import run_apart
 from ramet.core import ops
 from ramet.core.errors import RametError, fail, missing_extra
 from ramet.core.limits import Cancelled

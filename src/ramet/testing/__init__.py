@@ -7,7 +7,7 @@ def test_my_resource(check, tmp_path):
     run_check(check, lambda: MyResource(tmp_path))
 """
 
-from ramet.testing.reading_suite import READING
+from ramet.testing.read_only_suite import READING
 from ramet.testing.resource_suite import CHECKS, Check, refused, run_check
 
 __all__ = ["CHECKS", "READING", "Check", "refused", "run_check"]

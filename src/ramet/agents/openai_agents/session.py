@@ -41,9 +41,9 @@ from agents.sandbox.util.tar_utils import UnsafeTarMemberError
 
 from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Archive, again, pack, place
 from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, commit, repository_at, tree_at
-from ramet.agents.openai_agents.confine import real_path
 from ramet.agents.openai_agents.gitrepo import fetch_repository
 from ramet.agents.openai_agents.live import LIVE, Given, Live, open_live
+from ramet.agents.openai_agents.resolved_path import real_path
 from ramet.agents.openai_agents.snapshots import RametSnapshot
 from ramet.agents.openai_agents.terminals import Terminals
 from ramet.core import ops
