@@ -66,7 +66,7 @@ $(EMULATORS)/node_modules/.bin/azurite-blob:
 	npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3
 
 test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob
-	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$$PATH" $(BIN)/python -m pytest tests/backends/test_azure.py
+	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$$PATH" $(BIN)/python -m pytest tests/backends/objects/test_azure.py
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x
@@ -94,7 +94,7 @@ NEEDS_tools := --editable '.[claude-agent,anthropic,langchain]'
 TESTS_pydantic-ai := tests/agents/test_pydantic_ai.py tests/agents/test_documented.py
 # LangChain's suite wants pytest-asyncio to run its asynchronous tests by itself.
 TESTS_deepagents := tests/agents/test_deepagents.py tests/agents/test_documented.py -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
-TESTS_fsspec := tests/agents/test_fsspec.py tests/backends/test_fsspec.py tests/agents/test_documented.py
+TESTS_fsspec := tests/agents/test_fsspec.py tests/backends/remote/test_fsspec.py tests/agents/test_documented.py
 TESTS_tools := tests/agents/test_tools.py tests/agents/test_documented.py
 
 $(FRAMEWORKS:%=.venv-%/.installed): .venv-%/.installed: pyproject.toml

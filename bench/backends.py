@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.proxy import Distance, far
-from tests.servers import S3Server, seaweed
+from tests.support.proxy import Distance, far
+from tests.support.servers import S3Server, seaweed
 
 from bench.harness import Case, Measure
 from bench.peers import installed

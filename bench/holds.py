@@ -20,7 +20,7 @@ from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Final
 
-from tests.holding import Lateness, longest_hold
+from tests.support.loop_holds import Lateness, longest_hold
 
 from ramet import RAMResource, Workspace
 from ramet.core.paths import parse

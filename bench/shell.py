@@ -11,7 +11,7 @@ import gc
 import time
 from collections.abc import Iterator
 
-from tests.holding import longest_hold
+from tests.support.loop_holds import longest_hold
 
 from bench.harness import Case, Measure
 from bench.peers import start_all

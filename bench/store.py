@@ -365,7 +365,7 @@ class Counted:
 def on_s3() -> Times:
     """How often a real S3 server is asked."""
     from obstore.store import S3Store
-    from tests.servers import seaweed
+    from tests.support.servers import seaweed
 
     from ramet.store.objects.objects import ObstoreObjects
 

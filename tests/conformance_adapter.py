@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.shell_runner import Helper, run_script
+from tests.support.shell_runner import Helper, run_script
 
 
 async def run(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.servers import S3Server, seaweed
+from tests.store.places import KINDS, objects_at
+from tests.support.servers import S3Server, seaweed
+
+from ramet.store.objects.objects import Objects
 
 # Shared machines are slow at times: how long an example takes says nothing about what it shows.
 settings.register_profile("ramet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,3 +54,15 @@ def weed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A server that speaks S3, for all tests of a process: it takes seconds to start. Each has a prefix of its own."""
     with seaweed(tmp_path_factory.mktemp("weed")) as running:
         yield running
+
+
+@pytest.fixture
+def s3(weed: S3Server) -> S3Server:
+    return weed
+
+
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
+    """The same test on every kind of store."""
+    server = request.getfixturevalue("s3") if request.param == "s3" else None
+    return objects_at(request.param, tmp_path, server, re.sub(r"\W+", "-", request.node.name))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.apps.test_rendezvous import TOKEN, settings, url
-from tests.cmdlines import command_lines
+from tests.apps.test_git_server import TOKEN, settings, url
+from tests.support.cmdlines import command_lines
 
 from ramet import AgentRun, DiskResource, RametError, Store
 from ramet.store.objects.objects import DirectoryObjects

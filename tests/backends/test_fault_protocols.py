@@ -18,9 +18,9 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
-from tests.fault_model import HASTY, ROUNDS, Model, content
-from tests.proxy import Faults
-from tests.servers import dovecot, nginx, postgres, postgres_programs, redis_server, ssh_server
+from tests.support.fault_model import HASTY, ROUNDS, Model, content
+from tests.support.proxy import Faults
+from tests.support.servers import dovecot, nginx, postgres, postgres_programs, redis_server, ssh_server
 
 from ramet.core import ops
 from ramet.core.errors import Unavailable
@@ -132,7 +132,7 @@ def start_postgres(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Serv
 
 
 def start_mongo(stack: ExitStack, folder: Callable[[str], LocalPath]) -> Service:
-    from tests.mongo_wire import mongo_wire
+    from tests.support.mongo_wire import mongo_wire
 
     from ramet.backends.databases.mongo import MongoConfig, MongoResource
 

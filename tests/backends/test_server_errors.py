@@ -15,7 +15,7 @@ from pathlib import Path as LocalPath
 from typing import Any
 
 import pytest
-from tests.servers import postgres, postgres_programs, redis_server
+from tests.support.servers import postgres, postgres_programs, redis_server
 
 from ramet.core import ops
 from ramet.core.errors import RametError, Unavailable

@@ -7,7 +7,7 @@ import random
 import re
 
 import pytest
-from tests.holding import held_by, too_long
+from tests.support.loop_holds import held_by, too_long
 
 from ramet.commands.framework.table import MODULES
 

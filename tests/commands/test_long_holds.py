@@ -6,7 +6,7 @@ import functools
 import time
 
 import pytest
-from tests.holding import held_by, too_long
+from tests.support.loop_holds import held_by, too_long
 
 SIZE = 40 << 20
 

@@ -14,8 +14,8 @@ if shutil.which("redis-server") is None:
     pytest.skip("redis-server is not installed", allow_module_level=True)
 
 import redis
-from tests.layers.test_shared_cache import Bucket
-from tests.servers import redis_server
+from tests.layers.test_disk_cache import Bucket
+from tests.support.servers import redis_server
 
 from ramet import Workspace
 from ramet.backends.local.ram import RAMResource

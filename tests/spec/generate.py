@@ -11,10 +11,10 @@ import asyncio
 import sys
 from random import Random
 
-from tests.shell_runner import run_script
 from tests.spec.dense import Dense
 from tests.spec.record import ask, available
 from tests.spec.table import Row
+from tests.support.shell_runner import run_script
 
 _NAMES = ["a", "b", "c", "x", "y", "arr", "map"]
 _TEXTS = [

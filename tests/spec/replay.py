@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
-from tests.shell_runner import run_script
 from tests.spec.table import Row
+from tests.support.shell_runner import run_script
 
 TOGETHER = 25
 """Rows of one test: collecting and reporting a test takes as long as most rows."""

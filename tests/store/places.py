@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from obstore.store import S3Store
-from tests.servers import S3Server
+from tests.support.servers import S3Server
 
 from ramet.store.crypto.encrypted_objects import SealedObjects, open_sealed
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.servers import S3Server
 from tests.store.drafters import allowed, files_of
 from tests.store.encrypted import KEY, OTHER, everything
 from tests.store.faults import Countdown, Nursery, objects_of
-from tests.store.test_refs import Dying, Killed
+from tests.store.refs.test_refs import Dying, Killed
+from tests.support.servers import S3Server
 
 from ramet import AgentRun, DiskResource, RametError, RAMResource, Retention, Store
 from ramet.store.commit.ignore_rules import NOTHING

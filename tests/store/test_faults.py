@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.servers import S3Server
 from tests.store.faults import Countdown, Nursery, objects_of
-from tests.store.test_gc import big, write
-from tests.store.test_refs import Dying, Killed
+from tests.store.gc.test_collect import big, write
+from tests.store.refs.test_refs import Dying, Killed
+from tests.support.servers import S3Server
 
 from ramet import Store
 from ramet.store.model.ids import RevisionId

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 from tests.store.encrypted import KEY
-from tests.store.test_gc import Clock
-from tests.store.test_refs import Dying, Killed
+from tests.store.gc.test_collect import Clock
+from tests.store.refs.test_refs import Dying, Killed
 
 from ramet import RametError, Store
 from ramet.store.objects.log import ObjectLog

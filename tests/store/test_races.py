@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.servers import S3Server
 from tests.store.faults import Countdown, Nursery, objects_of
+from tests.support.servers import S3Server
 
 from ramet import RametError, Store
 from ramet.store.objects.objects import MemoryObjects

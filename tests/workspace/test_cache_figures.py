@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path as LocalPath
 
-from tests.layers.test_shared_cache import Bucket
+from tests.layers.test_disk_cache import Bucket
 
 from ramet import RAMResource, Workspace
 from ramet.core.paths import parse

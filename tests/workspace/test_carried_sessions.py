@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 import pytest
-from tests.shell.interp.test_random_sessions import SHOWN, statements
+from tests.shell.interp.state.test_random_sessions import SHOWN, statements
 
 from ramet import Store, Workspace
 from ramet.workspace.result import IOResult

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.holding import Lateness, too_long
+from tests.support.loop_holds import Lateness, too_long
 
 from ramet import Limits, MountMode, RametError, RAMResource, Workspace
 from ramet.core.limits import Cancelled

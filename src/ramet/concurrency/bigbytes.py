@@ -1,6 +1,6 @@
 """Bytes and texts of many megabytes, worked on a piece at a time: nobody else runs while Python copies one in one go.
 
-All of this is for a thread (see `concurrency.offload`). What is put together is put together by `bytes.join`, which lets
+All of this runs in a thread (see `concurrency.offload`). Parts are joined by `bytes.join`, which lets
 others run while it copies, where a slice or a sum of the same length does not.
 """
 

@@ -482,7 +482,7 @@ class Repository:
         return LazyTree(self.packs, self.scope(name)).resource(tree)
 
     def checkout(self, revision: Revision, prefix: str, target: str, **options: Any) -> Receipt:
-        """One mount of a revision as a real directory; the options are those of `ramet.store.checkout.directory.checkout`."""
+        """Write one mount of a revision to a real directory; options as in `store.checkout.directory.checkout`."""
         from ramet.store.checkout.directory import checkout
 
         for mount in revision.mounts:

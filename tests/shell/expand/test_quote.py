@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.shell_runner import run_script
+from tests.support.shell_runner import run_script
 
 from ramet.shell.expand import quote
 

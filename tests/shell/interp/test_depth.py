@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.shell.interp.test_running import Box
-from tests.shell_runner import run_script
+from tests.shell.interp.test_promises import Box
+from tests.support.shell_runner import run_script
 
 from ramet.concurrency.recursion import DEEPEST, room
 from ramet.shell.interp.state.serialize import copy, dump, load

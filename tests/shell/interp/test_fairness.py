@@ -8,7 +8,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from tests.holding import Lateness, held_by, too_long
+from tests.support.loop_holds import Lateness, held_by, too_long
 
 from ramet import Workspace
 from ramet.core.limits import Limits

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.holding import held_by, slowness, too_long
+from tests.support.loop_holds import held_by, slowness, too_long
 
 from ramet import Workspace
 

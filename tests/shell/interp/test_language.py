@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.shell_runner import run_script
+from tests.support.shell_runner import run_script
 
 TABLE = Path(__file__).with_name("language.txt")
 

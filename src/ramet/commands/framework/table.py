@@ -88,8 +88,8 @@ MODULES: dict[str, str] = {
         "text.split": "split csplit",
         "data.sqlite.command": "sqlite3",
         "binary.strings": "strings",
-        "system.identity": "whoami id groups users who uname arch hostname hostid nproc uptime free tty stty getconf logname "
-        "printenv sync",
+        "system.identity": "whoami id groups users who uname arch hostname hostid nproc uptime free tty stty getconf "
+        "logname printenv sync",
         "text.tac": "tac",
         "archives.tar": "tar",
         "files.touch": "touch truncate fallocate",
@@ -98,8 +98,8 @@ MODULES: dict[str, str] = {
         "text.uniq": "uniq tr",
         "text.wc": "wc",
         "system.xargs": "xargs",
-        "archives.zgrep": "zgrep zegrep zfgrep zcmp zdiff xzgrep xzegrep xzfgrep xzcmp xzdiff bzgrep bzegrep bzfgrep bzcmp "
-        "bzdiff",
+        "archives.zgrep": "zgrep zegrep zfgrep zcmp zdiff xzgrep xzegrep xzfgrep xzcmp xzdiff bzgrep bzegrep "
+        "bzfgrep bzcmp bzdiff",
         "binary.xxd": "xxd",
         "data.yq": "yq",
     }.items()

@@ -72,6 +72,8 @@ class Emitter:
     awaits = False
     """Whether the code is that of something which can wait."""
 
+    facts: Facts
+
     def __init__(self, program: Program, facts: Facts, constants: dict[str, Any], scope: str = "") -> None:
         self.program, self.facts, self.constants, self.scope = program, facts, constants, scope
         self.params = program.functions[scope].params if scope else ()

@@ -1,6 +1,6 @@
 """Where the statements of an SQL text end, and its tokens, however long they are.
 
-What is longer than a piece (`concurrency.bigbytes`) is gone through a piece at a time: all of this may be called in a thread.
+Statements longer than a piece (`concurrency.bigbytes`) are read piece by piece, so all of this may run in a thread.
 """
 
 from __future__ import annotations

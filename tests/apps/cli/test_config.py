@@ -1,0 +1,112 @@
+"""`--config` and `ramet config`: workspaces that a file describes, from a terminal and behind a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.apps.server.harness import Process
+
+CONFIG = """\
+name: proj
+store: ./store
+mounts:
+  /data: {resource: disk, mode: read, config: {root: data}}
+env: {WHO: "${WHO:-world}"}
+secrets: {TOKEN: env:TOKEN}
+policy:
+  deny: [{command: rm, reason: not here}]
+server: {durable: close, idle: 60}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "f").write_text("from disk\n")
+    (tmp_path / "ramet.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def ramet(folder: Path, *words: str, status: int = 0, **env: str) -> str:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("RAMET_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "ramet.apps.cli", *words], cwd=folder, input="", capture_output=True, text=True,
+        env={**plain, "HOME": str(folder), "TOKEN": "tok-12345", **env}, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr + done.stdout
+    return done.stdout + done.stderr
+
+
+def test_exec_with_a_file(folder: Path) -> None:
+    command = "cat /data/f; echo $WHO $TOKEN; echo kept >> /kept; cat /kept"
+    assert ramet(folder, "exec", "--config", "ramet.yaml", command) == "from disk\nworld tok-12345\nkept\n"
+    assert ramet(folder, "exec", command, WHO="you", RAMET_CONFIG="ramet.yaml").endswith("you tok-12345\nkept\nkept\n")
+    assert "not here" in ramet(folder, "exec", "other", "rm /x", "--config=ramet.yaml", status=126)
+    assert json.loads(ramet(folder, "ls", "--store", "store"))[0]["workspace"] == "other"
+    assert "there is no command" in ramet(folder, "exec", "lonely", status=2)
+
+
+def test_exec_without_a_name_leaves_nothing(folder: Path) -> None:
+    (folder / "plain.json").write_text('{"env": {"A": "1"}}')
+    assert ramet(folder, "exec", "--config", "plain.json", "echo $A > /f; cat /f") == "1\n"
+    assert not (folder / ".ramet").exists()
+
+
+def test_shell_with_a_file(folder: Path) -> None:
+    env = {**os.environ, "TOKEN": "tok-12345"}
+    words = [sys.executable, "-m", "ramet.apps.cli", "shell", "--config", "ramet.yaml"]
+    done = subprocess.run(words, cwd=folder, input="echo $WHO\n", capture_output=True, text=True, env=env, check=False)
+    assert (done.stdout, done.stderr) == ("world\n", "")
+
+
+def test_check_and_show(folder: Path) -> None:
+    assert ramet(folder, "config", "check") == "ramet.yaml: 1 mount, no problem\n"
+    assert json.loads(ramet(folder, "config", "check", "--connect"))[0]["detail"] == "has f"
+    shown = {row["setting"]: row for row in json.loads(ramet(folder, "config", "show", "--resolved"))}
+    assert shown["env.WHO"] == {"setting": "env.WHO", "value": "world", "from": "default of ${WHO}"}
+    assert shown["secrets.TOKEN"]["value"] == "<REDACTED>" and "tok-12345" not in str(shown)
+    assert shown["server.port"] == {"setting": "server.port", "value": 8750, "from": "default"}
+    plain = {row["setting"]: row for row in json.loads(ramet(folder, "config", "show"))}
+    assert plain["env.WHO"] == {"setting": "env.WHO", "value": "${WHO:-world}", "from": "ramet.yaml:5"}
+    assert plain["secrets.TOKEN"]["value"] == "env:TOKEN" and "server.port" not in plain
+
+
+def test_what_is_wrong_is_told(folder: Path) -> None:
+    (folder / "bad.yaml").write_text("nmae: x\nmounts: {/d: {resource: dsk}}\n")
+    told = ramet(folder, "config", "check", "bad.yaml", status=1)
+    assert "bad.yaml:1:1: unknown setting 'nmae'; did you mean name?" in told and "bad.yaml:2:25:" in told
+    problem = json.loads(ramet(folder, "config", "check", "bad.yaml", "--json", status=1))["error"]
+    assert [row["line"] for row in problem["context"]["problems"]] == [1, 2]
+    (folder / "ramet.yaml").unlink()
+    assert "ramet config init" in ramet(folder, "config", "check", status=3)
+    assert "No such file" in ramet(folder, "exec", "--config", "none.yaml", "true", status=3)
+
+
+def test_what_init_writes_is_sound(folder: Path) -> None:
+    assert ramet(folder, "config", "init", "new.yaml", "--name", "fresh") == "new.yaml\n"
+    assert "no problem" in ramet(folder, "config", "check", "new.yaml")
+    assert "exists already" in ramet(folder, "config", "init", "new.yaml", status=4)
+    assert json.loads(ramet(folder, "config", "schema"))["title"] == "A Ramet workspace"
+    assert Path(ramet(folder, "config", "schema", "--path").strip()).is_file()
+
+
+def test_serve_with_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "tok-12345")
+    server = Process(folder, "--config", str(folder / "ramet.yaml"))
+    try:
+        with server.client() as client:
+            assert [row["name"] for row in client.get("/v1/workspaces").json()["workspaces"]] == ["proj"]
+            body = {"command": "cat /data/f; echo $WHO $TOKEN; rm /x"}
+            answer: httpx2.Response = client.post("/v1/workspaces/proj/exec", json=body)
+            said = answer.json()
+            assert said["stdout"] == "from disk\nworld tok-12345\n" and "not here" in said["stderr"]
+            made = client.post("/v1/workspaces", json={"name": "m", "kind": "memory"})
+            assert made.status_code == 201
+    finally:
+        server.kill()
