@@ -106,7 +106,7 @@ class Budget:
             raise TimeUp
         return True
 
-    async def breathe(self) -> None:
+    async def yield_turn(self) -> None:
         """Let the event loop run when this execution has had its slice."""
         if self.check():
             put_off()

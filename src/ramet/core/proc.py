@@ -109,7 +109,7 @@ class Proc:
                 out.write(paths.encode("".join(row)))
                 if out.full:
                     await out.drain()
-                await self.budget.breathe()
+                await self.budget.yield_turn()
                 row, size = [], 0
         out.write(paths.encode("".join(row)))
         if out.full:

@@ -233,7 +233,7 @@ def _only_for_this_call(session: Session, call: Call) -> Iterator[None]:
         yield
         return
     state = session.state
-    store, cwd = state.store, state.cwd
+    store, cwd = state.variables, state.cwd
     names = [*call.env, *(("PWD", "OLDPWD") if call.cwd is not None else ())]
     before = [(name, name in store.values, store.values.get(name), store.attrs.get(name, 0)) for name in names]
     if call.cwd is not None:

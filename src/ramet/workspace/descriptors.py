@@ -16,7 +16,7 @@ from ramet.core.paths import decode, encode, parse
 from ramet.core.stat import Kind
 from ramet.core.streams import BytesReader, FileStream, Null, OpenDirectory
 from ramet.shell.interp.process.descriptors import Description
-from ramet.shell.interp.state.shell_state import Session as ShellState
+from ramet.shell.interp.state.shell_state import ShellState as ShellState
 from ramet.vfs.fifo import FifoStream
 from ramet.vfs.open_files import DeviceStream, LocalStream, RemoteStream
 

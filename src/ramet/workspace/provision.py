@@ -449,7 +449,7 @@ class _Walk:
         if isinstance(part, nodes.Param) and part.form == "value" and not part.op and part.subscript is None:
             if part.name in self.known:
                 return self.known[part.name]
-            return self.session.state.store.get(part.name) if part.name.isidentifier() else None
+            return self.session.state.variables.get(part.name) if part.name.isidentifier() else None
         return None
 
 

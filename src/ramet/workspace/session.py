@@ -9,7 +9,7 @@ from typing import Any
 from ramet.core.errors import RametError
 from ramet.core.paths import Path
 from ramet.shell.interp.main.shell import Shell
-from ramet.shell.interp.state.shell_state import Session as ShellState
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.workspace.descriptors import reopen
 from ramet.workspace.session_fs import SessionFS
 
@@ -54,9 +54,9 @@ class Session:
         from ramet.shell.expand.values import EXPORT, READONLY
 
         for name, value in env.items():
-            if not self.state.store.attrs.get(name, 0) & READONLY:
-                self.state.store.set(name, value)
-                self.state.store.flag(name, EXPORT)
+            if not self.state.variables.attrs.get(name, 0) & READONLY:
+                self.state.variables.set(name, value)
+                self.state.variables.flag(name, EXPORT)
 
     async def end(self) -> None:
         """Stop the call that runs, and end what it and others have left running."""

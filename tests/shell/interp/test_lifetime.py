@@ -8,11 +8,11 @@ import gc
 import pytest
 
 from ramet import Workspace
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 
 def _sessions() -> int:
-    return sum(type(one) is Session for one in gc.get_objects())
+    return sum(type(one) is ShellState for one in gc.get_objects())
 
 
 @pytest.mark.parametrize(

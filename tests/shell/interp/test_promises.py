@@ -15,7 +15,7 @@ from ramet.core.limits import Budget, Limits, TimeUp
 from ramet.core.paths import ROOT, parse
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Capture, pipe
-from ramet.shell.interp import Hook, Session, Shell
+from ramet.shell.interp import Hook, Shell, ShellState
 from ramet.vfs.dev import DevResource
 from ramet.vfs.vfs import VFS
 
@@ -134,7 +134,7 @@ def test_cancellation_is_prompt_and_leaves_the_session_usable(text: str) -> None
         assert (await box.run("f() { echo ${1-none} ${y-unset}; }; f ok"))[1] == "ok unset\n"
         assert len(asyncio.all_tasks()) == 1
         assert not box.session.fds
-        assert not box.session.store.scopes
+        assert not box.session.variables.scopes
         return late
 
     assert not too_long(lambda: work(Box()), 0.05)
@@ -203,7 +203,7 @@ def test_a_reader_that_leaves_ends_the_writer() -> None:
 def test_the_hook_sees_every_command_and_may_refuse() -> None:
     seen: list[list[str]] = []
 
-    def hook(_: Session, argv: list[str]) -> str | None:
+    def hook(_: ShellState, argv: list[str]) -> str | None:
         seen.append(list(argv))
         return "not today" if argv[0] == "rm" else None
 
@@ -280,7 +280,7 @@ def test_sessions_run_concurrently() -> None:
     async def work(box: Box) -> None:
         sessions = [box.shell.session({"N": str(n)}, cwd="/") for n in range(200)]
 
-        async def one(session: Session) -> bytes:
+        async def one(session: ShellState) -> bytes:
             out = Capture()
             for text in ("x=$N; echo $x > /f$N", "cat /f$N; echo $((x * 2))"):
                 await box.shell.run(session, text, stdin=BytesReader(), stdout=out, stderr=out)

@@ -91,7 +91,7 @@ async def _one(job: _Job, word: str) -> None:
 async def _blocks(job: _Job, reader: Reader) -> AsyncIterator[bytes]:
     while block := await reader.read(CHUNK):
         yield block
-        await job.proc.budget.breathe()
+        await job.proc.budget.yield_turn()
 
 
 def _made(job: _Job, reader: Reader) -> AsyncIterator[bytes]:
@@ -102,7 +102,7 @@ async def _to_stdout(job: _Job, reader: Reader, name: str) -> None:
     try:
         async for block in _made(job, reader):
             await job.proc.emit(block)
-            await job.proc.budget.breathe()
+            await job.proc.budget.yield_turn()
     except Corrupt as corrupt:
         _complain(job, name, corrupt)
 

@@ -178,7 +178,7 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
             await _file(job, word)
         if job.gives_up:
             break
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if job.bad_tests:
         proc.stderr.write(encode(bzip2_words.RECOVER))
     return job.status
@@ -197,7 +197,7 @@ async def _listed(proc: Proc, o: PackOptions | ZstdOptions) -> list[str]:
 async def _blocks(proc: Proc, reader: Reader) -> AsyncIterator[bytes]:
     while block := await reader.read(CHUNK):
         yield block
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 def _bad_bzip2(job: _Pack, name: str, text: str, output: str) -> None:
@@ -300,7 +300,7 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
             size += len(block)
             if job.mode != "t":
                 await proc.emit(block)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         if job.mode == "t" and isinstance(job.o, ZstdOptions) and not job.o.quiet and job.alone:
             proc.stderr.write(encode(summary(name or "/*stdin*\\", "", 0, size, job.mode)))
     except Corrupt as corrupt:
@@ -453,7 +453,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         async for block in made:
             size_out += len(block)
             yield block
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
 
     try:
         await proc.fs.write(proc.path(target), produce())

@@ -105,7 +105,7 @@ async def _is_several(proc: Proc, reader: FileStream) -> bool:
             unpacker.decompress(block, 1 << 20)
         except zlib.error:
             return False
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return bool(unpacker.unused_data or await reader.read(1))
 
 
@@ -119,7 +119,7 @@ async def _end(proc: Proc, reader: Reader, head: bytes) -> tuple[int, bytes, int
     size, tail = len(head), head[-TAIL:]
     while block := await reader.read():
         size, tail = size + len(block), (tail + block)[-TAIL:]
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return size, tail, 0
 
 

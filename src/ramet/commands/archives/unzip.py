@@ -124,7 +124,7 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
             except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
                 proc.stderr.write(encode(f"{info.filename}:  {error}\n"))
                 status = 3
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         if o.test and not status and o.quiet < 2:
             await proc.emit(encode(f"No errors detected in compressed data of {name}.\n"))
         return status

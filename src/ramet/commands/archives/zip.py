@@ -302,7 +302,7 @@ class _Zip:
                     continue
                 async for block in self._member(archive, stored, path, stat, stored in old):
                     yield block
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
             if self.piped is not None:
                 when, _ = at(int(proc.now() * NANO), zone_of(proc))
                 info = zipfile.ZipInfo("-", (when.year, when.month, when.day, when.hour, when.minute, when.second))

@@ -65,7 +65,7 @@ async def repaired(proc: Proc, how: str, name: str, target: str | None, words: l
                 size = f"  ({info.compress_size} bytes)" if how == "salvage" else ""
                 await proc.emit(encode(f" copying: {info.filename}{size}\n"))
             archive.writestr(info, content)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     await proc.fs.write(proc.path(target or name), buffer.getvalue())
     return 0
 

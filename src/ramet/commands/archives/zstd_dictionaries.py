@@ -74,7 +74,7 @@ async def train(proc: Proc, o: ZstdOptions, operands: list[str]) -> int:
             samples += [content[at : at + block] for at in range(0, len(content), block)]
         elif content:
             samples.append(content)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if len(samples) < _FEWEST:
         proc.stderr.write(
             b"!  Warning : nb of samples too low for proper processing ! \n"

@@ -353,7 +353,7 @@ class _Run:
                         continue
                     if not main.at & 7 and runtime.due():
                         self.laden = True
-                        await runtime.breathe()
+                        await runtime.yield_turn()
                     runtime.next_now()
                     if waiting:
                         if laden:
@@ -380,7 +380,7 @@ class _Run:
             self.pace = max(16, min(int(len(some) * _PACE / max(took, 1e-9)), 2 * self.pace))
             if self.runtime.due():
                 self.laden = True
-                await self.runtime.breathe()
+                await self.runtime.yield_turn()
 
     def several(self, rules: Callable[[], None]) -> None:
         """The rules on as many records of the batch as are done in a moment."""

@@ -179,12 +179,12 @@ async def _encode(proc: Proc, reader: Reader, how: _Codec, wrap: int) -> None:
         started = started or bool(text)
         if not wrap:
             await proc.emit(text)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
             continue
         whole = len(text) - len(text) % wrap
         await proc.emit(b"".join([text[i : i + wrap] + b"\n" for i in range(0, whole, wrap)]))
         line = text[whole:]
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if rest:
         line += how.encode(rest).rstrip(b"\n")
     if not wrap:
@@ -206,7 +206,7 @@ async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
         if not whole:
             proc.complain("invalid input")
             return 1
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     good, whole = _good_part(rest, how)
     await proc.emit(good)
     if not whole:

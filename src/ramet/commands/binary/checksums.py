@@ -68,7 +68,7 @@ async def digest_of(proc: Proc, reader: Reader, kind: str, bits: int = 0) -> str
     state = new_hash(kind, bits)
     while block := await reader.read(1 << 20):
         state.update(block)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return state.hexdigest()
 
 
@@ -312,7 +312,7 @@ async def _cksum_line(proc: Proc, o: CksumOptions, reader: Reader, word: str, na
         while block := await reader.read(1 << 20):
             crc = posix_crc(block, crc)
             size += len(block)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         length = size
         tail = bytearray()
         while length:
@@ -333,7 +333,7 @@ async def _old_sum(proc: Proc, reader: Reader, sysv: bool, name: str, count: int
     while block := await reader.read(1 << 16):
         size += len(block)
         total = total + sysv_total(block) if sysv else bsd_total(total, block)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if sysv:
         folded = (total & 0xFFFF) + ((total & 0xFFFFFFFF) >> 16)
         folded = (folded & 0xFFFF) + (folded >> 16)

@@ -99,7 +99,7 @@ async def _shown(proc: Proc, o: HexdumpOptions, inputs: Inputs) -> int:
             lines.insert(star, "*")
         at += len(chunk)
         await proc.emit(encode("\n".join(lines) + "\n" if lines else ""))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if at > skip:
         await proc.emit(encode(address % at + "\n"))
     return inputs.status
@@ -339,7 +339,7 @@ async def show_formats(proc: Proc, o: HexdumpOptions, inputs: Inputs, skip: int,
         if len(out) > 4096:
             await proc.emit(encode("".join(out)))
             out.clear()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     for units in strings:
         for unit in units:
             if unit.at_end and at > skip:

@@ -315,7 +315,7 @@ async def window(proc: Proc, inputs: Inputs, skip: int, count: int | None, size:
             for at in range(0, whole, size):
                 yield held[at : at + size]
             held = held[whole:]
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     if to_skip and not inputs.status:
         proc.complain("cannot skip past end of combined input")
         inputs.status = 1
@@ -370,7 +370,7 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
             lines.insert(star, "*")
         at += len(chunk)
         await proc.emit(encode("\n".join(lines) + "\n" if lines else ""))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     too_far = at == skip and inputs.status and not inputs.failed
     if pattern and inputs.missing < len(inputs.words) and not too_far:
         await proc.emit(encode(place(at) + "\n"))

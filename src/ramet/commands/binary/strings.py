@@ -62,7 +62,7 @@ async def strings(proc: Proc, o: StringsOptions, operands: list[str]) -> int:
             try:
                 while block := await reader.read():
                     await proc.emit(finder.feed(block))
-                    await proc.budget.breathe()
+                    await proc.budget.yield_turn()
             finally:
                 await proc.close(reader)
         except OSError as error:

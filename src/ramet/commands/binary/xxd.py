@@ -95,7 +95,7 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
             size = 0
             while block := await reader.read():
                 size += len(block)
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
         skip = max(0, size - skip)
     count = None if o.length is None else bytes_number(o.length, "-l")
     for text in (o.cols, o.group):
@@ -157,7 +157,7 @@ async def _xxd_rows(
         out.write(made.encode())
         if out.full:
             await out.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if o.plain and not cols and any_bytes:
         out.write(b"\n")
     elif zeros > 1:
@@ -212,7 +212,7 @@ async def _xxd_include(
         size += len(chunk)
         if out.full:
             await out.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if named:
         lead = "\n" if size else ""
         out.write(f"{lead}}};\nunsigned int {name}_{'LEN' if o.capitalize else 'len'} = {size};\n".encode())
@@ -233,7 +233,7 @@ async def _xxd_revert_plain(proc: Proc, reader: Reader, out: Writer) -> None:
         out.write(bytes.fromhex(digits[:even].decode()))
         if out.full:
             await out.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _patch(proc: Proc, o: XxdOptions, reader: Reader, target: str | None) -> int:
@@ -248,7 +248,7 @@ async def _patch(proc: Proc, o: XxdOptions, reader: Reader, target: str | None) 
         out.write(bytes(there[at : at + BLOCK]))
         if out.full:
             await out.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await proc.close(out)
     return 0
 
@@ -269,7 +269,7 @@ async def _xxd_revert(proc: Proc, reader: Reader, made: bytearray, shift: int) -
             if offset > len(made):
                 made += bytes(offset - len(made))
             made[offset : offset + len(raw)] = raw
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 COMMANDS = [

@@ -46,7 +46,7 @@ async def query(proc: Proc, o: QueryOptions, operands: list[str]) -> int:
         async with closing(power.query(inner, text, rest, limit=o.limit, write=o.write)) as blocks:
             async for block in blocks:
                 await proc.emit(block)
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
     except OSError as error:
         if error.filename is None:
             raise

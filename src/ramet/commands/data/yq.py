@@ -13,7 +13,7 @@ from ramet.commands.data import yaml_text
 from ramet.commands.data.jq import values
 from ramet.commands.data.jq.builtins import Halt
 from ramet.commands.data.jq.options import Options
-from ramet.commands.data.jq.run import Session
+from ramet.commands.data.jq.run import JqRun
 from ramet.commands.data.jq.scopes import Run
 from ramet.commands.data.jq.values import Break, CompileError, JqError, Json
 from ramet.commands.data.yaml_style import Document
@@ -175,7 +175,7 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
     asked = _arguments(words)
     o, read, in_place, null_input = asked.o, asked.read, asked.in_place, asked.o.null_input
     program = o.words.pop(0)
-    session = Session(proc, o)
+    session = JqRun(proc, o)
     try:
         run = await session.program(program)
     except CompileError as error:

@@ -89,7 +89,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
             at_byte += len(x)
             line += x.count(b"\n")
             ended_line = x.endswith(b"\n")
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
             continue
         size = min(len(x), len(y))
         if x[:size] != y[:size]:
@@ -110,7 +110,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
                 )
                 rows = [f"{at:>{digits}}{left[p]}{right[q]}" for at, (p, q) in pairs if p != q]
                 await proc.emit(encode("".join(rows)))
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
         if len(x) != len(y):
             if not o.silent:
                 short, piece = (a, x) if len(x) < len(y) else (b, y)

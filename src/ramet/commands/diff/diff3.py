@@ -161,7 +161,7 @@ async def _read(proc: Proc, word: str, strip_cr: bool) -> list[bytes]:
             if strip_cr:
                 some = [line[:-2] + b"\n" if line.endswith(b"\r\n") else line for line in some]
             found += some
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
     return found

@@ -119,7 +119,7 @@ async def _directories(job: Comparison, a: str, b: str) -> None:
             await _only(job, a, b, x, y, path_a, path_b, first, second)
             continue
         await _entry(job, path_a, path_b, first[x], second[y])
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _only(
@@ -234,7 +234,7 @@ class _Content:
                 raise LimitExceeded("string_bytes", limit)
             if len(self.head) < _HEAD:
                 self.head += self.ahead[: _HEAD - len(self.head)]
-            await self.job.proc.budget.breathe()
+            await self.job.proc.budget.yield_turn()
         return self.ahead
 
     async def finish(self) -> None:
@@ -343,7 +343,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     step = partial(_some, iter(pieces))
     while (some := await aside(proc.budget, step) if beside else step()) is not None:
         await proc.emit(some)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if not found:
         await proc.emit(identical)
     elif job.format in ("ed", "forward-ed"):
@@ -385,7 +385,7 @@ class _Lines:
                 self.lines += [line.removesuffix(b"\r") for line in pieces] if self.strip else pieces
             else:
                 self.open.append(block)
-            await job.proc.budget.breathe()
+            await job.proc.budget.yield_turn()
 
     async def all(self) -> list[bytes]:
         last = await joined(self.open)

@@ -138,7 +138,7 @@ async def _walk(
                 yield full, where / child, child_stat
                 if child_stat.is_dir:
                     pending.append((full, where / child))
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
 
 
 # ---------------------------------------------------------------------------------------------- chown and chgrp

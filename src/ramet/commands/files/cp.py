@@ -205,7 +205,7 @@ class Copier:
             await proc.emit(encode(f"{gone}{quote(source)} -> {quote(target)}\n"))
         await self._file(source, target, src, dst, stat, there)
         self.made.add(dst)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         return True
 
     async def _may_replace(
@@ -316,7 +316,7 @@ class Copier:
     async def _blocks(self, reader: Reader) -> AsyncIterator[bytes]:
         while block := await reader.read():
             yield block
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
 
     async def _content(self, src: Path, dst: Path, there: Stat | None) -> bool:
         """The bytes; True when the mode came with them."""
@@ -433,7 +433,7 @@ class Copier:
             if not some:
                 break
             done += some
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
         return set(names[:done])
 
     async def _quick(self, src: Path, dst: Path, stat: Stat) -> None:
@@ -441,7 +441,7 @@ class Copier:
         with_mode = await self._content(src, dst, None)
         if not with_mode or self.keep_time or stat.mode is None or stat.mode & (0o7000 | self.proc.umask):
             await self._attributes(dst, stat, None)
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     async def _guarded(self, source: str, target: str, src: Path, dst: Path) -> bool:
         try:

@@ -222,7 +222,7 @@ async def _dd_run(job: _Dd, status: str) -> int:
             pending = pending[obs:]
         if writer.full:
             await writer.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if pending:
         _dd_write(job, writer, pending, obs)
     await proc.close(reader)

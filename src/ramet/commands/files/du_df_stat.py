@@ -244,7 +244,7 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
     blocks = not (o.inodes or o.apparent or o.bytes)
     for place, (name, below) in enumerate(entries):
         if not place & 255:
-            await state.proc.budget.breathe()
+            await state.proc.budget.yield_turn()
         if state.excluded and state.skip(prefix + name, name):
             continue
         if o.follow == "all" and below.kind is Kind.LINK:
@@ -264,7 +264,7 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
             separate += size
         if latest > newest:
             newest = latest
-    await state.proc.budget.breathe()
+    await state.proc.budget.yield_turn()
     if depth <= state.depth:
         state.line(separate if o.separate else total, word, newest)
     return total, newest

@@ -265,7 +265,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
             continue
         finally:
             top = False
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         if titled:
             title = _quoted_title(listing, name)
             if _links(listing):

@@ -44,7 +44,7 @@ async def basename(proc: Proc, o: BasenameOptions, operands: list[str]) -> int:
         if suffix and base != suffix and base.endswith(suffix) and base != "/":
             base = base[: -len(suffix)]
         await proc.emit(encode(base + end))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return 0
 
 
@@ -67,7 +67,7 @@ async def dirname(proc: Proc, o: DirnameOptions, operands: list[str]) -> int:
     end = "\0" if o.zero else "\n"
     for word in operands:
         await proc.emit(encode(dir_name(word) + end))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return 0
 
 
@@ -258,7 +258,7 @@ async def pathchk(proc: Proc, o: PathchkOptions, operands: list[str]) -> int:
     status = 0
     posix, strict = o.posix or o.portability, o.empty or o.portability
     for word in operands:
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         message = await _path_problem(proc, word, posix, strict)
         if message:
             proc.complain(
@@ -413,7 +413,7 @@ async def _found(proc: Proc, where: _Where, word: str) -> str:
                 async for entry, stat in proc.fs.scan(proc.path(place)):
                     if not stat.is_dir and (entry == name or (kind != "-b" and entry.startswith(f"{name}."))):
                         paths[proc.path(f"{place}/{entry}")] = None
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         counts.append(len(paths) - before)
     if where.unusual and all(count <= 1 for count in counts):
         return ""

@@ -52,7 +52,7 @@ async def rename(proc: Proc, o: RenameOptions, operands: list[str]) -> int:
     status = 0
     changed = 0
     for word in words:
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         try:
             head, slash, tail = word.rpartition("/") if o.names or not perl else ("", "", word)
             new = head + slash + change(tail)

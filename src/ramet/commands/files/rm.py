@@ -71,7 +71,7 @@ async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
             return 0
     status = 0
     for word in operands:
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         last = word.rstrip("/").rpartition("/")[2]
         if last in (".", "..") and o.recursive:
             proc.complain(f"refusing to remove '.' or '..' directory: skipping {quote(word)}")
@@ -145,7 +145,7 @@ async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -
             outcomes.add(_Outcome.FAILED)
             continue
         outcomes.add(await _remove(proc, o, f"{word}/{name}", path / name, below))
-    await proc.budget.breathe()
+    await proc.budget.yield_turn()
     for worse in (_Outcome.FAILED, _Outcome.LEFT):
         if worse in outcomes:
             return worse
@@ -163,7 +163,7 @@ async def _together(proc: Proc, path: Path, entries: list[tuple[str, Stat]]) -> 
         if not some:
             break
         done += some
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return set(names[:done])
 
 

@@ -72,7 +72,7 @@ async def _overwrite(proc: Proc, o: ShredOptions, word: str, passes: list[str], 
                 piece = min(_PIECE, amount - start)
                 stream.write(os.urandom(piece) if what == "random" else bytes(piece))
                 await stream.drain()
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
     finally:
         await stream.close()
 

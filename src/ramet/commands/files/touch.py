@@ -52,7 +52,7 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
     for word in operands:
         if word == "-":
             continue
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         try:
             path = proc.path(word)
             there = await lookup(proc, path, follow=not o.no_deref)
@@ -290,7 +290,7 @@ async def _allocate(proc: Proc, o: FallocateOptions, stream: FileStream, size: i
         while left > 0:
             stream.write(bytes(min(left, BLOCK)))
             await stream.drain()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
             left -= BLOCK
 
 

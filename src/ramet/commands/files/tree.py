@@ -155,7 +155,7 @@ class _Tree:
             node.size += child.size
         if o.disk_usage:
             self._sort(node.children)
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     async def _followed(self, child: _Node, depth: int, rules: list[Rule]) -> None:
         real = await self.proc.fs.resolve(child.path)

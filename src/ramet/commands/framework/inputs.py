@@ -101,7 +101,7 @@ class Inputs:
         async for _, reader in self.each():
             while block := await reader.read(size):
                 yield block
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
 
     async def joined_lines(self, delim: bytes = b"\n") -> AsyncIterator[bytes]:
         """The content of all files as one stream, in blocks that end at a line end, for work on each line."""
@@ -139,7 +139,7 @@ class Apart(Inputs):
             while block := await reader.read(size):
                 last = block[-1:]
                 yield block
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
             if last != b"\n":
                 yield b"\n"
 
@@ -159,7 +159,7 @@ async def filter_lines(
         async for block in line_blocks(reader, delim, PART):
             work = partial(_changed, block, change, delim, complete)
             await proc.emit(await beside(proc, len(block), work, 4 * PART))
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     return inputs.status
 
 
@@ -199,7 +199,7 @@ async def slurp(proc: Proc, word: str) -> bytes:
             room -= len(block)
             if room < 0:
                 raise LimitExceeded("string_bytes", most)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
     return parts[0] if len(parts) == 1 else await joined(parts)
@@ -219,7 +219,7 @@ async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple
         async for block in line_blocks(reader, delim):
             lines, ended = await split_lines(proc, block, delim)
             found += lines
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
     return found, ended

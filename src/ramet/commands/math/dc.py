@@ -135,13 +135,13 @@ class _Machine:
                     if len(frames) > _DEPTH:
                         raise UsageError("macros are nested too deeply", hint=False)
                     source, at = macro, 0
-                await self.breathe()
+                await self.yield_turn()
 
-    async def breathe(self) -> None:
+    async def yield_turn(self) -> None:
         if self.out:
             await self.proc.emit(b"".join(self.out))
             self.out.clear()
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     def string(self, source: str, at: int) -> int:
         depth, start = 1, at
@@ -163,7 +163,7 @@ class _Machine:
         return decode(data).rstrip("\n") or None
 
     async def shell(self, line: str) -> None:
-        await self.breathe()
+        await self.yield_turn()
         await self.proc.run(["sh", "-c", line])
 
     def compared(self, how: str, name: str) -> str | None:

@@ -176,7 +176,7 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
         for word in operands:
             if not await job.line(word, end):
                 return 2
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         return job.finish()
     async for block in line_blocks(proc.stdin, encode(end), PART):
         lines = await beside(proc, len(block), partial(_lines, block, end))
@@ -190,7 +190,7 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
             lines, tail = [line.partition("\0")[0] for line in lines], tail.partition("\0")[0]
         if not await job.lines(lines, end) or (tail and not await job.line(tail, "")):
             return 2
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return job.finish()
 
 
@@ -332,7 +332,7 @@ class _Numfmt:
             out.clear()
             if not await self.line(line, end):
                 return False
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
         await self.proc.emit(encode("".join(out)))
         return True
 
@@ -382,7 +382,7 @@ class _Numfmt:
             await self.proc.emit(made)
         else:
             self.proc.complain(made)
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     def _steps(self, text: str, end: str) -> Iterator[bytes | str]:
         """What is to be printed for a line, and what is to be said meanwhile."""

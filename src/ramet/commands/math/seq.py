@@ -118,7 +118,7 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
             await proc.emit((separator if started else b"") + separator.join(map(encode, out)))
             started = True
             out.clear()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     if out:
         await proc.emit((separator if started else b"") + separator.join(map(encode, out)))
         started = True
@@ -148,7 +148,7 @@ async def _integers(
                 data = data.replace(b"\n", separator)
         await proc.emit(separator + data if at else data)
         at += len(part)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await proc.emit(b"\n")
     return 0
 
@@ -197,7 +197,7 @@ async def yes(proc: Proc, o: object, operands: list[str]) -> int:
     block = line * max(1, 16384 // len(line))
     while True:
         await proc.emit(block)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 # ------------------------------------------------------------------------------------------------------- factor
@@ -238,7 +238,7 @@ async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
             if proc.budget.check():
                 await proc.emit("".join(out).encode())
                 out.clear()
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
         await proc.emit("".join(out).encode())
     return status
 
@@ -331,7 +331,7 @@ async def _factors(proc: Proc, number: int) -> list[int]:
             out.append(p)
             number //= p
             if not len(out) & 63:
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
     pending = [number] if number > 1 else []
     while pending:
         n = pending.pop()
@@ -372,10 +372,10 @@ async def _is_large_prime(proc: Proc, n: int) -> bool:
             power = power * power % n
             if bit == "1":
                 power = power * base % n
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         if not _is_witness(power, r, n):
             return False
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return True
 
 
@@ -413,7 +413,7 @@ async def _rho(proc: Proc, n: int) -> int:
             for k in range(0, r, many):
                 for _ in range(min(many, r - k)):
                     y = (y * y + c) % n
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
             k = 0
             while k < r and g == 1:
                 ys = y
@@ -422,14 +422,14 @@ async def _rho(proc: Proc, n: int) -> int:
                     q = q * abs(x - y) % n
                 g = math.gcd(q, n)
                 k += many
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
             r *= 2
         if g == n:
             g = 1
             while g == 1:
                 ys = (ys * ys + c) % n
                 g = math.gcd(abs(x - ys), n)
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
         if g != n:
             return g
 
@@ -461,13 +461,13 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
             if a != b:
                 after[a].append(b)
                 before[b] += 1
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     out: list[bytes] = []
     ready: list[bytes] = []
     names = iter(before)
     while part := list(islice(names, _SLICE)):
         ready += [node for node in part if not before[node]]
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     ready.sort()
     status = 0
     while True:
@@ -481,7 +481,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
                     out.append(follower)
             begin += 1
             if not begin & 1023:
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
         if len(out) == len(before):
             break
         status = 1
@@ -490,7 +490,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         for node in _break_loop(after, before, left):
             proc.complain(decode(node))
         ready = [n for n in left if before[n] == 0]
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     for begin in range(0, len(out), _SLICE):
         part, out[begin : begin + _SLICE] = out[begin : begin + _SLICE], [b""] * _SLICE
         if sum(map(len, part)) <= LONG:
@@ -499,7 +499,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
             await proc.emit(await joined([piece for node in part for piece in (node, b"\n")]))
         for node in part:
             del before[node]
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return status
 
 

@@ -59,7 +59,7 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
         return 0
     for item in patches:
         await patch_file(job, item, operands[0] if operands else None)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return job.status
 
 

@@ -298,7 +298,7 @@ class _Search:
         except OSError as error:
             self.proc.stderr.write(encode(f"[fd error]: {prefix}: {reason(error)}\n"))
             return
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
         for name, stat in entries:
             if self.done:
                 return

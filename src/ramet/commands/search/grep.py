@@ -508,7 +508,7 @@ class _Run:
         if rejects is not None:
             passes = await sieve(self.proc, self.wanted, self.text_of_pattern, self.o.icase, top)
         async for batch in self.walk().batches(top, prefix):
-            await budget.breathe()
+            await budget.yield_turn()
             directory, names = batch.directory, batch.names
             if passes is not None:
                 names = [name for name in names if passes(directory / name)]
@@ -524,7 +524,7 @@ class _Run:
                     except OSError as error:
                         self.fail(name, error)
                         continue
-                    await budget.breathe()
+                    await budget.yield_turn()
                     if rejects is not None and rejects(data):
                         continue
                 search = self.search(name)
@@ -605,7 +605,7 @@ class _Run:
                     await out.drain()
             if not block:
                 break
-            await budget.breathe()
+            await budget.yield_turn()
         if search.unused and self.plan.max_count is not None and reader is self.proc.stdin:
             leave(reader, search.unused, _READ)
         self.report(search, name)

@@ -294,7 +294,7 @@ class _Run:
         ):
             return
         await self.search(name, data)
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     def _prepared(self, name: str) -> bool:
         """Whether a file goes through the command of --pre: the last pattern that matches decides."""
@@ -364,7 +364,7 @@ class _Run:
                     await aside(self.proc.budget, work)  # a very long line, or what is no text
                 if search.done:
                     break
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
             if not o.files_with:
                 self.selected = self.selected or bool(search.selected)
             out = await joined(search.out)

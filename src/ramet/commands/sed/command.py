@@ -353,7 +353,7 @@ class _Run:
                     if changed or not drops:
                         self.out.parts.append(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
-                    await self.breathe()
+                    await self.yield_turn()
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
@@ -399,7 +399,7 @@ class _Run:
             elif need is Need.FILE:
                 await self.next_input(machine)
             elif need is Need.TURN:
-                await self.breathe()
+                await self.yield_turn()
             elif need is Need.RUN:
                 await self.run_command(machine)
             elif need is Need.HEAD:
@@ -434,7 +434,7 @@ class _Run:
                     break
                 self.out.parts.append(self.delim + block if begun and unfinished else block)
                 begun, unfinished = False, not block.endswith(self.delim)
-                await self.breathe()
+                await self.yield_turn()
             if not await self.next_file():
                 return
             begun = True
@@ -447,16 +447,16 @@ class _Run:
             leave(self.reader, tail, 0 if self.unbuffered else HELD)
         self.rest = b""
 
-    async def breathe(self) -> None:
+    async def yield_turn(self) -> None:
         if not self.in_place and (self.unbuffered or sum(map(len, self.out.parts)) >= HELD):
             self.out.flush()
         if self.proc.stdout.full:
             await self.proc.stdout.drain()
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     async def fill(self, machine: Machine) -> None:
         """More lines of the current file."""
-        await self.breathe()
+        await self.yield_turn()
         assert self.reader is not None
         parts = [self.rest] if self.rest else []
         self.rest, held = b"", len(self.rest)
@@ -482,7 +482,7 @@ class _Run:
             parts.append(block)
             held += len(block)
             self.reader.hold(held)
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
         parts.append(block[:cut])
         self.rest = block[cut + 1 :]
         lines = partial(longbytes.split, await joined(parts), self.delim)

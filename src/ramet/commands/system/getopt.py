@@ -47,13 +47,13 @@ async def getopt(proc: Proc, o: GetoptOptions, operands: list[str]) -> int:
     if not o.quiet:
         for message in scan.errors:
             proc.stderr.write(encode(f"{o.name or 'getopt'}: {message}\n"))
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     if not o.silent:
         quoted = (lambda text: text) if plain else _csh if o.shell.endswith("csh") else _sh
         while scan.out:  # what was written goes at once: all at the end would take a while
             word, literal = scan.out.popleft()
             await proc.emit(encode(" " + (word if literal else quoted(word))))
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         await proc.emit(b"\n")
     return 1 if scan.errors else 0
 

@@ -39,7 +39,7 @@ async def id_(proc: Proc, o: IdOptions, operands: list[str]) -> int:
         raise UsageError("--context (-Z) works only on an SELinux-enabled kernel", hint=False)
     status = 0
     for word in operands or [user.name]:
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         if word not in (user.name, str(user.uid)):
             proc.complain(typographic(proc, f"{quote(word)}: no such user"))
             status = 1
@@ -62,7 +62,7 @@ async def groups(proc: Proc, o: object, operands: list[str]) -> int:
         return 0
     status = 0
     for word in operands:
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         if word == user.name:
             await proc.emit(encode(f"{word} : {user.group}\n"))
         else:

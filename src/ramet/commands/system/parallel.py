@@ -174,7 +174,7 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
         made = partial(template.line, words, number, len(items), many)
         lines.append(await beside(proc, sum(map(len, words)), made))
         if number % _MANY == 0:
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     if o.dry_run:
         await proc.emit_texts(piece for line in lines for piece in (line, "\n"))
         return 0
@@ -352,7 +352,7 @@ async def _texts(proc: Proc, word: str, separator: bytes) -> list[str]:
         line = raw.pop()
         found.append(decode(line) if len(line) <= LONG else await aside(proc.budget, partial(decoded, line)))
         if not len(found) % _MANY:
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     return found
 
 

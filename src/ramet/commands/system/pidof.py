@@ -126,7 +126,7 @@ async def killall(proc: Proc, o: KillallOptions, operands: list[str]) -> int:
     # The shell that runs this is not among those that it can do without.
     rows = _others(proc)[1:]
     for word in operands or [""]:
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         means = _tester(proc, o, word) if operands else lambda _: True
         if means is None:
             return 1

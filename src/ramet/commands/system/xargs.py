@@ -280,12 +280,12 @@ async def _items(
                     yield [item], True
             else:
                 yield items, True
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         return
     if not whole_lines and not lines_matter and eof is None:
         async for items in _plain_items(proc, reader, limit):
             yield items, False
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     carried, warned = b"", False
     async for raw in _bounded_lines(proc, reader, limit, _QUOTING if whole_lines else _SEPARATING):
         whole = await joined((carried, raw)) if carried else raw
@@ -320,7 +320,7 @@ async def _items(
         goes_on = lines_matter and line.last in (" ", "\t")
         if words:
             yield words, not goes_on
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if carried:
         yield (await beside(proc, len(carried), partial(_line, carried, whole_lines, carried=True))).words, True
 
@@ -381,7 +381,7 @@ async def _bounded_blocks(
             open_ended = open_ended or (special is not None and special.search(block) is not None)
             if held > limit and not open_ended:
                 raise _too_long(proc)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if rest:
         yield await joined(rest)
 
@@ -481,7 +481,7 @@ class _Runner:
                     return
         if self.procs == 1:
             await self._run(words, 0)
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
             if self.stop is not None:
                 raise self.stop
             return

@@ -143,7 +143,7 @@ async def _pass_through(proc: Proc, reader: object) -> None:
         out.write(block)
         if out.full:
             await out.drain()
-        await budget.breathe()
+        await budget.yield_turn()
 
 
 # ---------------------------------------------------------------------------------------------------------- rev
@@ -172,7 +172,7 @@ async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
             else:
                 lines = [encode(decode(line)[::-1]) for line in block.removesuffix(end).split(end)]
             await proc.emit(end.join(lines) + end if block.endswith(end) else end.join(lines))
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     return inputs.status
 
 
@@ -184,7 +184,7 @@ async def _turned_line(proc: Proc, line: bytes | str) -> None:
     for stop in range(len(line), 0, -PART):
         part = line[max(stop - PART, 0) : stop][::-1]
         await proc.emit(encode(part) if isinstance(part, str) else part)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 # ---------------------------------------------------------------------------------------------------------- tee
@@ -241,7 +241,7 @@ async def tee(proc: Proc, o: TeeOptions, operands: list[str]) -> int:
                     status = 1
             if out is None and not files:
                 break
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     finally:
         for _, writer in files:
             await proc.close(writer)

@@ -78,7 +78,7 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
             rows.setdefault(row, {}).setdefault(column, []).append(char)
             column += 1
         if not place & 0xFFF:
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     end = row if not data.endswith("\n") else row - 2
     out: list[str] = []
     for number in range(min([*rows, 0]), max([*rows, end]) + 1):
@@ -91,7 +91,7 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
         if len(out) > 127:
             await proc.emit("".join(out).encode("utf-8", "surrogateescape"))
             out.clear()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     await proc.emit("".join(out).encode("utf-8", "surrogateescape"))
     return 0
 
@@ -103,7 +103,7 @@ async def _by_line(proc: Proc, o: ColOptions, data: str) -> None:
         stop = data.find("\n", min(at + _PART, end)) + 1 or end
         await proc.emit(await beside(proc, stop - at, partial(_made, data, at, stop, o)))
         at = stop
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 def _made(data: str, at: int, stop: int, o: ColOptions) -> bytes:
@@ -258,7 +258,7 @@ async def colrm(proc: Proc, o: NoOptions, operands: list[str]) -> int:
     inputs = Inputs(proc, [])
     async for block in inputs.joined_lines():
         await proc.emit(await beside(proc, len(block), partial(_all_without, block, first, last)))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return 0
 
 
@@ -321,7 +321,7 @@ async def ul(proc: Proc, o: UlOptions, operands: list[str]) -> int:
     last = b"\n"
     async for block in inputs.joined_lines():
         await proc.emit(await beside(proc, len(block), partial(_underlined, block, o.indicated, coloured)))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         last = block[-1:]
     if last != b"\n":
         await proc.emit(b"\n")

@@ -113,7 +113,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         if len(out) >= _SLICE:
             await proc.emit(encode("".join(out)))
             out.clear()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     await proc.emit(encode("".join(out)))
     return inputs.status
 
@@ -166,7 +166,7 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
         for begin in range(0, max(1, len(rows)), _SLICE):
             part, last = rows[begin : begin + _SLICE], begin + _SLICE >= len(rows)
             await proc.emit(encode(_json_table(o.name, names, part, begin == 0, last)))
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         return 0
     if o.tree is not None:
         if o.tree_id is None or o.tree_parent is None:
@@ -230,7 +230,7 @@ class _Turns:
 
     async def take(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
         done = await aside(self.proc.budget, partial(work, some)) if self.wide else work(some)
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
         return done
 
 

@@ -394,7 +394,7 @@ async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes]
             del source.lines[: count * source.turns]
         make = partial(longbytes.joined, out, b"")
         await proc.emit(await aside(proc.budget, make) if any(source.long for source in live) else make())
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], end: bytes) -> int:
@@ -414,7 +414,7 @@ async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], en
             else:
                 data = pieces[0] + b"".join([next(between) + piece for piece in islice(pieces, 1, None)])
             await proc.emit(data)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         await proc.emit(end)
     return inputs.status
 
@@ -581,7 +581,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         if len(out) > 1000:
             await proc.emit(await _ended(out, end))
             out.clear()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await proc.emit(await _ended(out, end))
     if o.total:
         between = b"" if o.output == "" else sep

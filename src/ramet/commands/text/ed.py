@@ -112,7 +112,7 @@ class Editor(Buffer):
         if self.out:
             await self.proc.emit(await joined(self.out))
             self.out.clear()
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     # ------------------------------------------------------------------ commands
 
@@ -344,7 +344,7 @@ class Editor(Buffer):
         at = start
         for count in range(stop - start + 1):
             if count % _MANY == _MANY - 1:
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
             line = self.lines[at - 1]
             if len(line) <= LONG:
                 new = replaced(matcher, line, made, "g" in chosen, number)
@@ -385,7 +385,7 @@ class Editor(Buffer):
                 self.lines[index] = apart(self.lines[index])
                 todo.append(self.lines[index])
             if index % _MANY == 0:
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
         commands = "" if asking else self.continued(rest)
         if asking and rest.strip("pln \t"):
             raise Trouble("Invalid command suffix")
@@ -417,7 +417,7 @@ class Editor(Buffer):
                 self.script, self.at = [encode(part) for part in (commands or "p").split("\n")], 0
                 while (part := self.next_line()) is not None:
                     await self.command(decode(part))
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
         finally:
             self.script, self.at = script, at
             self.inside = False

@@ -37,7 +37,7 @@ async def envsubst(proc: Proc, o: EnvsubstOptions, operands: list[str]) -> int:
     while block := await proc.stdin.read():
         whole, newline, held = (held + block).rpartition(b"\n")
         await proc.emit(_REFERENCE.sub(value, whole + newline))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await proc.emit(_REFERENCE.sub(value, held))
     return 0
 

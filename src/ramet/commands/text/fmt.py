@@ -62,7 +62,7 @@ async def fold(proc: Proc, o: FoldOptions, operands: list[str]) -> int:
             *begun, rest = change([lines.pop()], plain)
             rows = change(lines, plain) + begun
             await proc.emit(b"\n".join(rows) + b"\n" if rows else b"")
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         await proc.emit(rest)
     return inputs.status
 
@@ -226,7 +226,7 @@ async def _expand_blocks(proc: Proc, operands: list[str], tabs: Tabs) -> int:
             if b"\b" in block or b"\r" in block:
                 block = b"\n".join([_expand(line, tabs, False) for line in block.split(b"\n")])
             await proc.emit(block.expandtabs(tabs.size) if b"\t" in block else block)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     return inputs.status
 
 
@@ -371,7 +371,7 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
                     continue
                 for finished in found:
                     await proc.emit(finished)
-                    await proc.budget.breathe()
+                    await proc.budget.yield_turn()
         await proc.emit(made.end())
     return inputs.status
 

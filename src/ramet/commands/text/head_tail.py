@@ -154,7 +154,7 @@ async def _first_bytes(proc: Proc, reader: Reader, amount: int) -> None:
     while amount > 0 and (block := await reader.read(min(amount, BLOCK))):
         amount -= len(block)
         await proc.emit(block)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _first_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
@@ -168,7 +168,7 @@ async def _first_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) ->
             leave(reader, block[end:], -end % _BUFFER)
             await proc.emit(block[:end])
             return
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 _BUFFER = 8192
@@ -194,7 +194,7 @@ async def _all_but_last_bytes(proc: Proc, reader: Reader, amount: int, delim: by
             await proc.emit(held.popleft())
             if not held:
                 break
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if size > amount:
         await proc.emit(held[0][: size - amount])
     _give_back(reader, min(size, amount))
@@ -218,7 +218,7 @@ async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: by
             done, count = held.popleft()
             total -= count
             await proc.emit(done)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     keep = total + (last != delim) - amount
     left = 0
     for block, count in held:
@@ -443,7 +443,7 @@ async def _from(proc: Proc, reader: Reader, unit: str, amount: int, delim: bytes
                 skip -= have
     while block := await reader.read():
         await proc.emit(block)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _last_bytes(proc: Proc, reader: Reader, amount: int) -> None:
@@ -452,7 +452,7 @@ async def _last_bytes(proc: Proc, reader: Reader, amount: int) -> None:
         reader.seek(max(reader.tell(), size - amount))
         while block := await reader.read():
             await proc.emit(block)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         return
     held: deque[bytes] = deque()
     total = 0
@@ -461,12 +461,12 @@ async def _last_bytes(proc: Proc, reader: Reader, amount: int) -> None:
         total += len(block)
         while held and total - len(held[0]) >= amount:
             total -= len(held.popleft())
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     skip = max(0, total - amount)
     for block in held:
         await proc.emit(block[skip:])
         skip = 0
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
@@ -475,7 +475,7 @@ async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> 
         reader.seek(await _start_of_last(proc.budget, reader, reader.tell(), size, amount, delim))
         while block := await reader.read():
             await proc.emit(block)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         return
     held: deque[tuple[bytes, int]] = deque()
     total = 0
@@ -486,7 +486,7 @@ async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> 
         # One more than asked: the last line may lack its end, and the first block may begin inside a line.
         while held and total - held[0][1] > amount:
             total -= held.popleft()[1]
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if not amount or not held:
         return
     skip = total + (not held[-1][0].endswith(delim)) - amount
@@ -496,7 +496,7 @@ async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> 
         elif count >= skip:
             await proc.emit(block[_nth(block, delim, skip) :])
         skip -= count
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _start_of_last(budget: Budget, reader: FileStream, low: int, size: int, amount: int, delim: bytes) -> int:
@@ -509,7 +509,7 @@ async def _start_of_last(budget: Budget, reader: FileStream, low: int, size: int
         at -= step
         reader.seek(at)
         block = await reader.read_exactly(step)
-        await budget.breathe()
+        await budget.yield_turn()
         end = len(block)
         if first and block.endswith(delim):
             end -= 1

@@ -170,7 +170,7 @@ async def iconv(proc: Proc, o: IconvOptions, operands: list[str]) -> int:
             seen += len(block)
             if out.full:
                 await out.drain()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
             if not block:
                 break
     await proc.close(out)
@@ -261,7 +261,7 @@ async def _stream_eol(proc: Proc, to_dos: bool, o: EolOptions) -> None:
         # Whether a line ends there is seen with the next byte.
         held = b"\r" if data.endswith(b"\r") else b""
         await proc.emit(_line_ends(data.removesuffix(held), to_dos, o))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await proc.emit(_line_ends(held, to_dos, o))
 
 

@@ -144,7 +144,7 @@ class _Side:
             out.append(self.lines[self.at])
             await self.advance()
             if not len(out) & 1023:
-                await budget.breathe()
+                await budget.yield_turn()
         return out
 
 
@@ -286,14 +286,14 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
                             writer.pair(a, b)
                         if len(writer.out) > 1023 or long:
                             await proc.emit(await writer.take())
-                            await proc.budget.breathe()
+                            await proc.budget.yield_turn()
         if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
             break
         # The line behind the first without a counterpart is not looked at yet.
         left.strict = right.strict = unpairable or o.check == "yes"
         if len(writer.out) > 1023:
             await proc.emit(await writer.take())
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await proc.emit(await writer.take())
     if not any(side.told for side in sides):
         return 0

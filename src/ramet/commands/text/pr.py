@@ -194,7 +194,7 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
         async for block in line_blocks(reader, size=PART):
             ended = block.endswith(b"\n")
             lines += await beside(proc, len(block), partial(_lines, o, layout, block), 4 * PART)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         moment = int(proc.now() * NANO)
         if word != "-":
             moment = (await proc.fs.stat(proc.path(word), follow=True)).mtime_ns or moment
@@ -209,7 +209,7 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
             head = layout.numbered(start + i) if o.number is not None else ""
             merged.append(head + _row(layout, [lines[i] if i < len(lines) else "" for _, lines, _ in texts]))
             if not i & 1023:
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
         await _pages(proc, o, layout, [merged], moment, "", ended)
         return inputs.status
     for name, lines, moment in texts:
@@ -223,13 +223,13 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
                         part[place] = await aside(proc.budget, partial(growth.grown, (number, line)))
                     else:
                         part[place] = number + line
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
             start += len(part)
             found = _rows(o, layout, part)
             rows: list[str] = []
             while some := [_row(layout, row) for row in islice(found, 1024)]:
                 rows += some
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
             made.append(rows)
         start -= sum(map(len, parts))
         await _pages(proc, o, layout, made, moment, name, ended)
@@ -372,7 +372,7 @@ async def _emit_lines(proc: Proc, before: str, lines: list[str], behind: str) ->
         behind = f"\n{behind}"
         lines, before = [], ""
     await proc.emit(encode(before + "".join([f"{line}\n" for line in lines]) + behind))
-    await proc.budget.breathe()
+    await proc.budget.yield_turn()
 
 
 async def _finished(proc: Proc, o: PrOptions, layout: _Layout, lines: list[str]) -> list[str]:
@@ -388,7 +388,7 @@ async def _finished(proc: Proc, o: PrOptions, layout: _Layout, lines: list[str])
             out.append(_tabbed(line, size, tab) if layout.columns > 1 or found is not None else line)
             if o.double:
                 out.append("")
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return out
 
 

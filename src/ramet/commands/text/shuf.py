@@ -138,7 +138,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
             left -= batch
             if out.full:
                 await out.drain()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     else:
         wanted = len(pool) if count is None else min(count, len(pool))
         async for picked in _picked(pool, wanted, chooser, proc.budget):
@@ -163,7 +163,7 @@ async def _sample(proc: Proc, word: str, end: bytes, count: int, chooser: random
             held += [(lot(), line) for line in lines]
             if len(held) > 2 * count + _DRAWN:
                 held, drawn = nsmallest(count, held), True
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
     return [line for _, line in (nsmallest(count, held) if drawn else held)]
@@ -189,7 +189,7 @@ async def _sparse(proc: Proc, o: ShufOptions, low: int, size: int, count: int | 
         if out.full:
             await out.drain()
         if not at & 1023:
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     await proc.close(out)
     return 0
 
@@ -209,7 +209,7 @@ async def _reservoir(proc: Proc, word: str, pool: object, count: int, chooser: B
         if place < count and number < len(pool):
             kept[place] = pool[number]
         if not number & 4095:
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     return kept
 
 
@@ -223,7 +223,7 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
     items: list[Any] = pool if isinstance(pool, list) else []
     for begin in range(0, size if not items else 0, 8 * _SLICE):
         items += pool[begin : begin + 8 * _SLICE]
-        await budget.breathe()
+        await budget.yield_turn()
     if isinstance(chooser, Bytewise):
         for begin in range(0, count, _SLICE):
             stop = min(begin + _SLICE, count)
@@ -231,7 +231,7 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
                 other = at + chooser.randrange(size - at)
                 items[at], items[other] = items[other], items[at]
             yield _taken(items, begin, stop)
-            await budget.breathe()
+            await budget.yield_turn()
         return
     pick = chooser.random
     for begin in range(0, count, _SLICE):
@@ -240,7 +240,7 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
             other = at + int(pick() * (size - at))
             items[at], items[other] = items[other], items[at]
         yield _taken(items, begin, stop)
-        await budget.breathe()
+        await budget.yield_turn()
 
 
 def _taken(items: list[Any], begin: int, stop: int) -> list[Any]:

@@ -230,7 +230,7 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
         writer.write(data)
         if writer.full:
             await writer.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await output.close()
     await proc.close(reader)
     return 0
@@ -343,7 +343,7 @@ async def _chunks(
         async for index, part in parts:
             if index == only - 1:
                 await proc.emit(part)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         return 0
     output = _Output(proc, o, prefix, count)
     output.source = await _inode(reader)
@@ -359,7 +359,7 @@ async def _chunks(
         writer.write(part)
         if writer.full:
             await writer.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     for _ in range(0 if o.elide else count - made):
         await output.next()
     await output.close()
@@ -380,7 +380,7 @@ async def _sized(proc: Proc, reader: Reader) -> tuple[Reader, int]:
         while block := await reader.read():
             size += aside.write(block)
             proc.budget.spilled(size)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
     except BaseException:
         aside.close()
         raise
@@ -528,7 +528,7 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
         lines: list[bytes] = []
         async for block in line_blocks(reader):
             lines += block.splitlines(keepends=True) if b"\r" not in block else _kept(block)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         await proc.close(reader)
     except OSError as error:
         proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
@@ -607,7 +607,7 @@ class _Csplit:
                 if control.offset > 0:
                     self.seen = max(self.seen, found + control.offset + 1)
             turn += 1
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
         return True
 
     async def _search(self, control: _Control) -> int | None:
@@ -619,7 +619,7 @@ class _Csplit:
             if test(self.lines[index].removesuffix(b"\n")):
                 return index
             if not index & 1023:
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
         return None
 
     async def _cut_at(self, target: int, control: _Control, where: str, *, write: bool) -> None:
@@ -643,7 +643,7 @@ class _Csplit:
             writer.write(data)
             if writer.full:
                 await writer.drain()
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
         await self.proc.close(writer)
         self.names.append(name)
         if not self.o.quiet:

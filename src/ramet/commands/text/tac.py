@@ -91,7 +91,7 @@ async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator:
     """The records of [start, stop), last one first; `separator` is one byte."""
     async for data in _whole_records(proc, read, start, stop, separator, before):
         await proc.emit(await beside(proc, len(data), partial(_backward, data, separator, before)))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
 
 
 async def _whole_records(
@@ -107,7 +107,7 @@ async def _whole_records(
         cut = 0 if at == start else block.find(separator) + (0 if before else 1)
         if at > start and separator not in block:
             held.append(block)
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
             continue
         held.append(block[cut:])
         held.reverse()
@@ -136,7 +136,7 @@ async def _lay_aside(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
     while block := await reader.read():
         size += file.write(block)
         proc.budget.spilled(size)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return size
 
 

@@ -145,7 +145,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
         await beside(proc, len(block), partial(take, block))
         longest = max(longest, len(block))
         await groups.flush(long=longest > LONG)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await beside(proc, longest, finish)
     await groups.flush(long=longest > LONG)
     await proc.close(reader)
@@ -426,7 +426,7 @@ async def tr(proc: Proc, o: TrOptions, operands: list[str]) -> int:
     change = _changer(table, delete, squeeze)
     while block := await proc.stdin.read():
         await proc.emit(change(block))
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return 0
 
 

@@ -142,8 +142,8 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
         if width is not None:
             for at in range(0, len(block), _LOOKED_AT):
                 width.feed(block[at : at + _LOOKED_AT])
-                await proc.budget.breathe()
-        await proc.budget.breathe()
+                await proc.budget.yield_turn()
+        await proc.budget.yield_turn()
     counts.lines, counts.words, counts.bytes = lines, words, size
     counts.chars = chars if decoder is not None else size
     counts.longest = width.finish() if width is not None else 0

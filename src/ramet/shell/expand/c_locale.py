@@ -16,7 +16,7 @@ from ramet.shell.expand.offload import WINDOW, windows
 
 def bytewise(host: Any) -> bool:
     """Whether the session has chosen the C locale; a session that chose nothing has UTF-8."""
-    get = host.store.get
+    get = host.variables.get
     return (get("LC_ALL") or get("LC_CTYPE") or get("LANG") or "") in ("C", "POSIX")
 
 

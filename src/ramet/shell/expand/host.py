@@ -31,7 +31,7 @@ class Store(Protocol):
 
 class Host(Protocol):
     vars: dict[str, Value]
-    store: Any
+    variables: Any
     params: list[str]
     budget: Budget
     parted: bool

@@ -52,7 +52,7 @@ async def grown_patiently(host: Any, parts: Iterable[str]) -> str:
     """What `grown` gives, while others run."""
     growing = growth.growth(parts)
     while True:
-        await host.budget.breathe()
+        await host.budget.yield_turn()
         try:
             next(growing)
         except StopIteration as end:

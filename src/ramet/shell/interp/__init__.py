@@ -1,6 +1,6 @@
-"""Running shell programs: `Shell` runs text in a `Session`."""
+"""Running shell programs: `Shell` runs text in a `ShellState`."""
 
 from ramet.shell.interp.main.shell import Hook, Shell
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
-__all__ = ["Hook", "Session", "Shell"]
+__all__ = ["Hook", "Shell", "ShellState"]

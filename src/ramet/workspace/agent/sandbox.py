@@ -257,7 +257,7 @@ class Sandbox:
         session = self._ws.get_session()
         session.state.cwd = parse(HOME)
         for name, value in (options["env"] or {}).items():
-            session.state.store.set(name, value)
+            session.state.variables.set(name, value)
         live: Workspace = self._ws
         return live
 

@@ -216,7 +216,7 @@ def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> No
         session.state.cwd = parse(cwd if isinstance(cwd, str) and cwd.startswith("/") else "/")
         session.reopen = check_descriptors(plain.get("descriptors", []))
         for name, value in ws.secrets.env().items():
-            session.state.store.set(name, value)
+            session.state.variables.set(name, value)
         redacted = [
             name for name, value in _object(plain, "env").items() if value == REDACTED and name not in ws.secrets
         ]

@@ -436,7 +436,7 @@ def _told(ws: StoredWorkspace) -> list[Any]:
 def _of_session(session: Session) -> tuple[Any, ...]:
     sh = session.state
     values: dict[str, Any] = {}
-    for name, value in sh.store.values.items():
+    for name, value in sh.variables.values.items():
         if type(value) is str:
             values[name] = value
         elif isinstance(value, Indexed):
@@ -448,6 +448,6 @@ def _of_session(session: Session) -> tuple[Any, ...]:
         elif not isinstance(value, Dynamic):
             values[name] = value
     return (
-        session.session_id, str(sh.cwd), values, dict(sh.store.attrs), dict(sh.functions), dict(sh.aliases),
+        session.session_id, str(sh.cwd), values, dict(sh.variables.attrs), dict(sh.functions), dict(sh.aliases),
         set(sh.options), set(sh.shopts), dict(sh.traps), list(sh.dirs), sh.umask, list(sh.params),
     )  # fmt: skip

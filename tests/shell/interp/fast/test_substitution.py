@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.support.shell_runner import run_script
 
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 HEAD = "x=abc n=3; a=(1 2); set -- one two; f() { :; }; "
 
@@ -15,14 +15,14 @@ HEAD = "x=abc n=3; a=(1 2); set -- one two; f() { :; }; "
 def forks(monkeypatch: pytest.MonkeyPatch, text: str) -> int:
     """How many copies of the shell are made for the words of a command."""
     made = 0
-    fork = Session.fork
+    fork = ShellState.fork
 
-    def counted(self: Session, borrow: bool = False) -> Session:
+    def counted(self: ShellState, borrow: bool = False) -> ShellState:
         nonlocal made
         made += 1
         return fork(self, borrow)
 
-    monkeypatch.setattr(Session, "fork", counted)
+    monkeypatch.setattr(ShellState, "fork", counted)
     _, _, status = asyncio.run(run_script(f"{HEAD}: {text}"))
     assert status == 0
     return made

@@ -15,7 +15,7 @@ from ramet import Workspace
 from ramet.concurrency import collector as collecting
 from ramet.core.errors import RametError
 from ramet.shell.interp.run.task_group import Crew
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 MANY = {
     "stages": "eval \"sleep 99 $(printf '| cat %.0s' {1..1500})\"",
@@ -127,7 +127,7 @@ def test_shells_that_were_cancelled_are_no_garbage(script: str) -> None:
             return found - alive()
 
     def alive() -> int:
-        return sum(isinstance(one, Session) for one in gc.get_objects())
+        return sum(isinstance(one, ShellState) for one in gc.get_objects())
 
     gc.collect()
     gc.disable()

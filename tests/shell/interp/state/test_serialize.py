@@ -21,7 +21,7 @@ from ramet.core.streams import BytesReader, Capture
 from ramet.shell.interp.main.shell import Shell
 from ramet.shell.interp.state.serialize import copy, dump
 from ramet.shell.interp.state.serialize import load as put
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.parser import Parser
 from ramet.vfs.dev import DevResource
@@ -97,11 +97,11 @@ def _whole(text: str) -> bool:
     return True
 
 
-def _as_data(old: Session, new: Session) -> None:
+def _as_data(old: ShellState, new: ShellState) -> None:
     assert put(new, json.loads(json.dumps(dump(old)))) == []
 
 
-async def _run(steps: list[str], carry: Callable[[Session, Session], None] | None) -> tuple[bytes, bytes, int]:
+async def _run(steps: list[str], carry: Callable[[ShellState, ShellState], None] | None) -> tuple[bytes, bytes, int]:
     fs = VFS({ROOT: RAMResource(), parse("/dev"): DevResource()})
     for directory in (CWD, "/bin", "/usr/bin"):
         await ops.make_dirs(fs, parse(directory))

@@ -122,7 +122,7 @@ async def create_archive(job: Job) -> None:
     async def blocks() -> AsyncIterator[bytes]:
         while block := await reader.read(1 << 18):
             yield block
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
 
     source = blocks() if packing is None else compression.compressed(blocks(), packing, packing.default)
     task = asyncio.create_task(produce())
@@ -426,7 +426,7 @@ async def _add_rendered(job: Job, out: Output, member: Member, path: Path) -> No
         async for block in job.proc.fs.read(path):
             aside.write(block)
             job.proc.budget.spilled(aside.tell())
-            await job.proc.budget.breathe()
+            await job.proc.budget.yield_turn()
         member.size = aside.tell()
         aside.seek(0)
         await out.member(member, _blocks(aside))

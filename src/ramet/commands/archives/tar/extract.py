@@ -67,7 +67,7 @@ async def _fairly(job: Job, members: Members) -> AsyncIterator[bytes]:
     """The content of a member, with others having their turn in between: holes may be of any size."""
     async for block in members.content():
         yield block
-        await job.proc.budget.breathe()
+        await job.proc.budget.yield_turn()
 
 
 async def _place(

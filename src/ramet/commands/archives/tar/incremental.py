@@ -153,7 +153,7 @@ async def scanned(job: Job, snapshot: Snapshot, name: str, path: Path, stat: Sta
             folder.letters[child] = "Y" if changed else "N"
             folder.below[child] = below
         out.append(folder)
-        await job.proc.budget.breathe()
+        await job.proc.budget.yield_turn()
     out.sort(key=lambda folder: folder.name.split("/"))
     snapshot.folders += out
     return out

@@ -124,7 +124,7 @@ async def read_archive(job: Job) -> None:
     first = True
     try:
         while (member := await members.next()) is not None:
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
             if checkpoints is not None:
                 await checkpoints.reach(members.at)
             if first:
@@ -147,7 +147,7 @@ async def read_archive(job: Job) -> None:
         if members.reader is not raw:
             # Whether what is packed is whole shows only at its end.
             while await members.reader.read(1 << 18):
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
     except BadArchive as bad:
         if o.mode == "x" and members.left:
             proc.complain(str(bad))  # once for the member, and once for the archive
@@ -227,7 +227,7 @@ async def verify_archive(job: Job) -> None:
     while (member := await members.next()) is not None:
         if member.kind != LABEL:
             await compare_member(job, member, members)
-        await job.proc.budget.breathe()
+        await job.proc.budget.yield_turn()
     await job.proc.close(raw)
 
 
@@ -252,7 +252,7 @@ async def _same(job: Job, left: AsyncIterator[bytes], right: AsyncIterator[bytes
     """Whether two streams hold the same, looked at piece by piece."""
     a = b = b""
     while True:
-        await job.proc.budget.breathe()
+        await job.proc.budget.yield_turn()
         a = a or await anext(left, b"")
         b = b or await anext(right, b"")
         if not a or not b:

@@ -89,7 +89,7 @@ async def append_archives(job: Job) -> None:
             while (member := await members.next()) is not None:
                 _check_holes(job, member)
                 await out.member(member, members.content())
-                await proc.budget.breathe()
+                await proc.budget.yield_turn()
         except BadArchive as bad:
             bad_archive(job, str(bad))
             return

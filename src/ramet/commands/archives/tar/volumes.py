@@ -234,7 +234,7 @@ class Reading:
         while True:
             while block := await reader.read(1 << 18):
                 yield block
-                await self.job.proc.budget.breathe()
+                await self.job.proc.budget.yield_turn()
             await self.job.proc.close(reader)
             while True:
                 await self.volumes.turn()

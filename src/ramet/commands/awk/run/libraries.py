@@ -179,7 +179,7 @@ async def _tree(runtime: Runtime, name: str, found: Stat, flags: int, skipped: b
         other = flags & _FTS["FTS_XDEV"] and runtime.proc.fs.mount_of(path / child) != runtime.proc.fs.mount_of(path)
         if not other:
             inside[child] = await _tree(runtime, f"{name}/{child}", below, flags, bool(flags & _FTS["FTS_SKIP"]))
-        await runtime.proc.budget.breathe()
+        await runtime.proc.budget.yield_turn()
     return inside
 
 

@@ -159,7 +159,7 @@ class Records:
             if not await self._read_text():
                 break
             if self._more:
-                await self.budget.breathe()
+                await self.budget.yield_turn()
         if await self._cut_on(rx, rs):
             return True
         if self._rest:

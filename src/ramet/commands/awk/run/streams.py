@@ -82,7 +82,7 @@ class Runtime(State):
 
     async def fill(self) -> bool:
         """More records of the main input; False at the end of it."""
-        await self.breathe()
+        await self.yield_turn()
         while True:
             if self.main is not None:
                 try:
@@ -356,14 +356,14 @@ class Runtime(State):
         out = self.out
         return len(out) > 4096 or self.stdout.full or (out and len(out[0]) > _FLUSH) or self.proc.budget.check()
 
-    async def breathe(self) -> None:
+    async def yield_turn(self) -> None:
         """The same where waiting is possible: lets readers of our output run."""
         if len(self.out) > 4096 or (self.out and len(self.out[0]) > _FLUSH):
             await self.send()
         if self.stdout.full:
             self.flush()
             await self.stdout.drain()
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     async def sink(self, kind: str, name: str) -> Sink:
         """The output that `print > name`, `>> name` or `| name` writes to."""

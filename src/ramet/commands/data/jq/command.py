@@ -6,7 +6,7 @@ from ramet.commands.data.jq import values
 from ramet.commands.data.jq.builtins import Halt
 from ramet.commands.data.jq.io.reader import JsonReader, ParseError, copied_lines
 from ramet.commands.data.jq.options import Options, options
-from ramet.commands.data.jq.run import Session
+from ramet.commands.data.jq.run import JqRun
 from ramet.commands.data.jq.values import CompileError, Json
 from ramet.commands.framework.command import Command, UsageError, help_text, version_text
 from ramet.commands.framework.inputs import HELD, slurp
@@ -37,7 +37,7 @@ async def jq(proc: Proc, _: None, words: list[str]) -> int:
     except OSError as error:
         proc.stderr.write(encode(f"jq: error: Could not open {error.filename or o.from_file}: {reason(error)}\n"))
         return 2
-    state = Session(proc, o)
+    state = JqRun(proc, o)
     longest = values.LONGEST.set(proc.budget.limits.string_bytes)
     try:
         with _ROOM:
@@ -46,7 +46,7 @@ async def jq(proc: Proc, _: None, words: list[str]) -> int:
         values.LONGEST.reset(longest)
 
 
-async def _execute(state: Session, text: str) -> int:
+async def _execute(state: JqRun, text: str) -> int:
     proc, o = state.proc, state.o
     try:
         run = await state.program(text)
@@ -93,13 +93,13 @@ def _copies(o: Options) -> bool:
     )
 
 
-async def _copy(state: Session) -> None:
+async def _copy(state: JqRun) -> None:
     """`jq -c .`: many lines at a time."""
     async for made in state.batches(copied_lines):
         if state.host.large and not isinstance(made, bytes):
             for value in made:
                 await state.emit_parts(value)
-                await state.breathe()
+                await state.yield_turn()
             await state.forget(made)
             continue
         data = (
@@ -110,7 +110,7 @@ async def _copy(state: Session) -> None:
         else:
             await state.flush()
             await state.proc.emit(data)
-        await state.breathe()
+        await state.yield_turn()
         if state.parse_error is not None:
             break
     if state.parse_error is not None:

@@ -147,7 +147,7 @@ class Host:
         return list(self.o.libraries) or ["~/.jq", "$ORIGIN/../lib/jq", "$ORIGIN/../lib"]
 
 
-class Session:
+class JqRun:
     """One jq over its inputs."""
 
     def __init__(self, proc: Proc, o: Options) -> None:
@@ -232,7 +232,7 @@ class Session:
                 while block := await reader.read():
                     yield ("<stdin>" if standard else word), block
                     self.newlines += block.count(b"\n")
-                    await self.proc.budget.breathe()
+                    await self.proc.budget.yield_turn()
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
@@ -386,7 +386,7 @@ class Session:
             while (complete := await aside(budget, step) if value.is_slow else step()) is not None:
                 if complete:
                     return True
-                await budget.breathe()
+                await budget.yield_turn()
         except Unreadable:
             return None
         return False
@@ -482,7 +482,7 @@ class Session:
             async for batch in source:
                 everything += batch
                 self.host.places.add(self.place)
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
             self.host.pending = self.host.places.counted(everything)
             self.host.places.index = -1
             if o.null_input:
@@ -517,7 +517,7 @@ class Session:
             whole = []
             async for batch in source:
                 whole += batch
-                await self.proc.budget.breathe()
+                await self.proc.budget.yield_turn()
             self.host.large = self.host.large or len(whole) > 1000
         if self.parse_error is not None:
             return
@@ -530,7 +530,7 @@ class Session:
 
     async def forget(self, inputs: list[Json]) -> None:
         self.last = values.truthy(self.last)  # which is all that is still asked of it
-        await let_go(inputs, self.proc.budget.breathe)
+        await let_go(inputs, self.proc.budget.yield_turn)
 
     def where(self) -> str:
         places = self.host.places
@@ -559,11 +559,11 @@ class Session:
                 self.emit(result)
                 count += 1
                 if self.unbuffered or not count & 255:
-                    await self.breathe()
+                    await self.yield_turn()
         except REPORTED as error:
             self.failed(error)
         if len(self.out) > 256:
-            await self.breathe()
+            await self.yield_turn()
 
     def failed(self, error: Exception) -> None:
         if isinstance(error, Break):
@@ -608,7 +608,7 @@ class Session:
                     host.places.index = current
                 elif error is not None:
                     raise error
-            await self.breathe()
+            await self.yield_turn()
         if failed != host.places.index:
             self.status = 0
 
@@ -620,10 +620,10 @@ class Session:
             text = f"jq: error (at {self.where()}) (not a string): {values.dumps(value)}\n"
         self.proc.stderr.write(text.encode("utf-8", "replace"))
 
-    async def breathe(self) -> None:
+    async def yield_turn(self) -> None:
         if self.unbuffered or sum(map(len, self.out)) >= HELD:
             await self.flush()
-        await self.proc.budget.breathe()
+        await self.proc.budget.yield_turn()
 
     def push(self) -> None:
         if self.out:
@@ -654,7 +654,7 @@ class Session:
             self.out.append("\x1e")
         for piece in parts:
             self.out.append(piece)
-            await self.breathe()
+            await self.yield_turn()
         self.out.append("" if o.join else "\0" if o.nul else "\n")
 
     def emit(self, value: Json) -> None:

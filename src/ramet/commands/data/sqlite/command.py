@@ -338,7 +338,7 @@ async def _run(shell: Shell, reader: Reader, script: bool) -> None:
             await _statements(shell, pending.pop(), start if script else None)
             if shell.status and (shell.bail or not script):
                 return
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     if pending:
         await _collect(proc, pending, size)
         await _statements(shell, pending.pop(), start if script else None)
@@ -377,7 +377,7 @@ async def _statements(shell: Shell, text: str, line: int | None) -> None:
             except CannotOpen as error:
                 shell.fail(str(error))
                 return
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
         at = end
 
 

@@ -362,7 +362,7 @@ async def _import(shell: Shell, args: list[str]) -> None:
         for start in range(0, len(rows), _SOME):
             some = rows[start : start + _SOME]
             shell.connection.executemany(insert, [(row + [None] * width)[:width] for row in some])
-            await shell.proc.budget.breathe()
+            await shell.proc.budget.yield_turn()
 
 
 _DOTS: dict[str, _Dot] = {

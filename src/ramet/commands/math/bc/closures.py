@@ -128,7 +128,7 @@ def row_of(first: Evaluate, rest: list[tuple[str, Evaluate, Spot]]) -> Evaluate:
         for place, (op, operand, spot) in enumerate(rest, 1):
             value = _operate(op, value, await operand(machine), machine, spot)
             if not place & 63:
-                await machine.proc.budget.breathe()
+                await machine.proc.budget.yield_turn()
         return value
 
     return run

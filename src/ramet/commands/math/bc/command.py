@@ -68,7 +68,7 @@ async def _standard_input(machine: Machine) -> None:
         parts.append(decoder.decode(block))
         held += len(parts[-1])
         proc.stdin.hold(held)
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
         if "\n" not in parts[-1]:
             continue
         pending = await beside(proc, held, partial(growth.grown, [pending, *parts]))
@@ -158,7 +158,7 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
             pass
         except RecursionError:
             machine.proc.stderr.write(b"Runtime error: nested too deeply\n")
-        await machine.proc.budget.breathe()
+        await machine.proc.budget.yield_turn()
 
 
 COMMANDS = [

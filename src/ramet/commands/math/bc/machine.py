@@ -72,7 +72,7 @@ class Machine:
     async def tick(self) -> None:
         self.steps += 1
         if self.steps & 127 == 0:
-            await self.proc.budget.breathe()
+            await self.proc.budget.yield_turn()
 
     async def beside(self, function: Callable[[Num, int, Check], Num], number: Num) -> Num:
         """What a function of the math library gives; where that takes long, others go on meanwhile."""

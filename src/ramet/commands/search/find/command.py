@@ -160,7 +160,7 @@ async def _pre_order(walk: _Walk, top: Found) -> None:
             below.reverse()
             pending += below
             await expression.flush()
-            await proc.budget.breathe()
+            await proc.budget.yield_turn()
 
 
 async def _post_order(walk: _Walk, top: Found) -> None:
@@ -171,7 +171,7 @@ async def _post_order(walk: _Walk, top: Found) -> None:
         if not done and found.stat.kind is Kind.DIR and found.depth < settings.max_depth:
             pending.append((found, True))
             pending += [(child, False) for child in reversed(await _entries(walk, found))]
-            await walk.proc.budget.breathe()
+            await walk.proc.budget.yield_turn()
             continue
         if found.depth >= settings.min_depth:
             await walk.expression.evaluate(found)
@@ -191,7 +191,7 @@ async def _entries(walk: _Walk, found: Found) -> list[Found]:
     out: list[Found] = []
     for start in range(0, len(entries), ROW):
         out += [Found(prefix + name, Path(base + name), stat, depth) for name, stat in entries[start : start + ROW]]
-        await walk.proc.budget.breathe()
+        await walk.proc.budget.yield_turn()
     if settings.follow == "L":
         out = [child async for child in _follow_all(walk, found, out)]
     if settings.one_system:

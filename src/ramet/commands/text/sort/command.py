@@ -154,13 +154,13 @@ async def _sort_all(
             if tally is not None and (long or not await tally.add(piece, budget)):
                 for counted in tally.pieces(o.unique):
                     await runs.add(counted, budget)
-                    await budget.breathe()
+                    await budget.yield_turn()
                 tally = None
                 if not long:
                     continue
             if tally is None:
                 await runs.add(piece, budget)
-            await budget.breathe()
+            await budget.yield_turn()
         if tally is None:
             return await _write_out(proc, o, end, runs.merged(budget), runs.order, notes, long=runs.long)
         if o.unique:
@@ -202,7 +202,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
                     size = len(block) - cut
                 elif size >= PIECE:
                     reader.hold(size)
-                    await proc.budget.breathe()
+                    await proc.budget.yield_turn()
             if last != end:
                 held.append(end)
         finally:
@@ -268,7 +268,7 @@ async def _write_blocks(proc: Proc, o: SortOptions, blocks: AsyncIterator[bytes]
         out.write(block)
         if out.full:
             await out.drain()
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     await proc.close(out)
     return 0
 
@@ -298,7 +298,7 @@ async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes
                     proc.complain(f"{called(word)}:{number}: disorder: {decode(line.encode('latin-1'))}")
                 return 1
             before = this
-        await proc.budget.breathe()
+        await proc.budget.yield_turn()
     return 0
 
 

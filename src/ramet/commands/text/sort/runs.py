@@ -61,7 +61,7 @@ class Runs:
         few = _KEYED_LINES if order.many is None else 2 * _KEYED_LINES
         most = _LINES if quick else few if order.slow else _LINES // 2
         for at in range(0, len(lines), most):
-            await budget.breathe()
+            await budget.yield_turn()
             some = lines[at : at + most]
             if long:
                 await aside(budget, partial(self._add_long, some, simple))
@@ -76,7 +76,7 @@ class Runs:
         keys: list[Any] = []
         for at in range(0, len(lines), few):
             keys += self.order.keys(lines[at : at + few], simple) or ()
-            await budget.breathe()
+            await budget.yield_turn()
         return keys
 
     def _add_long(self, lines: list[Line], simple: bool) -> None:
@@ -112,7 +112,7 @@ class Runs:
 
         while (written := await aside(budget, step) if self.long else step()) is not None:
             size += written
-            await budget.breathe()
+            await budget.yield_turn()
         self._small, self._held = [], 0
         self._big.append(partial(_file_part, file.fileno(), 0, size))
         self._gathered += size
@@ -140,7 +140,7 @@ class Runs:
         while (lines := await aside(budget, step) if self.long else step()) is not None:
             if lines:
                 yield lines
-            await budget.breathe()
+            await budget.yield_turn()
 
     def close(self) -> None:
         for file in self._files:

@@ -44,7 +44,7 @@ class Tally:
             end = data.find(self._end, begin + _PART - 1) + 1 or len(data)
             pays = self._add(data[begin:end])
             begin = end
-            await budget.breathe()
+            await budget.yield_turn()
         return pays
 
     def _add(self, data: bytes) -> bool:
@@ -76,11 +76,11 @@ class Tally:
         runs = Runs(self._order, self._end, self._memory)
         for data in self.pieces(unique=True):
             await runs.add(data, budget)
-            await budget.breathe()
+            await budget.yield_turn()
         async for lines in runs.merged(budget):
             for block in self._repeated(lines):
                 yield block.encode("latin-1")
-                await budget.breathe()
+                await budget.yield_turn()
         runs.close()
 
     def _repeated(self, lines: list[Line]) -> Iterator[str]:

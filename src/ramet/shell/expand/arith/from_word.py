@@ -71,7 +71,7 @@ def filled(pieces: list[Text], subscripts: set[int]) -> Callable[[Any], int] | N
         except ArithFailure as failure:
             failure.nested = True
             raise
-        found = code(host.store, values)
+        found = code(host.variables, values)
         if found is not None:
             return found
         for place in keys:

@@ -38,14 +38,14 @@ async def expand(
     out: list[str] = []
     for place, field in enumerate(fields):
         if not place & 1023:
-            await budget.breathe()
+            await budget.yield_turn()
         if not isinstance(field, GlobWord):
             out.append(field)
             continue
         if await through(budget, len(field.pattern), partial(_stays, field.pattern, shopts)):
             out.append(field.text)
             continue
-        await budget.breathe()
+        await budget.yield_turn()
         walker = _Walker(fs, cwd, shopts, bool(ignore), budget)
         walker.bytewise = bytewise
         found = await _matches(walker, field.pattern)
@@ -105,7 +105,7 @@ async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], w
     step = max(1, _SOME // (len(patterns) + 1))
     for start in range(0, len(names), step):
         kept += keep(names[start : start + step])
-        await walker.budget.breathe()
+        await walker.budget.yield_turn()
     return kept
 
 
@@ -159,12 +159,12 @@ async def _sorted(names: list[str], budget: Budget) -> list[str]:
     runs = [names[start : start + _RUN] for start in range(0, len(names), _RUN)]
     for run in runs:
         run.sort()
-        await budget.breathe()
+        await budget.yield_turn()
     while len(runs) > 1:
         merged: list[list[str]] = []
         for place in range(0, len(runs), 2):
             merged.append(sorted(itertools.chain.from_iterable(runs[place : place + 2])))
-            await budget.breathe()
+            await budget.yield_turn()
         runs = merged
     return runs[0]
 
@@ -242,10 +242,10 @@ class _Walker:
         pattern = make() if len(part) < LONG else await aside(self, make)
         out: list[str] = []
         for prefix in prefixes:
-            await self.budget.breathe()
+            await self.budget.yield_turn()
             for place, (name, stat) in enumerate(await self._scan(prefix), 1):
                 if not place % _SOME:
-                    await self.budget.breathe()
+                    await self.budget.yield_turn()
                 looked_at = as_bytes(name) if self.bytewise else name
                 if pattern.component(looked_at, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
                     out.append(_join(prefix, name))
@@ -256,7 +256,7 @@ class _Walker:
     async def _named(self, prefixes: list[str], name: str, last: bool) -> list[str]:
         out: list[str] = []
         for prefix in prefixes:
-            await self.budget.breathe()
+            await self.budget.yield_turn()
             joined = _join(prefix, name)
             try:
                 stat = await self.fs.stat(self.fs.named(joined, self.cwd), follow=not last)
@@ -283,10 +283,10 @@ class _Walker:
         pending = [prefix]
         while pending:
             here = pending.pop()
-            await self.budget.breathe()
+            await self.budget.yield_turn()
             for place, (name, stat) in enumerate(await self._scan(here), 1):
                 if not place % _SOME:
-                    await self.budget.breathe()
+                    await self.budget.yield_turn()
                 if name.startswith(".") and not self.dotglob:
                     continue
                 joined = here + name

@@ -41,19 +41,21 @@ def spaced(host: Any, found: Found) -> str:
 
 
 def _by_ifs(host: Any, found: Found) -> str:
-    return joined(host, (host.store.get("IFS") or " ")[0], found) if isinstance(found, list) else one_text(host, found)
+    return (
+        joined(host, (host.variables.get("IFS") or " ")[0], found) if isinstance(found, list) else one_text(host, found)
+    )
 
 
 def _split_again(host: Any, found: Found) -> str:
     """`$*` in a here-document: joined by spaces, and then what IFS holds separates once more."""
     text = spaced(host, found)
-    ifs = host.store.get("IFS")
+    ifs = host.variables.get("IFS")
     return delimiters(DEFAULT_IFS if ifs is None else distinct(ifs or " "))[0].sub(" ", text)
 
 
 def _changed(host: Any, found: Found) -> str:
     """Replacements and changes of case of a `*` form in a here-document that has an `@` form as well."""
-    ifs = host.store.get("IFS")
+    ifs = host.variables.get("IFS")
     if ifs == "":
         return one_text(host, found)
     return _without_empty(host, found) if ifs is None or ifs.startswith(" ") else spaced(host, found)
@@ -61,7 +63,7 @@ def _changed(host: Any, found: Found) -> str:
 
 def _without_empty(host: Any, found: Found) -> str:
     """Changed values of a `*` form in such a here-document: where a space separates, several of them are one."""
-    if type(found) is not Star or " " not in (host.store.get("IFS") or " "):
+    if type(found) is not Star or " " not in (host.variables.get("IFS") or " "):
         return spaced(host, found)
     last = len(found) - 1
     return joined(host, " ", [value for place, value in enumerate(found) if value or place in (0, last)])
@@ -69,7 +71,7 @@ def _without_empty(host: Any, found: Found) -> str:
 
 def _star_text(host: Any, found: Found) -> str:
     if type(found) is list:
-        return star_join(host, found) if host.store.get("IFS") != "" else joined(host, " ", found)
+        return star_join(host, found) if host.variables.get("IFS") != "" else joined(host, " ", found)
     return one_text(host, found)
 
 

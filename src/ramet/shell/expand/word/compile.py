@@ -169,7 +169,7 @@ def _listed(part: Part, patient: bool) -> Plan | None:
             return _sorted_values(host, name, keys, quoted, out)
         if keys:
             return _keys(host, name, out, quoted, patient)
-        found = host.params if positional else host.store.elements(name)
+        found = host.params if positional else host.variables.elements(name)
         if quoted:
             if patient and len(found) > WINDOW:
                 return _append(host, found, out)
@@ -185,7 +185,7 @@ def _listed(part: Part, patient: bool) -> Plan | None:
 
 
 async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: list[str]) -> None:
-    array = host.store.values[host.store.follow(name)[0]]
+    array = host.variables.values[host.variables.follow(name)[0]]
     found = await aside(host, partial(key_names, array) if keys else array.values)
     if quoted:
         await _append(host, found, out)
@@ -195,11 +195,11 @@ async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: li
 
 
 def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> Awaitable[None] | None:
-    name, _ = host.store.follow(name)
-    array = host.store.array(name)
+    name, _ = host.variables.follow(name)
+    array = host.variables.array(name)
     if patient and array is not None and len(array) > WINDOW:
         return _many_keys(host, array, out, quoted)
-    found = host.store.keys(name)
+    found = host.variables.keys(name)
     if quoted:
         out += found
         return None
@@ -220,7 +220,7 @@ async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> Non
 async def _append(host: Any, values: list[str], out: list[str]) -> None:
     for start in range(0, len(values), WINDOW):
         out += values[start : start + WINDOW]
-        await host.budget.breathe()
+        await host.budget.yield_turn()
 
 
 def _finish(host: Any, fields: Fields) -> Awaitable[None] | None:
@@ -415,11 +415,11 @@ async def _many_words(host: Any, source: Word, out: list[str]) -> None:
         for block in blocks:
             # An empty word that nothing quotes is no word.
             out += block if all(block) else filter(None, block)
-            await host.budget.breathe()
+            await host.budget.yield_turn()
         return
     for count, word in enumerate(expand_braces(source)):
         if not count & 255:
-            await host.budget.breathe()
+            await host.budget.yield_turn()
         parts = word.parts
         if len(parts) == 1 and type(parts[0]) is Literal and not PLAIN(parts[0].text) and parts[0].text[:1] != "~":
             out.append(parts[0].text)
@@ -451,7 +451,7 @@ async def _whole(host: Any, out: list[str]) -> list[str]:
         for place, word in enumerate(out[start : start + _ROW], start):
             if isinstance(word, Parts):
                 out[place] = await put_together(host, word)
-        await host.budget.breathe()
+        await host.budget.yield_turn()
     return out
 
 
@@ -483,7 +483,7 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
             out: list[str] = []
             for place, (wait, constant, single, append) in enumerate(plans, 1):
                 if not place % _ROW:
-                    await host.budget.breathe()
+                    await host.budget.yield_turn()
                 if constant is not None:
                     out.append(constant)
                 elif single is not None:
@@ -519,7 +519,7 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
                 if more is not None:
                     await more
                 elif len(out) > _SOME:
-                    await host.budget.breathe()
+                    await host.budget.yield_turn()
         return await _whole(host, out) if host.parted else out
 
     def run(host: Any) -> list[str] | Awaitable[list[str]]:
@@ -532,7 +532,7 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
             elif append is not None:
                 pending = append(host, out)
                 if pending is None and len(out) > _SOME and patient and host.budget.check():
-                    pending = host.budget.breathe()
+                    pending = host.budget.yield_turn()
                 if pending is not None:
                     number = next(i for i, plan in enumerate(plans) if plan[3] is append) + 1
                     return rest(host, out, number, pending)

@@ -360,7 +360,7 @@ class _ByteFields(Fields):
 
 def fields_for(host: Any, out: list[str]) -> Fields:
     """Fields by the IFS of a session, to be put behind others."""
-    ifs = host.store.get("IFS")
+    ifs = host.variables.get("IFS")
     if ifs is not None and not ifs.isascii() and bytewise(host):
         fields: Fields = _ByteFields(as_bytes(ifs), out)
     else:

@@ -23,7 +23,7 @@ from ramet.shell.syntax.printer import word_text
 def refuse_unset(host: Any, node: Param) -> None:
     """`set -u` refuses a parameter that is not set, except to say what an array is that has other elements."""
     asked = node.op in ("@a", "@A") and node.subscript is None
-    if not (asked and len(host.store.array(node.name) or ())):
+    if not (asked and len(host.variables.array(node.name) or ())):
         unbound(host, label_of(node))
 
 
@@ -52,18 +52,18 @@ def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
     if node.subscript in ("@", "*"):
         raise Discard(f"{label_of(node)}: bad array subscript", 2)
     if key is not None:
-        if not key and host.store.is_assoc(name):
+        if not key and host.variables.is_assoc(name):
             raise Discard(f"{label_of(node)}: bad array subscript", 2)
-        host.store.set_element(name, key, value)
-        return host.store.element(name, key)  # type: ignore[no-any-return]
+        host.variables.set_element(name, key, value)
+        return host.variables.element(name, key)  # type: ignore[no-any-return]
     if not name or not (name[0].isalpha() or name[0] == "_"):
         raise Discard(f"${name}: cannot assign in this way")
     base, bracket, rest = name.partition("[")
     try:
         if bracket:
-            host.store.set_element(base, rest[:-1], value)
+            host.variables.set_element(base, rest[:-1], value)
         else:
-            host.store.set(name, value)
+            host.variables.set(name, value)
     except Readonly as error:
         error.status = 2
         raise

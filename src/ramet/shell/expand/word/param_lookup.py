@@ -42,7 +42,7 @@ def keys(node: Param, base: Base) -> Callable[[Any], Awaitable[Found]]:
     kind = Star if node.subscript == "*" else list
 
     async def run(host: Any) -> Found:
-        array = host.store.array(host.store.follow(node.name)[0])
+        array = host.variables.array(host.variables.follow(node.name)[0])
         if array is None or len(array) < _MANY_VALUES:
             return base(host, None)
         return kind(await aside(host, partial(key_names, array)))
@@ -75,7 +75,7 @@ def applied(
 
     async def run(host: Any) -> Found:
         subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-        if whole and is_slow(host.store.array(host.store.follow(node.name)[0])):
+        if whole and is_slow(host.variables.array(host.variables.follow(node.name)[0])):
             found = await aside(host, partial(base, host, subscript))
         else:
             found = base(host, subscript)
@@ -86,7 +86,7 @@ def applied(
         if nothing(found, node):
             return apply(host, found, NO_ARGUMENTS)
         values = [run(host) for run in runs] if at_once else [await ready(host, arg) for arg in args]
-        await host.budget.breathe()  # one command may have many of these
+        await host.budget.yield_turn()  # one command may have many of these
         if not _is_large(found, values[0] if values else ""):
             return apply(host, found, values)
         if node.op == "@P" and isinstance(found, list):
@@ -104,7 +104,7 @@ async def _prompts(host: Any, found: list[str]) -> list[str]:
     shown = type(found)()
     for start in range(0, len(found), _SOME):
         shown += [host.prompt(value) for value in found[start : start + _SOME]]
-        await host.budget.breathe()
+        await host.budget.yield_turn()
     return shown
 
 
@@ -120,7 +120,7 @@ def variable(name: str) -> Callable[[Any], str | None]:
         value = host.vars.get(name)
         if type(value) is str:
             return value
-        found: str | None = host.store.get(name)
+        found: str | None = host.variables.get(name)
         if found is None and host.nounset:
             unbound(host, name)
         return found
@@ -132,7 +132,7 @@ def has_many(host: Any, node: Param) -> bool:
     """Whether there are so many values that others get their turns while they become one text."""
     if node.subscript is None:
         return len(host.params) > WINDOW or is_heavy(host.params)
-    array = host.store.array(host.store.follow(node.name)[0])
+    array = host.variables.array(host.variables.follow(node.name)[0])
     return array is not None and (len(array) > WINDOW or is_slow(array) or is_heavy(array.stored()))
 
 
@@ -148,12 +148,12 @@ def all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
         join = star_join  # they need not be marked as what they are
 
     def run(host: Any) -> str:
-        return join(host, host.params if positional else host.store.elements(name))
+        return join(host, host.params if positional else host.variables.elements(name))
 
     def large(host: Any) -> Coroutine[Any, Any, str] | None:
         if not has_many(host, node):
             return None
-        return joined_aside(host, lambda: host.params if positional else host.store.elements(name), join)
+        return joined_aside(host, lambda: host.params if positional else host.variables.elements(name), join)
 
     return Text(False, run, None, large)
 

@@ -40,7 +40,7 @@ Apply = Callable[[Any, Found, Sequence[str]], Found]
 
 
 def star_join(host: Any, values: list[str]) -> str:
-    ifs = host.store.get("IFS")
+    ifs = host.variables.get("IFS")
     return joined(host, " " if ifs is None else ifs[:1], values)
 
 
@@ -69,7 +69,7 @@ async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, lis
             parts += row
         else:
             parts.append(join(host, kind(row)))
-        await host.budget.breathe()
+        await host.budget.yield_turn()
     if not is_heavy(parts):
         return join(host, kind(parts))
     separator = join(host, kind(("", "")))
@@ -92,16 +92,16 @@ def base_of(node: Param) -> Base:
     name, form = node.name, node.form
     if form == "names":
         if node.op == "@":
-            return lambda host, key: host.store.names(name)
+            return lambda host, key: host.variables.names(name)
 
         def names_joined(host: Any, key: str | None) -> Found:
-            found = host.store.names(name)
-            return Star(found) if host.store.get("IFS") != "" else "".join(found)
+            found = host.variables.names(name)
+            return Star(found) if host.variables.get("IFS") != "" else "".join(found)
 
         return names_joined
     if form == "keys" and not node.op:
         star = node.subscript == "*"
-        return lambda host, key: Star(host.store.keys(name)) if star else host.store.keys(name)
+        return lambda host, key: Star(host.variables.keys(name)) if star else host.variables.keys(name)
     if form in ("indirect", "keys"):
         return _indirect(node)
     return _direct(node)
@@ -114,9 +114,9 @@ def _direct(node: Param) -> Base:
     if node.op == ":" and node.subscript in ("@", "*") and node.form == "value":
         return _sliced(name, Star if node.subscript == "*" else list)
     if node.subscript == "@":
-        return lambda host, key: host.store.elements(name)
+        return lambda host, key: host.variables.elements(name)
     if node.subscript == "*":
-        return lambda host, key: Star(host.store.elements(name))
+        return lambda host, key: Star(host.variables.elements(name))
     if node.subscript is not None and node.form == "length":
         return lambda host, key: _measured(host, node, key or "")
     if node.subscript is not None:
@@ -131,12 +131,12 @@ def _direct(node: Param) -> Base:
         return _positional(int(name))
     if not (name[0].isalpha() or name[0] == "_") or name == "_":
         return lambda host, key: host.special(name)
-    return lambda host, key: host.store.get(name)
+    return lambda host, key: host.variables.get(name)
 
 
 def _measured(host: Any, node: Param, subscript: str) -> Found:
     """The element whose length is asked for; what can be none ends the command."""
-    store, name = host.store, node.name
+    store, name = host.variables, node.name
     target, deeper = store.follow(name)
     if deeper is None and not store.is_assoc(target):
         index = host.evaluate_subscript(subscript)
@@ -157,9 +157,9 @@ def _counted(name: str) -> Base:
     """As many values as an array has, for `${#a[@]}`, which needs neither them nor their order."""
 
     def get(host: Any, key: str | None) -> Found:
-        target, deeper = host.store.follow(name)
-        array = host.store.array(target) if deeper is None else None
-        return host.store.elements(name) if array is None else range(len(array))  # type: ignore[return-value]
+        target, deeper = host.variables.follow(name)
+        array = host.variables.array(target) if deeper is None else None
+        return host.variables.elements(name) if array is None else range(len(array))  # type: ignore[return-value]
 
     return get
 
@@ -168,9 +168,9 @@ def _sliced(name: str, kind: type[list[str]]) -> Base:
     """Whether an array has values, for `${a[@]:n:m}`, which takes from it only what it wants."""
 
     def get(host: Any, key: str | None) -> Found:
-        target, deeper = host.store.follow(name)
-        array = host.store.array(target) if deeper is None else None
-        return kind(host.store.elements(name) if array is None else [""] if len(array) else [])
+        target, deeper = host.variables.follow(name)
+        array = host.variables.array(target) if deeper is None else None
+        return kind(host.variables.elements(name) if array is None else [""] if len(array) else [])
 
     return get
 
@@ -189,7 +189,7 @@ def _positional(number: int) -> Base:
 
 def element(host: Any, name: str, subscript: str) -> str | None:
     """`${name[subscript]}` with the subscript as expanded text."""
-    store = host.store
+    store = host.variables
     if store.is_assoc(name):
         if not subscript:
             store.amiss(f"{name}: bad array subscript")
@@ -208,11 +208,13 @@ def _indirect(node: Param) -> Base:
             if type(value) is NameRef:
                 if value.target in ("", node.name):  # nowhere, or in a circle
                     raise Discard(f"{shown(node)}: invalid indirect expansion")
-                target, deeper = host.store.follow(node.name)
+                target, deeper = host.variables.follow(node.name)
                 return str(target) if deeper is None else f"{target}[{deeper}]"
         found = direct(host, key)
         if isinstance(found, list) and found:
-            return parameter(host, joined(host, " " if node.name == "@" else (host.store.get("IFS") or " ")[0], found))
+            return parameter(
+                host, joined(host, " " if node.name == "@" else (host.variables.get("IFS") or " ")[0], found)
+            )
         if not isinstance(found, str):
             declared = host.vars.get(node.name)
             known = isinstance(declared, Indexed | Assoc) or (declared is None and node.name in host.vars)
@@ -239,24 +241,24 @@ def parameter(host: Any, text: str) -> Found:
     if is_number(text):
         return _positional(int(text))(host, None)
     if is_name(text):
-        return host.store.get(text)  # type: ignore[no-any-return]
+        return host.variables.get(text)  # type: ignore[no-any-return]
     if len(text) == 1 and text in "#?-$!":
         return host.special(text)  # type: ignore[no-any-return]
     name, bracket, rest = text.partition("[")
     if bracket and rest.endswith("]") and is_name(name):
         subscript = rest[:-1]
         if subscript == "@":
-            return host.store.elements(name)  # type: ignore[no-any-return]
+            return host.variables.elements(name)  # type: ignore[no-any-return]
         if subscript == "*":
-            return Star(host.store.elements(name))
-        return host.store.element(name, subscript)  # type: ignore[no-any-return]
+            return Star(host.variables.elements(name))
+        return host.variables.element(name, subscript)  # type: ignore[no-any-return]
     raise Discard((text, ": invalid variable name"))
 
 
 def target_of(host: Any, node: Param) -> str:
     """The name that `${x:=word}` assigns to."""
     if node.form == "indirect":
-        value = host.store.get(node.name)
+        value = host.variables.get(node.name)
         return value or ""
     return node.name
 
@@ -423,8 +425,8 @@ def _slice(node: Param) -> Apply:
             if offset <= 0:
                 found, offset = [host.special("0") or "", *found], offset + 1
             return _as_kind(kind, transform.slice_list(found, offset - 1, length))
-        name, _ = host.store.follow(node.name)
-        array = host.store.array(name)
+        name, _ = host.variables.follow(node.name)
+        array = host.variables.array(name)
         if array is None and node.form == "value":
             # The only value of what is no array is a text like any other.
             if not found or abs(offset) > len(found[0]):
@@ -464,16 +466,16 @@ def _at(node: Param) -> Apply:
         return lambda host, found, args: _at(_meant(host, node))(host, found, args)
 
     def name_of(host: Any) -> str:
-        name, _ = host.store.follow(target_of(host, node))
+        name, _ = host.variables.follow(target_of(host, node))
         return str(name)
 
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if op == "@P":
             return each(found, host.prompt)
         if op == "@a":
-            letters = transform.attribute_letters(host.store, name_of(host))
+            letters = transform.attribute_letters(host.variables, name_of(host))
             if isinstance(found, list):
-                array = host.store.array(name_of(host))
+                array = host.variables.array(name_of(host))
                 declared = bool(letters) and (array is None or array.blank)
                 return type(found)([letters] * (len(found) or declared))
             return letters if letters or found is not None else None
@@ -485,19 +487,19 @@ def _at(node: Param) -> Apply:
                 if not shown:
                     return []
                 return ["set", "--", *shown] if _spaces(host) else [f"set -- {shown[0]}", *shown[1:]]
-            name, deeper = host.store.follow(target_of(host, node))
+            name, deeper = host.variables.follow(target_of(host, node))
             if deeper is not None and node.subscript is None:
                 return None
-            array = host.store.array(name)
+            array = host.variables.array(name)
             if array is not None and not whole:
-                return transform.element_declaration(host.store, name, found if isinstance(found, str) else None)
+                return transform.element_declaration(host.variables, name, found if isinstance(found, str) else None)
             if found is None and node.subscript is not None and not whole:
-                letters = transform.attribute_letters(host.store, name)
+                letters = transform.attribute_letters(host.variables, name)
                 return f"declare -{letters} {name}" if letters else None
             kind = type(found)
             if array is not None:
                 within(host, total(array.stored()))
-            declared = transform.declaration(host.store, name, bytewise(host))
+            declared = transform.declaration(host.variables, name, bytewise(host))
             if declared is None and kind is list:
                 return []
             if declared is None or not whole or kind is Star:
@@ -509,7 +511,7 @@ def _at(node: Param) -> Apply:
             if second < 0:
                 return [declared[:first], declared[first + 1 :]]
             return [declared[:first], declared[first + 1 : second], part_of(declared, second + 1, len(declared))]
-        array = host.store.array(name_of(host)) if whole and op in ("@K", "@k") else None
+        array = host.variables.array(name_of(host)) if whole and op in ("@K", "@k") else None
         if isinstance(array, Indexed | Assoc):
             if op == "@K":
                 within(host, total(array.stored()))
@@ -523,7 +525,7 @@ def _at(node: Param) -> Apply:
 
 def _spaces(host: Any) -> bool:
     """Whether a space separates fields, even where nothing does."""
-    return " " in (host.store.get("IFS") or " ")
+    return " " in (host.variables.get("IFS") or " ")
 
 
 def _length(node: Param) -> Apply:
@@ -531,10 +533,14 @@ def _length(node: Param) -> Apply:
     array = node.subscript in ("@", "*")
 
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
-        if type(host.vars.get(label)) is NameRef and node.subscript is None and host.store.follow(label)[1] is not None:
+        if (
+            type(host.vars.get(label)) is NameRef
+            and node.subscript is None
+            and host.variables.follow(label)[1] is not None
+        ):
             return str(len(found or "")) if host.nounset else "0"  # elements behind a reference are not looked for
         if array and host.nounset and label not in ("@", "*"):
-            counted = host.store.array(host.store.follow(label)[0])
+            counted = host.variables.array(host.variables.follow(label)[0])
             if counted is None or (counted.blank and not len(counted)):
                 raise Discard(f"{label}: unbound variable")
         if found is None:

@@ -190,7 +190,7 @@ def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
         found: list[str] = []
         size = 0
         for start in range(0, len(pieces), 512):
-            await host.budget.breathe()
+            await host.budget.yield_turn()
             row = pieces[start : start + 512]
             found.append("".join([await piece.run(host) if piece.wait else piece.run(host) for piece in row]))
             size += len(found[-1])

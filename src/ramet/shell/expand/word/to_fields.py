@@ -205,9 +205,9 @@ def _emit_loose(part: Part) -> Emit:
 
     def put(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
         if part.op == "@A" and isinstance(found, str):
-            between = (host.store.get("IFS") or " ")[0]
+            between = (host.variables.get("IFS") or " ")[0]
             found = Star(found.split(between) if part.name == "*" else found.split(between, 2))
-        if type(found) is not Star or (part.op != "@A" and host.store.get("IFS") == ""):
+        if type(found) is not Star or (part.op != "@A" and host.variables.get("IFS") == ""):
             return _put(host, fields, found, True)
         for number, value in enumerate(found):
             if number:
@@ -298,7 +298,7 @@ def _put_now(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
 
 async def put_many(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
     """The same with so many values that others get their turns meanwhile."""
-    await host.budget.breathe()
+    await host.budget.yield_turn()
     if not quoted:
         await aside(host, lambda: fields.several_split(found))
     elif type(found) is Star:
@@ -309,7 +309,7 @@ async def put_many(host: Any, fields: Fields, found: list[str], quoted: bool) ->
         fields.end()
         for start in range(1, last, WINDOW):
             fields.done += found[start : min(start + WINDOW, last)]
-            await host.budget.breathe()
+            await host.budget.yield_turn()
         fields.quoted(found[last])
 
 
@@ -388,7 +388,7 @@ def _put_within(host: Any, fields: Fields, found: Found, changed: bool) -> Await
 
 def unordered(host: Any, name: str) -> bool:
     """Whether the elements of an array must first be put into their order, which takes its time."""
-    return is_slow(host.store.values.get(host.store.follow(name)[0]))
+    return is_slow(host.variables.values.get(host.variables.follow(name)[0]))
 
 
 def _put_slice(

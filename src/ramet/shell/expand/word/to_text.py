@@ -106,7 +106,7 @@ def _spaced_without_ifs(word: Word, quote: Quote, assign: bool) -> Text:
     apart = text(Word(tuple(map(_by_spaces, word.parts))), quote=quote, assign=assign)
 
     def run(host: Any) -> Any:
-        return (apart if host.store.get("IFS") == "" else usual).run(host)
+        return (apart if host.variables.get("IFS") == "" else usual).run(host)
 
     return Text(usual.wait, run)
 
@@ -263,10 +263,10 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     if body.const is not None:
         code = arith.prepare(body.const)
         if len(body.const) <= LONG_SOURCE:
-            return False, lambda host: code(host.store)
+            return False, lambda host: code(host.variables)
 
         async def run_long(host: Any) -> int:
-            return int(await aside(host, partial(code, host.store)))
+            return int(await aside(host, partial(code, host.variables)))
 
         return True, run_long
     inner = body.run
@@ -445,7 +445,7 @@ def choice_of(node: Param, quoted: bool) -> Choice:
         def get(host: Any) -> Found:
             """Without a separator between them, empty values make an empty text."""
             found = each(host)
-            return "".join(found) if found and isinstance(found, list) and host.store.get("IFS") == "" else found
+            return "".join(found) if found and isinstance(found, list) and host.variables.get("IFS") == "" else found
 
     word = node.args[0] if node.args else Word(())
     return Choice(node, wait, get, message_word(word) if node.op[-1] == "?" else word, key)
@@ -462,7 +462,7 @@ def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = Fal
 def key_text(node: Param) -> Text | None:
     if not isinstance(node.subscript, Word):
         return None
-    return bounded(subscript(node.subscript), lambda host: not isinstance(host.store.array(node.name), Assoc))
+    return bounded(subscript(node.subscript), lambda host: not isinstance(host.variables.array(node.name), Assoc))
 
 
 def subscript(word: Word) -> Text:

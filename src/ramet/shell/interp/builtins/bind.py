@@ -11,7 +11,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 _UNBOUND: Final = """
     alias-expand-line arrow-key-prefix backward-byte copy-backward-word copy-forward-word copy-region-as-kill
@@ -144,7 +144,7 @@ _SOME: Final = 5
 """Keys of a command that are shown."""
 
 
-def bind(sh: Session, argv: list[str]) -> Result:
+def bind(sh: ShellState, argv: list[str]) -> Result:
     if not sh.interactive:
         sh.complain("bind: warning: line editing not enabled")
     flags: list[tuple[str, str]] = []
@@ -166,7 +166,7 @@ def bind(sh: Session, argv: list[str]) -> Result:
     return drive(_bind(sh, dict(flags)))
 
 
-async def _bind(sh: Session, flags: dict[str, str]) -> int:
+async def _bind(sh: ShellState, flags: dict[str, str]) -> int:
     keymap = flags.get("m")
     if keymap is not None and keymap not in _KEYMAPS:
         return sh.error(f"bind: `{keymap}': invalid keymap name")

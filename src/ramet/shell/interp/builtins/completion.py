@@ -38,7 +38,7 @@ from ramet.shell.interp.run.batches import (
 from ramet.shell.interp.run.external import BIN
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.options import OPTIONS, SHOPTS
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word
 from ramet.shell.syntax.parser import Parser
@@ -77,7 +77,7 @@ _SHOWN: Final = "oAGWPSXCF"
 """The order in which a specification is shown."""
 
 
-def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, str]], list[str]] | Result:
+def _parsed(sh: ShellState, argv: list[str], extra: str) -> tuple[list[tuple[str, str]], list[str]] | Result:
     """Options with their values, and the words after them; a status after an error."""
     name = argv[0]
     flags: list[tuple[str, str]] = []
@@ -108,7 +108,7 @@ def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, s
     return flags, argv[i:]
 
 
-def compgen(sh: Session, argv: list[str]) -> Result:
+def compgen(sh: ShellState, argv: list[str]) -> Result:
     """The generators that need no terminal."""
     parsed = _parsed(sh, argv, "")
     if not isinstance(parsed, tuple):
@@ -122,7 +122,7 @@ def compgen(sh: Session, argv: list[str]) -> Result:
     return drive(_compgen(sh, flags, str(words[0]) if words else ""))
 
 
-async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
+async def _compgen(sh: ShellState, flags: list[tuple[str, str]], word: str) -> int:
     values = dict(flags)
     options = {value for letter, value in flags if letter == "o"}
     names: list[str] = []
@@ -161,14 +161,14 @@ _SOME: Final = 1024
 """Names that are looked at between two chances for others to run."""
 
 
-async def _chosen(sh: Session, names: list[str], word: str) -> list[str]:
+async def _chosen(sh: ShellState, names: list[str], word: str) -> list[str]:
     """The names that begin with a word."""
     if len(names) < _SOME:
         return [name for name in names if name.startswith(word)]
     return await aside(sh, lambda: [name for name in names if name.startswith(word)])
 
 
-async def _filtered(sh: Session, names: list[str], exclude: str, word: str) -> list[str]:
+async def _filtered(sh: ShellState, names: list[str], exclude: str, word: str) -> list[str]:
     """What `-X` leaves: names that a pattern does not match, or with `!` those that it does."""
     if not exclude:
         return names
@@ -178,11 +178,11 @@ async def _filtered(sh: Session, names: list[str], exclude: str, word: str) -> l
     found: list[str] = []
     for start in range(0, len(names), _SOME):
         found += [name for name in names[start : start + _SOME] if pattern.matches(name) is negate]
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     return found
 
 
-async def _word_list(sh: Session, text: str) -> list[str]:
+async def _word_list(sh: ShellState, text: str) -> list[str]:
     """The words of `-W`: split, then expanded but for file names, and without their quotes."""
     if len(text) >= LARGE and not await aside(sh, partial(has_any, text, _SPECIAL)):
         return await aside(sh, lambda: split_plain(text, sh.ifs))
@@ -191,7 +191,7 @@ async def _word_list(sh: Session, text: str) -> list[str]:
     raws = await aside(sh, lambda: _split(text, ifs)) if len(text) > LONG_SOURCE else _split(text, ifs)
     for place, raw in enumerate(raws):
         if not place % _SOME:
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
         words = await _as_word(sh, raw) if any(char in raw for char in _SPECIAL) else None
         if words is None:
             found.append(raw)
@@ -229,7 +229,7 @@ def _split(text: str, ifs: str) -> list[str]:
     return [*found, text[begin:]] if begin < len(text) else found
 
 
-async def _as_word(sh: Session, text: str) -> Words | None:
+async def _as_word(sh: ShellState, text: str) -> Words | None:
     """A word in which there is something to expand; None when it is none."""
     return await aside(sh, partial(_compiled, text)) if len(text) > LONG_SOURCE else _compiled(text)
 
@@ -245,28 +245,28 @@ def _compiled(text: str) -> Words | None:
     return compile_words([node.words[1]], patient=True)
 
 
-async def _by_function(sh: Session, name: str, word: str) -> list[str]:
+async def _by_function(sh: ShellState, name: str, word: str) -> list[str]:
     function = sh.functions.get(name)
     if function is None:
         sh.complain(f"completion: function `{name}' not found")
         return []
     from ramet.shell.interp.run.functions import call_function
 
-    sh.store.unset("COMPREPLY")
+    sh.variables.unset("COMPREPLY")
     given = {"COMP_LINE": "", "COMP_POINT": "0", "COMP_TYPE": "0", "COMP_KEY": "0", "COMP_CWORD": "-1"}
     for variable, value in given.items():
-        sh.store.set(variable, value)
+        sh.variables.set(variable, value)
     result = call_function(sh, function, [name, "compgen", word, ""])
     if not isinstance(result, int):
         await result
     for variable in given:
-        sh.store.unset(variable)
-    found = list(sh.store.elements("COMPREPLY")) if "COMPREPLY" in sh.vars else []
-    sh.store.unset("COMPREPLY")
+        sh.variables.unset(variable)
+    found = list(sh.variables.elements("COMPREPLY")) if "COMPREPLY" in sh.vars else []
+    sh.variables.unset("COMPREPLY")
     return found
 
 
-async def _by_command(sh: Session, command: str, word: str) -> list[str]:
+async def _by_command(sh: ShellState, command: str, word: str) -> list[str]:
     """What a command prints when it is given the word."""
     from ramet.core.streams import Capture
     from ramet.shell.interp.process.descriptors import Description
@@ -283,7 +283,7 @@ async def _by_command(sh: Session, command: str, word: str) -> list[str]:
     return decode(out.getvalue()).splitlines()
 
 
-async def _globbed(sh: Session, pattern: str) -> list[str]:
+async def _globbed(sh: ShellState, pattern: str) -> list[str]:
     from ramet.shell.expand.word.fields import GlobWord
 
     field = GlobWord("", pattern)  # nothing stays where nothing matches
@@ -293,14 +293,14 @@ async def _globbed(sh: Session, pattern: str) -> list[str]:
     return found if found != [""] else [pattern] if await _there(sh, pattern) else []
 
 
-async def _there(sh: Session, name: str) -> bool:
+async def _there(sh: ShellState, name: str) -> bool:
     try:
         return await sh.shell.exists(sh.shell.fs.named(name, sh.cwd))
     except OSError:
         return False  # no name at all, or one that is too long
 
 
-async def _files(sh: Session, word: str, only_directories: bool = False) -> list[str]:
+async def _files(sh: ShellState, word: str, only_directories: bool = False) -> list[str]:
     """The files, or the directories, whose names begin as the word does."""
     folder, slash, start = word.rpartition("/")
     where = folder + slash
@@ -314,7 +314,7 @@ async def _files(sh: Session, word: str, only_directories: bool = False) -> list
     try:
         for place, (name, stat) in enumerate(await ops.entries(sh.shell.fs, sh.shell.fs.named(where or ".", sh.cwd))):
             if not place % _SOME:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if name.startswith(start) and (
                 not only_directories
                 or stat.kind is Kind.DIR
@@ -326,7 +326,7 @@ async def _files(sh: Session, word: str, only_directories: bool = False) -> list
     return await in_order(found, len(found), sh.budget)
 
 
-def _arrays(sh: Session) -> list[str]:
+def _arrays(sh: ShellState) -> list[str]:
     found = []
     for name, value in sh.vars.items():
         computed = value.get(sh) if isinstance(value, Dynamic) else value
@@ -337,11 +337,11 @@ def _arrays(sh: Session) -> list[str]:
     return found
 
 
-async def _programs(sh: Session) -> list[str]:
+async def _programs(sh: ShellState) -> list[str]:
     """What `PATH` leads to, as often as it does."""
     found: list[str] = []
-    for directory in between_colons(sh.store.get("PATH") or ""):
-        await sh.budget.breathe()
+    for directory in between_colons(sh.variables.get("PATH") or ""):
+        await sh.budget.yield_turn()
         if directory in BIN:
             found += sorted(sh.shell.commands)
             continue
@@ -353,7 +353,7 @@ async def _programs(sh: Session) -> list[str]:
     return found
 
 
-async def _generate(sh: Session, kind: str, word: str) -> list[str]:
+async def _generate(sh: ShellState, kind: str, word: str) -> list[str]:
     if kind in "fd":
         return await _files(sh, word, only_directories=kind == "d")
     if kind == "c":
@@ -363,7 +363,7 @@ async def _generate(sh: Session, kind: str, word: str) -> list[str]:
     makers: dict[str, Callable[[], Iterable[str]]] = {
         "a": lambda: sh.aliases,
         "b": lambda: table,
-        "e": sh.store.exported,
+        "e": sh.variables.exported,
         "g": lambda: [sh.shell.user.group],
         "u": lambda: [sh.shell.user.name],
         "v": lambda: (name for name, value in sh.vars.items() if "\0" not in name and not is_unset(value)),
@@ -382,7 +382,7 @@ async def _generate(sh: Session, kind: str, word: str) -> list[str]:
     return list(lists.get(kind, ()))
 
 
-def complete(sh: Session, argv: list[str]) -> Result:
+def complete(sh: ShellState, argv: list[str]) -> Result:
     """Remembers specifications and shows them; nothing here completes."""
     parsed = _parsed(sh, argv, "prDEI")
     if not isinstance(parsed, tuple):
@@ -412,7 +412,7 @@ def complete(sh: Session, argv: list[str]) -> Result:
     return _remember(sh, _specification(flags), names)
 
 
-def _remember(sh: Session, spec: str, names: list[str]) -> Result:
+def _remember(sh: ShellState, spec: str, names: list[str]) -> Result:
     def remember(name: str) -> None:
         sh.completions.pop(name, None)  # the last one made is the first in its place of the table
         sh.completions[str(name)] = spec
@@ -420,7 +420,7 @@ def _remember(sh: Session, spec: str, names: list[str]) -> Result:
     return each(sh, names, remember)
 
 
-async def _remember_long(sh: Session, flags: list[tuple[str, str]], names: list[str]) -> int:
+async def _remember_long(sh: ShellState, flags: list[tuple[str, str]], names: list[str]) -> int:
     """The same with a very long value."""
     status = _remember(sh, await aside(sh, lambda: _specification(flags)), names)
     return status if isinstance(status, int) else await status
@@ -436,7 +436,7 @@ def _kept_as(name: str) -> str:
     return _SPECIAL_NAMES[name] if len(name) == 2 and name in _SPECIAL_NAMES else name
 
 
-def _missing(sh: Session, who: str, name: str) -> Result:
+def _missing(sh: ShellState, who: str, name: str) -> Result:
     return refuse(sh, f"{who}: ", _kept_as(name), ": no completion specification")
 
 
@@ -452,7 +452,7 @@ def _specification(flags: list[tuple[str, str]]) -> str:
     return joined(" ", parts)
 
 
-def _show(sh: Session, names: list[str]) -> Result:
+def _show(sh: ShellState, names: list[str]) -> Result:
     known: list[str] = []
 
     def look_up(name: str) -> Result:
@@ -480,16 +480,16 @@ def _show(sh: Session, names: list[str]) -> Result:
     )
 
 
-def compopt(sh: Session, argv: list[str]) -> Result:
+def compopt(sh: ShellState, argv: list[str]) -> Result:
     return drive(_compopt(sh, argv))
 
 
-async def _compopt(sh: Session, argv: list[str]) -> int:
+async def _compopt(sh: ShellState, argv: list[str]) -> int:
     options: list[tuple[bool, str]] = []
     names: list[str] = []
     i = 1
     while i < len(argv):
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         word = str(argv[i])
         i += 1
         if word == "--":

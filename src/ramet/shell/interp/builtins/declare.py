@@ -46,7 +46,7 @@ from ramet.shell.interp.run.batches import MANY, each, then, turn
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.traps import Leave
 from ramet.shell.interp.state.scopes import is_subscript, split_subscript
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.special_variables import KEPT_BY_SHELL
 from ramet.shell.interp.state.variables import Variables
 from ramet.shell.syntax.errors import SyntaxFailure
@@ -74,7 +74,7 @@ _USAGE: Final = {
 }
 
 
-def _options(sh: Session, argv: list[str], allowed: str) -> Request | None:
+def _options(sh: ShellState, argv: list[str], allowed: str) -> Request | None:
     request = Request(argv[0])
     signs = "-" if argv[0] in MARKERS else "-+"
     i = 1
@@ -124,7 +124,7 @@ class _Element(ShellError):
     """An element that cannot be assigned to, which is told without the name of the command."""
 
 
-def declare(sh: Session, argv: list[str]) -> Result:
+def declare(sh: ShellState, argv: list[str]) -> Result:
     request = _options(sh, argv, "aAfFgiIlnrtuxpc")
     if request is None:
         return 2
@@ -137,7 +137,7 @@ def declare(sh: Session, argv: list[str]) -> Result:
     return _apply(sh, request, local=_in_function(sh) and not request.everywhere)
 
 
-def _show_assigned(sh: Session, request: Request) -> Result:
+def _show_assigned(sh: ShellState, request: Request) -> Result:
     """`declare -p`: arrays among its words are assigned before it shows anything."""
     words = request.words
     request.words = [word for word in words if isinstance(word, AssignWord) and word.items is not None]
@@ -152,18 +152,18 @@ def _show_assigned(sh: Session, request: Request) -> Result:
     return then(made, shown)
 
 
-def _in_function(sh: Session) -> bool:
+def _in_function(sh: ShellState) -> bool:
     return any(frame.function for frame in sh.frames)
 
 
-def _assign_compounds(sh: Session, argv: list[str]) -> None:
+def _assign_compounds(sh: ShellState, argv: list[str]) -> None:
     """Compound assignments are made while the words are expanded, before the builtin gets to refuse."""
     if any(isinstance(word, AssignWord) and word.items is not None for word in argv):
         associative = any(word[:1] == "-" and "A" in word for word in argv[1:] if not isinstance(word, AssignWord))
         without_arrays(sh, argv, associative)
 
 
-def local(sh: Session, argv: list[str]) -> Result:
+def local(sh: ShellState, argv: list[str]) -> Result:
     if len(argv) == 2 and argv[1] == "--help":
         return drive(explained(sh, "local"))
     if not _in_function(sh):
@@ -187,7 +187,7 @@ def local(sh: Session, argv: list[str]) -> Result:
     return _apply(sh, request, local=not request.everywhere)
 
 
-def export(sh: Session, argv: list[str]) -> Result:
+def export(sh: ShellState, argv: list[str]) -> Result:
     request = _options(sh, argv, "fnpaA")
     if request is None:
         return 2
@@ -214,12 +214,12 @@ def export(sh: Session, argv: list[str]) -> Result:
     return _apply(sh, request, local=False)
 
 
-def _known(sh: Session, word: str) -> bool:
+def _known(sh: ShellState, word: str) -> bool:
     """Whether there is something that could stop being exported; what is no name is still to be complained about."""
     return word in sh.vars or word in sh.functions or not is_name(word)
 
 
-def readonly(sh: Session, argv: list[str]) -> Result:
+def readonly(sh: ShellState, argv: list[str]) -> Result:
     request = _options(sh, argv, "faAnp")
     if request is None:
         return 2
@@ -234,7 +234,7 @@ def readonly(sh: Session, argv: list[str]) -> Result:
 # ---------------------------------------------------------------------------------------------------- applying
 
 
-def _apply(sh: Session, request: Request, local: bool) -> Result:
+def _apply(sh: ShellState, request: Request, local: bool) -> Result:
     if len(request.words) > MANY:
         return drive(_apply_many(sh, request, local))
     if any(_is_read(sh, request, word) for word in request.words if _closes(word)):
@@ -244,7 +244,7 @@ def _apply(sh: Session, request: Request, local: bool) -> Result:
     return _apply_all(sh, request, request.words, local)
 
 
-async def _apply_many(sh: Session, request: Request, local: bool) -> int:
+async def _apply_many(sh: ShellState, request: Request, local: bool) -> int:
     status = 0
     for start in range(0, len(request.words), MANY):
         words = request.words[start : start + MANY]
@@ -264,7 +264,7 @@ def _has_many(word: str) -> bool:
     return len(word.value if word.items is None else word.items) > (LONG_SOURCE if word.items is None else MANY_ITEMS)
 
 
-def _apply_all(sh: Session, request: Request, words: list[str], local: bool) -> int:
+def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) -> int:
     status = 0
     for word in words:
         checkpoint()
@@ -294,7 +294,7 @@ def _apply_all(sh: Session, request: Request, words: list[str], local: bool) -> 
     return 4 if request.unassigned and _is_process(sh) else status
 
 
-def _is_process(sh: Session) -> bool:
+def _is_process(sh: ShellState) -> bool:
     """Whether the declaration is all that a stage of a pipeline does."""
     stage = sh.staged
     if not isinstance(stage, Simple) or not stage.words or sh.frames:
@@ -314,7 +314,7 @@ def _parsed(word: str) -> AssignWord | None:
     return assign_word(match[1], key, bool(match[3]), part_of(word, match.end(), len(word)), None)
 
 
-def _apply_one(sh: Session, request: Request, word: str, local: bool) -> bool:
+def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool:
     assignment = _parsed(word)
     name, key = (assignment.name, assignment.key) if assignment is not None else split_subscript(word)
     if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
@@ -329,7 +329,7 @@ def _apply_one(sh: Session, request: Request, word: str, local: bool) -> bool:
         sh.complain(f"{request.command}: `", word, "': not a valid identifier")
         request.unassigned = True
         return False
-    store = sh.store
+    store = sh.variables
     reference = bool(request.add & NAMEREF) or bool(request.remove & NAMEREF)
     if local:
         if not reference and store.scopes and type(store.values.get(name)) is NameRef:
@@ -400,15 +400,15 @@ def _apply_one(sh: Session, request: Request, word: str, local: bool) -> bool:
     return True
 
 
-def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> None:
+def _assign(sh: ShellState, name: str, key: str | None, assignment: AssignWord) -> None:
     if assignment.items is not None:
         assign_items(sh, name, assignment.items, assignment.append)
     elif key is not None:
-        if key in ("@", "*", "") and not sh.store.is_assoc(name):
-            sh.store.indexed(name).blank = False
+        if key in ("@", "*", "") and not sh.variables.is_assoc(name):
+            sh.variables.indexed(name).blank = False
             raise _Element((f"{name}[", key, "]: bad array subscript"))
         try:
-            sh.store.set_element(name, key, assignment.value, assignment.append)
+            sh.variables.set_element(name, key, assignment.value, assignment.append)
         except Discard as error:
             if type(error) not in (Discard, Unforgiven):
                 raise
@@ -416,10 +416,10 @@ def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> 
     elif assignment.read is not None and isinstance(sh.vars.get(name), Indexed | Assoc):
         assign_items(sh, name, assignment.read, assignment.append)
     else:
-        flags = sh.store.attrs.get(name, 0)
+        flags = sh.variables.attrs.get(name, 0)
         put(sh, name, assignment.value, assignment.append)
         if sh.allexport and not flags & EXPORT and isinstance(sh.vars.get(name), Indexed | Assoc):
-            sh.store.flag(name, remove=EXPORT)
+            sh.variables.flag(name, remove=EXPORT)
 
 
 def _looks_compound(value: str) -> bool:
@@ -430,7 +430,7 @@ def _closes(word: str) -> bool:
     return (word.value if isinstance(word, AssignWord) else word).endswith(")")
 
 
-def _is_read(sh: Session, request: Request, word: str) -> bool:
+def _is_read(sh: ShellState, request: Request, word: str) -> bool:
     """`declare -a "x=(1 2)"`: whether an argument holds text that is read as a compound assignment."""
     if isinstance(word, AssignWord):
         name = word.name if word.items is None and word.key is None and _looks_compound(word.value) else ""
@@ -439,21 +439,21 @@ def _is_read(sh: Session, request: Request, word: str) -> bool:
         name = match[1] if match is not None and not match[2] and word.startswith("(", match.end()) else ""
     if not name:
         return False
-    return request.array in ("a", "A") or isinstance(sh.vars.get(sh.store.follow(name)[0]), Indexed | Assoc)
+    return request.array in ("a", "A") or isinstance(sh.vars.get(sh.variables.follow(name)[0]), Indexed | Assoc)
 
 
-async def _apply_reading(sh: Session, request: Request, words: list[str], local: bool) -> int:
+async def _apply_reading(sh: ShellState, request: Request, words: list[str], local: bool) -> int:
     status = 0
     for word in words:
         if _closes(word) and _is_read(sh, request, word):
             read = _parsed(word) if len(word) < LARGE else await aside(sh, partial(_parsed, word))
             assert read is not None
-            keyed = request.array == "A" or sh.store.is_assoc(read.name)
+            keyed = request.array == "A" or sh.variables.is_assoc(read.name)
             try:
                 read.read = await _compound_items(sh, read.value, keyed)
             except Discard:
                 if read.name not in sh.vars and not local:  # it is there, with nothing in it
-                    (sh.store.make_assoc if keyed else sh.store.indexed)(read.name).blank = False
+                    (sh.variables.make_assoc if keyed else sh.variables.indexed)(read.name).blank = False
                 raise
             word = read
         row = partial(_apply_all, sh, request, [word], local)
@@ -462,7 +462,7 @@ async def _apply_reading(sh: Session, request: Request, words: list[str], local:
     return status
 
 
-async def _compound_items(sh: Session, value: str, keyed: bool) -> Sequence[Item]:
+async def _compound_items(sh: ShellState, value: str, keyed: bool) -> Sequence[Item]:
     """What stands between the parentheses, expanded as it would be in a compound assignment of the script."""
     options = sh.syntax_options()
 
@@ -486,7 +486,7 @@ async def _compound_items(sh: Session, value: str, keyed: bool) -> Sequence[Item
     return [item._replace(source=element) for item, element in zip(found.items, elements, strict=True)]
 
 
-def _unreadable(sh: Session, failure: SyntaxFailure, value: str) -> ShellError:
+def _unreadable(sh: ShellState, failure: SyntaxFailure, value: str) -> ShellError:
     """The error of a text that is no list of words, of which the messages are told here."""
     if failure.second is not None:
         failure.second = f"`{value[1:-1].rpartition(chr(10))[2]}'"
@@ -506,9 +506,9 @@ def _empty_array(store: Variables, name: str, kind: str) -> None:
         (store.indexed(name) if kind == "a" else store.make_assoc(name)).blank = False
 
 
-def _shape(sh: Session, request: Request, name: str, key: str | None, assignment: AssignWord | None) -> bool:
+def _shape(sh: ShellState, request: Request, name: str, key: str | None, assignment: AssignWord | None) -> bool:
     """Make the variable the kind of array that was asked for."""
-    store = sh.store
+    store = sh.variables
     value = store.values.get(name)
     if type(value) is {"+a": Indexed, "+A": Assoc}.get(request.array, ()):
         sh.complain(f"{request.command}: {name}: cannot destroy array variables in this way")
@@ -551,8 +551,8 @@ def _is_balanced(target: str, base: str) -> bool:
     return not depth and target != f"{base}[]"
 
 
-def _make_reference(sh: Session, request: Request, name: str, assignment: AssignWord | None) -> bool:
-    store = sh.store
+def _make_reference(sh: ShellState, request: Request, name: str, assignment: AssignWord | None) -> bool:
+    store = sh.variables
     value = store.values.get(name)
     if isinstance(value, Indexed | Assoc):
         sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
@@ -588,9 +588,9 @@ def _make_reference(sh: Session, request: Request, name: str, assignment: Assign
     return True
 
 
-def _apply_global(sh: Session, request: Request, name: str, assignment: AssignWord | None) -> bool:
+def _apply_global(sh: ShellState, request: Request, name: str, assignment: AssignWord | None) -> bool:
     """`declare -g`: the variable as the outermost scope sees it."""
-    store = sh.store
+    store = sh.variables
     outermost = next((depth for depth, scope in enumerate(store.scopes) if name in scope), None)
     if outermost is None:
         request.everywhere = False

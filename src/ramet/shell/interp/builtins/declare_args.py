@@ -12,7 +12,7 @@ from ramet.shell.interp.builtins.variable_list import declaration_line, every_na
 from ramet.shell.interp.run.batches import each, in_order, refuse, refused_patiently, rows, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state import function_table
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 MARKERS: Final = ("export", "readonly")
 
@@ -38,8 +38,8 @@ class Request:
     words: list[str] = field(default_factory=list)
 
 
-async def show_locals(sh: Session) -> int:
-    scope = sh.store.scopes[sh.store._own_depth()]
+async def show_locals(sh: ShellState) -> int:
+    scope = sh.variables.scopes[sh.variables._own_depth()]
     names = await in_order((name for name in scope if name not in scope.temps), len(scope), sh.budget)
     if next(frame for frame in reversed(sh.frames) if frame.function).options is not None:
         written = sh.out(b"local -\n", "local")
@@ -48,7 +48,7 @@ async def show_locals(sh: Session) -> int:
     return await write_variables(sh, "local", names, declaration_line)
 
 
-def show(sh: Session, request: Request) -> Result:
+def show(sh: ShellState, request: Request) -> Result:
     if not request.words:
         return drive(_show_all(sh, request))
     missing = partial(_not_found, request.command)
@@ -59,25 +59,25 @@ def _not_found(command: str, name: str) -> tuple[str, ...]:
     return f"{command}: ", name, ": not found"
 
 
-async def _show_all(sh: Session, request: Request) -> int:
+async def _show_all(sh: ShellState, request: Request) -> int:
     """All variables that have the attributes."""
     names = await every_name(sh)
-    attrs = sh.store.attrs
+    attrs = sh.variables.attrs
     if request.add:
         names = [name for name in names if attrs.get(name, 0) & request.add]
     if request.array:
         kind = Assoc if request.array == "A" else Indexed
         found: list[str] = []
         for row in rows(names):
-            found += [name for name in row if type(sh.store.array(name)) is kind]
-            await sh.budget.breathe()
+            found += [name for name in row if type(sh.variables.array(name)) is kind]
+            await sh.budget.yield_turn()
         names = found
     portable = sh.posix and request.command in MARKERS
     line = partial(_portable_line, request.command) if portable else declaration_line
     return await write_variables(sh, request.command, names, line)
 
 
-def _portable_line(command: str, sh: Session, name: str) -> str | None:
+def _portable_line(command: str, sh: ShellState, name: str) -> str | None:
     """`export name="value"`: a line that any shell reads again, as far as it knows arrays."""
     line = declaration_line(sh, name)
     if line is None:
@@ -89,7 +89,7 @@ def _portable_line(command: str, sh: Session, name: str) -> str | None:
 _FUNCTION_BITS: Final = READONLY | TRACE | EXPORT
 
 
-def functions(sh: Session, request: Request) -> Result:
+def functions(sh: ShellState, request: Request) -> Result:
     """Functions: their attributes changed, or shown."""
     wanted = request.add & _FUNCTION_BITS
     if not request.show and request.command not in MARKERS and any("=" in word for word in request.words):
@@ -102,13 +102,13 @@ def functions(sh: Session, request: Request) -> Result:
     return _show_functions(sh, request, request.words)
 
 
-async def _show_all_functions(sh: Session, request: Request, wanted: int) -> int:
+async def _show_all_functions(sh: ShellState, request: Request, wanted: int) -> int:
     some = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
     written = _show_functions(sh, request, await in_order(some, len(sh.functions), sh.budget))
     return written if isinstance(written, int) else await written
 
 
-def _show_functions(sh: Session, request: Request, names: list[str]) -> Result:
+def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Result:
     """Writes functions, or their names."""
     all_of = request.show or not request.words
     parts = sh.held = list[str]()
@@ -135,7 +135,7 @@ def _show_functions(sh: Session, request: Request, names: list[str]) -> Result:
         status = 0
         for name in names:
             status = await add(str(name)) or status
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
         sh.held = []
         written = write_lines(sh, parts, len(parts), request.command)
         return status or (written if isinstance(written, int) else await written)
@@ -143,7 +143,7 @@ def _show_functions(sh: Session, request: Request, names: list[str]) -> Result:
     return drive(write())
 
 
-def _mark_function(sh: Session, request: Request, word: str) -> Result:
+def _mark_function(sh: ShellState, request: Request, word: str) -> Result:
     if not among(word, sh.functions):
         # Only `declare` stays silent about what is not there.
         return refuse(sh, f"{request.command}: ", word, ": not a function") if request.command in MARKERS else 1

@@ -17,10 +17,10 @@ from ramet.shell.interp.main.restricted import refused
 from ramet.shell.interp.run.assign import put
 from ramet.shell.interp.run.batches import refused_patiently, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
-async def change(sh: Session, word: str, physical: bool = False) -> None:
+async def change(sh: ShellState, word: str, physical: bool = False) -> None:
     """Make a directory the current one, and say so in PWD and OLDPWD. Raises OSError."""
     if len(word) > LARGE:
         raise fail(errno.ENAMETOOLONG, word)
@@ -44,7 +44,7 @@ async def change(sh: Session, word: str, physical: bool = False) -> None:
     put(sh, "PWD", text)
 
 
-async def _walked(sh: Session, word: str) -> paths.Path:
+async def _walked(sh: ShellState, word: str) -> paths.Path:
     """Where a name leads when every link on the way counts, also before `..`."""
     if ".." not in word:
         return await sh.shell.fs.resolve(paths.parse(word, sh.cwd))
@@ -54,7 +54,7 @@ async def _walked(sh: Session, word: str) -> paths.Path:
     return here
 
 
-async def _check_components(sh: Session, logical: str, known: int) -> None:
+async def _check_components(sh: ShellState, logical: str, known: int) -> None:
     """What is `known` as the place where we are is not looked at: a way leads up even from a directory that is gone."""
     here = logical[:known]
     for part in logical[known:].split("/"):
@@ -69,7 +69,7 @@ async def _check_components(sh: Session, logical: str, known: int) -> None:
             here = f"{here.rstrip('/')}/{part}"
 
 
-def cd(sh: Session, argv: list[str]) -> Result:
+def cd(sh: ShellState, argv: list[str]) -> Result:
     if refused(sh, "cd: restricted"):
         return 1
     options = flags_of(sh, argv, "LPe")
@@ -81,14 +81,14 @@ def cd(sh: Session, argv: list[str]) -> Result:
         return sh.error("cd: too many arguments")
     words = [str(word) for word in options[1]]
     if not words:
-        home = sh.store.get("HOME")
+        home = sh.variables.get("HOME")
         if home is None:
             return sh.error("cd: HOME not set")
         target = home
         if not target:
             return 0
     elif words[0] == "-":
-        old = sh.store.get("OLDPWD")
+        old = sh.variables.get("OLDPWD")
         if old is None:
             return sh.error("cd: OLDPWD not set")
         return drive(_enter_directory(sh, old, physical, True))
@@ -101,11 +101,11 @@ _SOME: Final = 256
 """Places that are looked at between two chances for others to run."""
 
 
-async def _cd(sh: Session, target: str, physical: bool) -> int:
+async def _cd(sh: ShellState, target: str, physical: bool) -> int:
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
-        for place, prefix in enumerate(between_colons(sh.store.get("CDPATH") or "")):
+        for place, prefix in enumerate(between_colons(sh.variables.get("CDPATH") or "")):
             if not place % _SOME:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if prefix:
                 try:
                     await change(sh, f"{prefix.rstrip('/')}/{target}", physical)
@@ -115,7 +115,7 @@ async def _cd(sh: Session, target: str, physical: bool) -> int:
     return await _enter_directory(sh, target, physical, False)
 
 
-async def _enter_directory(sh: Session, target: str, physical: bool, show: bool) -> int:
+async def _enter_directory(sh: ShellState, target: str, physical: bool, show: bool) -> int:
     """Go where a name leads from here, wherever `CDPATH` would look for it."""
     if not target:
         put(sh, "OLDPWD", sh.pwd)
@@ -123,7 +123,7 @@ async def _enter_directory(sh: Session, target: str, physical: bool, show: bool)
     try:
         await change(sh, target, physical)
     except OSError as error:
-        name = sh.store.get(target) if "cdable_vars" in sh.shopts and is_name(target) else None
+        name = sh.variables.get(target) if "cdable_vars" in sh.shopts and is_name(target) else None
         if name:
             return await _enter_directory(sh, name, physical, True)
         if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
@@ -137,7 +137,7 @@ _GONE: Final = (
 )
 
 
-def _lost(sh: Session, target: str) -> int:
+def _lost(sh: ShellState, target: str) -> int:
     """`cd .` in a directory that is gone: it stays the one where we are, however it is called then."""
     sh.err(f"cd: {_GONE}")
     old, sh.cwd = sh.pwd, paths.parse(target, sh.cwd)
@@ -147,12 +147,12 @@ def _lost(sh: Session, target: str) -> int:
     return 0
 
 
-async def _said(sh: Session, name: str | None = None) -> int:
+async def _said(sh: ShellState, name: str | None = None) -> int:
     written = sh.out(encode((sh.pwd if name is None else name) + "\n"), "cd")
     return written if isinstance(written, int) else await written
 
 
-def pwd(sh: Session, argv: list[str]) -> Result:
+def pwd(sh: ShellState, argv: list[str]) -> Result:
     physical = "physical" in sh.options
     for word in argv[1:]:
         if word == "--":
@@ -171,7 +171,7 @@ def pwd(sh: Session, argv: list[str]) -> Result:
     return sh.out(encode(sh.pwd + "\n"), "pwd")
 
 
-async def _physical(sh: Session) -> int:
+async def _physical(sh: ShellState) -> int:
     try:
         path = await sh.shell.fs.resolve(sh.cwd)
     except OSError:
@@ -201,23 +201,23 @@ def _rotation(word: str, size: int) -> int | None:
     return number if word[0] == "+" else size - 1 - number
 
 
-def _outside(sh: Session, name: str, word: str) -> int:
+def _outside(sh: ShellState, name: str, word: str) -> int:
     """A place that the stack does not have."""
     return sh.error(
         f"{name}: {word}: directory stack index out of range" if sh.dirs else f"{name}: directory stack empty"
     )
 
 
-def dirs(sh: Session, argv: list[str]) -> Result:
+def dirs(sh: ShellState, argv: list[str]) -> Result:
     return drive(_dirs(sh, argv))
 
 
-async def _dirs(sh: Session, argv: list[str]) -> int:
+async def _dirs(sh: ShellState, argv: list[str]) -> int:
     long = lines = verbose = clear = False
     place: int | None = None
     stack = [sh.pwd, *sh.dirs]
     for word in islice(argv, 1, None):
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         if _is_rotation(word):
             place = _rotation(word, len(stack))
             if place is None or not 0 <= place < len(stack):
@@ -234,7 +234,7 @@ async def _dirs(sh: Session, argv: list[str]) -> int:
     if clear:
         sh.dirs.clear()
         return 0
-    home = sh.store.get("HOME") or ""
+    home = sh.variables.get("HOME") or ""
 
     def show(number: int, path: str, end: str) -> str:
         return (f"{number:2d}  " if verbose else "") + (path if long else _short(home, path)) + end
@@ -259,11 +259,11 @@ def _options(words: list[str]) -> tuple[list[str], bool, bool]:
     return [], still, False
 
 
-def pushd(sh: Session, argv: list[str]) -> Result:
+def pushd(sh: ShellState, argv: list[str]) -> Result:
     return drive(_pushd(sh, argv[1:]))
 
 
-async def _pushd(sh: Session, words: list[str]) -> int:
+async def _pushd(sh: ShellState, words: list[str]) -> int:
     words, still, plain = _options(words)
     stack = [sh.pwd, *sh.dirs]
     if len(words) > 1 and (plain or words[0] == "-" or not words[0].startswith(("-", "+"))):
@@ -287,7 +287,7 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
         return 2
     else:
-        target = words[0] if words[0] != "-" or plain else sh.store.get("OLDPWD") or ""
+        target = words[0] if words[0] != "-" or plain else sh.variables.get("OLDPWD") or ""
         if not target and words[0] == "-":
             return sh.error("pushd: OLDPWD not set")
         if still:
@@ -305,7 +305,7 @@ async def _pushd(sh: Session, words: list[str]) -> int:
     return await _enter(sh, stack, "pushd", still)
 
 
-async def _enter(sh: Session, stack: list[str], name: str, still: bool) -> int:
+async def _enter(sh: ShellState, stack: list[str], name: str, still: bool) -> int:
     if not still:
         try:
             await change(sh, stack[0])
@@ -315,16 +315,16 @@ async def _enter(sh: Session, stack: list[str], name: str, still: bool) -> int:
     return await _show(sh)
 
 
-async def _show(sh: Session) -> int:
+async def _show(sh: ShellState) -> int:
     written = dirs(sh, ["dirs"])
     return written if isinstance(written, int) else await written
 
 
-def popd(sh: Session, argv: list[str]) -> Result:
+def popd(sh: ShellState, argv: list[str]) -> Result:
     return drive(_popd(sh, argv[1:]))
 
 
-async def _popd(sh: Session, words: list[str]) -> int:
+async def _popd(sh: ShellState, words: list[str]) -> int:
     words, still, plain = _options(words)
     stack = [sh.pwd, *sh.dirs]
     place = 0

@@ -12,14 +12,14 @@ from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 _SHOWN: Final = 16
 """Commands that `fc -l` lists when it is told nothing."""
 _OUTSIDE, _MISSING = -1, -2
 
 
-def commands(sh: Session, argv: list[str]) -> Result:
+def commands(sh: ShellState, argv: list[str]) -> Result:
     letters, operands, wrong = options_of(argv, "lnrs", "e", numbers=True)
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
@@ -28,7 +28,7 @@ def commands(sh: Session, argv: list[str]) -> Result:
     return drive(_commands(sh, "".join(options), options.get("e", ""), words))
 
 
-async def _commands(sh: Session, flags: str, editor: str, words: list[str]) -> int:
+async def _commands(sh: ShellState, flags: str, editor: str, words: list[str]) -> int:
     await recording.sync(sh)
     recording.own(sh)
     if "s" in flags or editor == "-":
@@ -49,7 +49,7 @@ async def _commands(sh: Session, flags: str, editor: str, words: list[str]) -> i
     return await _edited(sh, editor, first, last, backwards)
 
 
-def _last(sh: Session) -> int:
+def _last(sh: ShellState) -> int:
     """The place of the last command before this one."""
     kept = sh.history
     count = len(kept.entries)
@@ -60,7 +60,7 @@ def _last(sh: Session) -> int:
 _LEADING: Final = re.compile("[0-9]{1,18}").match
 
 
-def _place(sh: Session, word: str | None, listing: bool, first: bool = False) -> int:
+def _place(sh: ShellState, word: str | None, listing: bool, first: bool = False) -> int:
     """Where in the list a number or the beginning of a command leads; negative when nowhere."""
     kept = sh.history
     last = _last(sh)
@@ -85,7 +85,7 @@ def _place(sh: Session, word: str | None, listing: bool, first: bool = False) ->
     return _MISSING
 
 
-def _range(sh: Session, flags: str, words: list[str]) -> tuple[int, int, bool] | int:
+def _range(sh: ShellState, flags: str, words: list[str]) -> tuple[int, int, bool] | int:
     """The first and the last place, and whether they come backwards; a status after a complaint."""
     listing = "l" in flags
     kept = sh.history
@@ -118,7 +118,7 @@ def _range(sh: Session, flags: str, words: list[str]) -> tuple[int, int, bool] |
     return (end, begin, True) if end < begin else (begin, end, backwards)
 
 
-async def _again(sh: Session, words: list[str]) -> int:
+async def _again(sh: ShellState, words: list[str]) -> int:
     """`fc -s`: run a command again, with some of its text changed."""
     changes: list[tuple[str, str]] = []
     while words and "=" in words[0]:
@@ -142,12 +142,12 @@ async def _again(sh: Session, words: list[str]) -> int:
     return await sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1))
 
 
-async def _edited(sh: Session, editor: str, first: int, last: int, backwards: bool) -> int:
+async def _edited(sh: ShellState, editor: str, first: int, last: int, backwards: bool) -> int:
     """Give commands to an editor, and run what it leaves."""
     entries = sh.history.entries[first : last + 1]
     if backwards:
         entries = entries[::-1]
-    name = f"{sh.store.get('TMPDIR') or '/tmp'}/bash-fc.{sh.shell.next_pid()}"
+    name = f"{sh.variables.get('TMPDIR') or '/tmp'}/bash-fc.{sh.shell.next_pid()}"
     path = sh.shell.fs.named(name, sh.cwd)
     try:
         await ops.write_bytes(sh.shell.fs, path, encode("".join(f"{entry.text}\n" for entry in entries)))

@@ -19,10 +19,10 @@ from ramet.shell.interp.run.traps import hidden
 from ramet.shell.interp.state.assignment_hooks import compatibility
 from ramet.shell.interp.state.frames import Frame
 from ramet.shell.interp.state.positional import shifted
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
-def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
+def _loop_exit(sh: ShellState, argv: list[str], flow: int) -> Result:
     name = argv[0]
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     if words and words[0] == "--help":
@@ -55,15 +55,15 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
     return flow
 
 
-def break_(sh: Session, argv: list[str]) -> Result:
+def break_(sh: ShellState, argv: list[str]) -> Result:
     return _loop_exit(sh, argv, BREAK)
 
 
-def continue_(sh: Session, argv: list[str]) -> Result:
+def continue_(sh: ShellState, argv: list[str]) -> Result:
     return _loop_exit(sh, argv, CONTINUE)
 
 
-def return_(sh: Session, argv: list[str]) -> Result:
+def return_(sh: ShellState, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     status = sh.status
     if words:
@@ -79,7 +79,7 @@ def return_(sh: Session, argv: list[str]) -> Result:
     return _returning(sh, status)
 
 
-def _returning(sh: Session, status: int) -> int:
+def _returning(sh: ShellState, status: int) -> int:
     if not sh.frames:
         sh.complain("return: can only `return' from a function or sourced script")
         return 2
@@ -87,7 +87,7 @@ def _returning(sh: Session, status: int) -> int:
     return RETURN
 
 
-def exit_(sh: Session, argv: list[str]) -> Result:
+def exit_(sh: ShellState, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     status = sh.status if sh.exiting is None else sh.exiting
     login = "login_shell" in sh.shopts and not sh.sub_level and sh.exiting is None
@@ -105,23 +105,23 @@ def exit_(sh: Session, argv: list[str]) -> Result:
     return _exiting(sh, status, login)
 
 
-def _exiting(sh: Session, status: int, login: bool) -> Result:
+def _exiting(sh: ShellState, status: int, login: bool) -> Result:
     sh.flow_status, sh.given_up, sh.loops_left = status, False, sh.loops
     return drive(_logged_out(sh)) if login else EXIT
 
 
-async def _logged_out(sh: Session) -> int:
+async def _logged_out(sh: ShellState) -> int:
     await startup.logout(sh)
     return EXIT
 
 
-def logout(sh: Session, argv: list[str]) -> Result:
+def logout(sh: ShellState, argv: list[str]) -> Result:
     if "login_shell" not in sh.shopts:
         return sh.error("logout: not login shell: use `exit'")
     return exit_(sh, argv)
 
 
-def shift(sh: Session, argv: list[str]) -> Result:
+def shift(sh: ShellState, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     count = 1
     if words:
@@ -143,7 +143,7 @@ def shift(sh: Session, argv: list[str]) -> Result:
     return 0
 
 
-def getopts(sh: Session, argv: list[str]) -> Result:
+def getopts(sh: ShellState, argv: list[str]) -> Result:
     """Options one by one: OPTIND, OPTARG and the given variable."""
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     if len(argv) > 1 and argv[1].startswith("-") and len(argv[1]) > 1 and argv[1] != "--":
@@ -154,19 +154,19 @@ def getopts(sh: Session, argv: list[str]) -> Result:
     arguments = words[2:] if len(words) > 2 else sh.params
     quiet = spec.startswith(":")
     spec = spec[1:] if quiet else spec
-    opterr = sh.store.get("OPTERR") != "0"
-    index, place = sh.store.option_place
-    wanted = sh.store.get("OPTIND") or "1"
+    opterr = sh.variables.get("OPTERR") != "0"
+    index, place = sh.variables.option_place
+    wanted = sh.variables.get("OPTIND") or "1"
     if is_number(wanted) and (int(wanted) != index or not index):
         index, place = int(wanted) or 1, 0
 
     def leave(status: int, letter: str) -> Result:
-        sh.store.option_place = (index, place)
+        sh.variables.option_place = (index, place)
         sh.vars["OPTIND"] = str(index)
         if not is_name(name):
             return refuse(sh, "getopts: `", name, "': not a valid identifier")
         try:
-            sh.store.set(name, letter)
+            sh.variables.set(name, letter)
         except Readonly as error:
             return sh.error(error.message, 1 if status else 2)
         return status
@@ -176,11 +176,11 @@ def getopts(sh: Session, argv: list[str]) -> Result:
         place = 0
         if len(word) < 2 or word[0] != "-":
             index = min(index, len(arguments) + 1)
-            sh.store.unset("OPTARG")
+            sh.variables.unset("OPTARG")
             return leave(1, "?")
         if word == "--":
             index += 1
-            sh.store.unset("OPTARG")
+            sh.variables.unset("OPTARG")
             return leave(1, "?")
         place = 1
     letter = word[place]
@@ -191,30 +191,30 @@ def getopts(sh: Session, argv: list[str]) -> Result:
         if ended:
             index, place = index + 1, 0
         if quiet:
-            sh.store.set("OPTARG", letter)
+            sh.variables.set("OPTARG", letter)
         else:
-            sh.store.unset("OPTARG")
+            sh.variables.unset("OPTARG")
             if opterr:
                 sh.err(f"{sh.name}: illegal option -- {letter}\n")
         return leave(0, "?")
     if spec[at + 1 : at + 2] != ":":
-        sh.store.unset("OPTARG")
+        sh.variables.unset("OPTARG")
         if ended:
             index, place = index + 1, 0
         return leave(0, letter)
     if not ended:
-        sh.store.set("OPTARG", word[place:])
+        sh.variables.set("OPTARG", word[place:])
         index, place = index + 1, 0
         return leave(0, letter)
     if index < len(arguments):
-        sh.store.set("OPTARG", arguments[index])
+        sh.variables.set("OPTARG", arguments[index])
         index, place = index + 2, 0
         return leave(0, letter)
     index, place = index + 1, 0
     if quiet:
-        sh.store.set("OPTARG", letter)
+        sh.variables.set("OPTARG", letter)
         return leave(0, ":")
-    sh.store.unset("OPTARG")
+    sh.variables.unset("OPTARG")
     if opterr:
         sh.err(f"{sh.name}: option requires an argument -- {letter}\n")
     return leave(0, "?")
@@ -223,7 +223,7 @@ def getopts(sh: Session, argv: list[str]) -> Result:
 # ------------------------------------------------------------------------------------------------------- traps
 
 
-def trap(sh: Session, argv: list[str]) -> Result:
+def trap(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "lp")
     if options is None:
         return 2
@@ -282,12 +282,12 @@ def trap(sh: Session, argv: list[str]) -> Result:
     return then(each(sh, names, set_one), ready)
 
 
-def _running(sh: Session) -> Frame:
+def _running(sh: ShellState) -> Frame:
     """The call of the function that runs."""
     return next(frame for frame in reversed(sh.frames) if frame.function)
 
 
-def _forget_trap(sh: Session, name: str) -> None:
+def _forget_trap(sh: ShellState, name: str) -> None:
     """Take a trap away. A function cannot do that to one of its callers that it does not see: that comes back."""
     if hidden(sh, name):
         return
@@ -301,7 +301,7 @@ def _order(name: str) -> int:
     return signals.NUMBERS.get(name, 100 + (signals.PSEUDO.index(name) if name in signals.PSEUDO else 9))
 
 
-def _show_traps(sh: Session, wanted: list[str], by_default: bool) -> Result:
+def _show_traps(sh: ShellState, wanted: list[str], by_default: bool) -> Result:
     """Writes traps; `by_default` also what is not trapped, as the commands that would bring that back."""
     traps = {**sh.traps_shown, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
     names: list[str] = []

@@ -19,10 +19,10 @@ from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main.restricted import refused
 from ramet.shell.interp.run.batches import MANY, plain, refused_patiently, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
-def history(sh: Session, argv: list[str]) -> Result:
+def history(sh: ShellState, argv: list[str]) -> Result:
     letters, operands, wrong = options_of(argv, "acnprsw", "d")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
@@ -30,7 +30,7 @@ def history(sh: Session, argv: list[str]) -> Result:
     return drive(_history(sh, "".join(options), options.get("d", ""), argv, operands))
 
 
-async def _history(sh: Session, flags: str, offset: str, argv: list[str], operands: int) -> int:
+async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], operands: int) -> int:
     words = await plain(sh, argv, operands)
     if len(set(flags) & set("anrw")) > 1:
         return sh.error("history: cannot use more than one of -anrw")
@@ -44,7 +44,7 @@ async def _history(sh: Session, flags: str, offset: str, argv: list[str], operan
         if words:
             text = await joined_patiently(sh, words, spaced)
             push = partial(_push, sh, text)
-            await aside(sh, push) if len(sh.store.get("HISTIGNORE") or "") > LONG_SOURCE else push()
+            await aside(sh, push) if len(sh.variables.get("HISTIGNORE") or "") > LONG_SOURCE else push()
         return 0
     if "p" in flags:
         return await _expanded(sh, words)
@@ -55,7 +55,7 @@ async def _history(sh: Session, flags: str, offset: str, argv: list[str], operan
     return await _file(sh, flags, words)
 
 
-def _push(sh: Session, text: str) -> None:
+def _push(sh: ShellState, text: str) -> None:
     """`history -s` takes the place of the line that it is on."""
     kept = sh.history
     if "history" in sh.options and not kept.pushed and (kept.added or kept.compound):
@@ -66,7 +66,7 @@ def _push(sh: Session, text: str) -> None:
     kept.pushed = True
 
 
-async def _listed(sh: Session, words: list[str]) -> int:
+async def _listed(sh: ShellState, words: list[str]) -> int:
     entries = sh.history.entries
     count = number_of(words[0]) if words else len(entries)
     if count is None:
@@ -86,9 +86,9 @@ _SOME: Final = 1024
 """Lines that are written between two chances for others to run."""
 
 
-def _lines(sh: Session, start: int, stop: int) -> Iterator[str]:
+def _lines(sh: ShellState, start: int, stop: int) -> Iterator[str]:
     base, entries = sh.history.base, sh.history.entries
-    form = sh.store.get("HISTTIMEFORMAT")
+    form = sh.variables.get("HISTTIMEFORMAT")
     for place in range(start, stop):
         yield f"{base + place:5d}  {_when(entries[place], form)}"
         yield entries[place].text
@@ -109,7 +109,7 @@ _LONGEST_TIME: Final = 127
 """Bytes of a time that bash shows."""
 
 
-async def _expanded(sh: Session, words: list[str]) -> int:
+async def _expanded(sh: ShellState, words: list[str]) -> int:
     """`history -p`: every word with its expansions done; the line that this is on is forgotten."""
     kept = sh.history
     if kept.added and not kept.pushed and kept.entries:
@@ -119,7 +119,7 @@ async def _expanded(sh: Session, words: list[str]) -> int:
     out: list[str] = []
     long = len(kept.entries) > MANY or any(len(entry.text) > WINDOW for entry in kept.entries)
     for word in words:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         try:
             expand = partial(recording.expanded, sh, word)
             found = await aside(sh, expand) if long or len(word) > WINDOW else expand()
@@ -131,7 +131,7 @@ async def _expanded(sh: Session, words: list[str]) -> int:
     return written if isinstance(written, int) else await written
 
 
-async def _forget(sh: Session, offset: str) -> int:
+async def _forget(sh: ShellState, offset: str) -> int:
     """`history -d offset` or `-d first-last`."""
     middle = offset.find("-", 1)
     ends = [offset] if middle < 0 else [offset[:middle], offset[middle + 1 :]]
@@ -153,9 +153,9 @@ async def _forget(sh: Session, offset: str) -> int:
     return 0
 
 
-async def _file(sh: Session, flags: str, words: list[str]) -> int:
+async def _file(sh: ShellState, flags: str, words: list[str]) -> int:
     """`-w` and `-a` write the entries, `-r` and `-n` read them, from and to a file or the one that HISTFILE names."""
-    name = words[0] if words else sh.store.get("HISTFILE")
+    name = words[0] if words else sh.variables.get("HISTFILE")
     if not name:
         return 1 if set(flags) & set("nrw") else 0
     if "/" in name and refused(sh, "history: ", name, ": restricted"):

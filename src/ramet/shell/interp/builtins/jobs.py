@@ -17,13 +17,13 @@ from ramet.shell.interp.run.batches import each, plain, refuse, refused_patientl
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.traps import interrupted
 from ramet.shell.interp.state.scopes import split_subscript
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 if TYPE_CHECKING:
     from ramet.shell.interp.process.jobs import Job, Jobs
 
 
-def jobs(sh: Session, argv: list[str]) -> Result:
+def jobs(sh: ShellState, argv: list[str]) -> Result:
     long = pids = False
     only = ""
     words: list[str] = []
@@ -58,7 +58,7 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     return then(each(sh, words, choose), lambda status: _listed(sh, table, chosen, only, long, pids, status))
 
 
-def _listed(sh: Session, table: Jobs, chosen: list[Job], only: str, long: bool, pids: bool, status: int) -> Result:
+def _listed(sh: ShellState, table: Jobs, chosen: list[Job], only: str, long: bool, pids: bool, status: int) -> Result:
     current, previous = table.current(), table.previous()
 
     def line(job: Job) -> str:
@@ -81,7 +81,7 @@ def _listed(sh: Session, table: Jobs, chosen: list[Job], only: str, long: bool, 
     return then(write_lines(sh, map(line, chosen), len(chosen), "jobs", status), told)
 
 
-def _found(sh: Session, command: str, spec: str, table: Jobs | None = None) -> Job | None:
+def _found(sh: ShellState, command: str, spec: str, table: Jobs | None = None) -> Job | None:
     """The job that a text names; None for none, after a complaint when it may be several."""
     from ramet.shell.interp.process.jobs import Ambiguous
 
@@ -92,7 +92,7 @@ def _found(sh: Session, command: str, spec: str, table: Jobs | None = None) -> J
         return None
 
 
-def _with_pids(sh: Session, argv: list[str]) -> Result:
+def _with_pids(sh: ShellState, argv: list[str]) -> Result:
     """`jobs -x`: a command whose job specifications are replaced by process ids."""
     words: list[str] = []
     for word in argv:
@@ -101,7 +101,7 @@ def _with_pids(sh: Session, argv: list[str]) -> Result:
     return drive(sh.shell.invoke(sh, words)) if words else 0
 
 
-def wait(sh: Session, argv: list[str]) -> Result:
+def wait(sh: ShellState, argv: list[str]) -> Result:
     following = False
     variable: str | None = None
     i = 1
@@ -127,15 +127,15 @@ def wait(sh: Session, argv: list[str]) -> Result:
     return drive(_wait(sh, argv, i, following, variable))
 
 
-async def _wait(sh: Session, argv: list[str], start: int, following: bool, variable: str | None) -> int:
+async def _wait(sh: ShellState, argv: list[str], start: int, following: bool, variable: str | None) -> int:
     words = await plain(sh, argv, start)
     if variable:
-        sh.store.unset(variable)
+        sh.variables.unset(variable)
     if following:
         return await _wait_next(sh, words, variable)
     if not words:
         for job in list(sh.jobs.jobs):
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
             status = await sh.jobs.wait(sh, job.process)
             if interrupted(sh):
                 return status
@@ -151,26 +151,26 @@ async def _wait(sh: Session, argv: list[str], start: int, following: bool, varia
     return status
 
 
-def _put_pid(sh: Session, variable: str, pid: str) -> None:
+def _put_pid(sh: ShellState, variable: str, pid: str) -> None:
     """`wait -p`: a variable or an element of an array."""
     name, subscript = split_subscript(variable)
     if subscript is None:
-        sh.store.set(name, pid)
+        sh.variables.set(name, pid)
     else:
-        sh.store.set_element(name, subscript, pid)
+        sh.variables.set_element(name, subscript, pid)
 
 
-def _waited(sh: Session, job: Job) -> None:
+def _waited(sh: ShellState, job: Job) -> None:
     """A job is over and known to be: it leaves the table, and the variables of a coprocess go with it."""
     sh.jobs.forget(job)
     for name, pid in list(sh.coprocs.items()):
         if pid == job.pid:
             del sh.coprocs[name]
-            sh.store.unset(name)
-            sh.store.unset(f"{name}_PID")
+            sh.variables.unset(name)
+            sh.variables.unset(f"{name}_PID")
 
 
-async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
+async def _wait_one(sh: ShellState, word: str, variable: str | None) -> int:
     job = _found(sh, "wait", word)
     if job is None and word[:1] == "%" and is_number(word[1:]):
         # One that was waited for is still known by its number, until another one has it.
@@ -197,7 +197,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
     return sh.error(f"wait: pid {word} is not a child of this shell", 127)
 
 
-async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int:
+async def _wait_next(sh: ShellState, words: list[str], variable: str | None) -> int:
     """`wait -n`: the next job to end."""
     chosen: list[Job] = [] if words else list(sh.jobs.jobs)
     for word in words:
@@ -225,7 +225,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
             return 128 + number
 
 
-def fg(sh: Session, argv: list[str]) -> Result:
+def fg(sh: ShellState, argv: list[str]) -> Result:
     if "monitor" not in sh.options:
         return sh.error("fg: no job control")
     spec = argv[1] if len(argv) > 1 else "%+"
@@ -235,7 +235,7 @@ def fg(sh: Session, argv: list[str]) -> Result:
     return drive(_foreground(sh, job))
 
 
-async def _foreground(sh: Session, job: Job) -> int:
+async def _foreground(sh: ShellState, job: Job) -> int:
     written = sh.out(encode(job.text + "\n"), "fg")
     if not isinstance(written, int):
         await written
@@ -245,7 +245,7 @@ async def _foreground(sh: Session, job: Job) -> int:
     return status
 
 
-def bg(sh: Session, argv: list[str]) -> Result:
+def bg(sh: ShellState, argv: list[str]) -> Result:
     if "monitor" not in sh.options:
         return sh.error("bg: no job control")
     spec = argv[1] if len(argv) > 1 else "%+"
@@ -259,7 +259,7 @@ def bg(sh: Session, argv: list[str]) -> Result:
     return sh.out(encode(f"[{job.id}]{mark} {job.text} &\n"), "bg")
 
 
-def disown(sh: Session, argv: list[str]) -> Result:
+def disown(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "ahr")
     if options is None:
         return 2
@@ -287,12 +287,12 @@ def disown(sh: Session, argv: list[str]) -> Result:
     return each(sh, words, drop)
 
 
-def _signal(sh: Session, text: str) -> int | None:
+def _signal(sh: ShellState, text: str) -> int | None:
     """The number of a signal, whose name has no `SIG` before it in POSIX mode."""
     return None if sh.posix and text[:3].upper() == "SIG" else signals.number_of(text)
 
 
-def kill(sh: Session, argv: list[str]) -> Result:
+def kill(sh: ShellState, argv: list[str]) -> Result:
     words = argv[1:]
     number: int | None = 15
     if words and words[0] in ("-l", "-L"):
@@ -326,13 +326,13 @@ def kill(sh: Session, argv: list[str]) -> Result:
     return each(sh, words, lambda word: _kill_one(sh, str(word), chosen))
 
 
-async def _no_signal(sh: Session, word: str) -> int:
+async def _no_signal(sh: ShellState, word: str) -> int:
     """An option that is far too long to be a signal."""
     wanted = await aside(sh, lambda: part_of(word, 2 if word[1] in "sn" else 1, len(word)))
     return await refused_patiently(sh, ("kill: ", wanted, ": invalid signal specification"))
 
 
-async def _kill_many(sh: Session, words: list[str], number: int) -> int:
+async def _kill_many(sh: ShellState, words: list[str], number: int) -> int:
     """Signals for many, some at a time: the last steps of thousands of processes would fill a turn of the loop."""
     status = killed = 0
     for word in words:
@@ -351,7 +351,7 @@ async def _kill_many(sh: Session, words: list[str], number: int) -> int:
 _AT_ONCE: Final = 32
 
 
-def _kill_one(sh: Session, word: str, number: int) -> Result:
+def _kill_one(sh: ShellState, word: str, number: int) -> Result:
     if word.startswith("%"):
         job = _found(sh, "kill", word)
         if job is None:
@@ -369,7 +369,7 @@ def _kill_one(sh: Session, word: str, number: int) -> Result:
     return 0 if deliver(sh, pid, number) else sh.error(f"kill: ({pid}) - No such process")
 
 
-def _names(sh: Session, words: list[str]) -> Result:
+def _names(sh: ShellState, words: list[str]) -> Result:
     if not words and sh.posix:
         return sh.out(encode(" ".join(name for name in signals.NAMES[1:] if name) + "\n"), "kill")
     if not words:

@@ -30,7 +30,7 @@ from ramet.shell.interp.run.batches import (
 from ramet.shell.interp.run.external import search, search_path
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.function_table import definition
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.special_variables import is_alias_name
 
 _BUCKETS: Final = 256
@@ -91,17 +91,17 @@ def _shown(path: str) -> str:
     return path.lstrip("\0")
 
 
-async def _everywhere(sh: Session, name: str) -> list[str]:
+async def _everywhere(sh: ShellState, name: str) -> list[str]:
     """All places on PATH that have the name."""
     found: list[str] = []
-    for directory in (sh.store.get("PATH") or "").split(":"):
+    for directory in (sh.variables.get("PATH") or "").split(":"):
         hit = await search_path(sh, name, directory or ".")
         if hit is not None and _shown(hit) not in found:
             found.append(_shown(hit))
     return found
 
 
-async def _file(sh: Session, name: str) -> str | None:
+async def _file(sh: ShellState, name: str) -> str | None:
     """The program behind a name, by PATH or as a path."""
     if "/" in name:
         from ramet.shell.interp.run.external import BIN, in_table
@@ -115,23 +115,23 @@ async def _file(sh: Session, name: str) -> str | None:
     if name in sh.hashed:
         return _hit(sh, name)
     # A file that cannot be run is shown as well, if there is no other.
-    hit = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
+    hit = await search_path(sh, name, sh.variables.get("PATH") or "", executable=True)
     return None if hit is None else _shown(hit)
 
 
-def _hit(sh: Session, name: str) -> str:
+def _hit(sh: ShellState, name: str) -> str:
     """The program that is known by a name; who only asks for it counts as well."""
     path, hits = sh.hashed[name]
     sh.hashed[name] = (path, hits + 1)
     return _shown(path)
 
 
-def type_(sh: Session, argv: list[str]) -> Result:
+def type_(sh: ShellState, argv: list[str]) -> Result:
     found = flags_of(sh, argv, "aftpP")
     return 2 if found is None else drive(_type(sh, found[0], found[1]))
 
 
-async def _type(sh: Session, flags: str, words: list[str]) -> int:
+async def _type(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 0
     for name in await plain(sh, words, 0):
         await turn(sh)
@@ -157,7 +157,7 @@ def _parts(line: _Line) -> tuple[str, ...]:
     return (line, "\n") if isinstance(line, str) else (*line, "\n")
 
 
-async def _describe(sh: Session, name: str, flags: str) -> list[_Line]:
+async def _describe(sh: ShellState, name: str, flags: str) -> list[_Line]:
     every, kind = "a" in flags, flags.rfind("t") > max(flags.rfind("p"), flags.rfind("P"))
     if kind:
         flags = flags.replace("p", "")  # the last of them holds
@@ -214,7 +214,7 @@ _STANDARD: Final = "/bin:/usr/bin"
 _RUNNING: Final = ("eval", ".", "source")
 
 
-def command(sh: Session, argv: list[str]) -> Result:
+def command(sh: ShellState, argv: list[str]) -> Result:
     found = flags_of(sh, argv, "pvV")
     if found is None:
         return 2
@@ -241,7 +241,7 @@ def command(sh: Session, argv: list[str]) -> Result:
     return drive(sh.shell.below(sh, lambda: sh.shell.invoke(sh, words, functions=False)))
 
 
-async def _standard(sh: Session, words: list[str]) -> int:
+async def _standard(sh: ShellState, words: list[str]) -> int:
     """`command -p`: the program where programs live, whatever PATH says."""
     from ramet.shell.interp.run.external import run_external
 
@@ -254,12 +254,12 @@ async def _standard(sh: Session, words: list[str]) -> int:
     return await run_external(sh, [_shown(found), *words[1:]], name)
 
 
-async def _command_verbose(sh: Session, words: list[str]) -> int:
+async def _command_verbose(sh: ShellState, words: list[str]) -> int:
     names = await plain(sh, words, 0)
     lines = sh.held = list[str]()
     told = missing = False
     for name in names:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         found = await _describe(sh, name, "")
         if not found:
             missing = True
@@ -273,12 +273,12 @@ async def _command_verbose(sh: Session, words: list[str]) -> int:
     return 1 if missing and not told else written
 
 
-async def _command_v(sh: Session, words: list[str], standard: bool = False) -> int:
+async def _command_v(sh: ShellState, words: list[str], standard: bool = False) -> int:
     names = await plain(sh, words, 0)
     lines: list[str] = []
     found = 0
     for name in names:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         tables = (sh.aliases, sh.functions, sh.hashed, KEYWORDS, builtin_table())
         if len(name) > LONGEST_NAME and not among(name, *tables):
             continue
@@ -298,7 +298,7 @@ async def _command_v(sh: Session, words: list[str], standard: bool = False) -> i
     return 0 if found == len(names) else (1 if not found else written)
 
 
-def builtin(sh: Session, argv: list[str]) -> Result:
+def builtin(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "")
     if options is None:
         return 2
@@ -316,7 +316,7 @@ def builtin(sh: Session, argv: list[str]) -> Result:
     return found(sh, words)
 
 
-def hash_(sh: Session, argv: list[str]) -> Result:
+def hash_(sh: ShellState, argv: list[str]) -> Result:
     if "hashall" not in sh.options:
         return sh.error("hash: hashing disabled")
     options = options_of(argv, "lrdt", "p")
@@ -354,7 +354,7 @@ def hash_(sh: Session, argv: list[str]) -> Result:
     return drive(_hash(sh, words))
 
 
-async def _hash_listed(sh: Session, reusable: bool) -> int:
+async def _hash_listed(sh: ShellState, reusable: bool) -> int:
     """All that is remembered, in the order of bash's table: by bucket, what came last first."""
     known = await in_buckets(reversed(sh.hashed), bucket, _BUCKETS, sh.budget)
     lines: Iterable[str]
@@ -367,14 +367,14 @@ async def _hash_listed(sh: Session, reusable: bool) -> int:
     return written if isinstance(written, int) else await written
 
 
-async def _hash_as(sh: Session, path: str, words: list[str]) -> int:
+async def _hash_as(sh: ShellState, path: str, words: list[str]) -> int:
     try:
         directory = (await sh.shell.fs.stat(sh.shell.fs.named(path, sh.cwd), follow=True)).is_dir
     except OSError:
         directory = False  # what is not there may come to be
     status = 0
     for word in words:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         if directory:
             status = sh.error(f"hash: {path}: Is a directory")
         else:
@@ -382,10 +382,10 @@ async def _hash_as(sh: Session, path: str, words: list[str]) -> int:
     return status
 
 
-async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
+async def _hash_shown(sh: ShellState, words: list[str], reusable: bool) -> int:
     status = 0
     for word in words:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         if not among(word, sh.hashed):
             status = await refused_patiently(sh, ("hash: ", word, ": not found"))
             continue
@@ -397,10 +397,10 @@ async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
     return status
 
 
-async def _hash(sh: Session, words: list[str]) -> int:
+async def _hash(sh: ShellState, words: list[str]) -> int:
     status = 0
     for word in words:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         if among(word, builtin_table(), sh.functions) or "/" in word:
             continue
         if among(word, sh.hashed):
@@ -413,7 +413,7 @@ async def _hash(sh: Session, words: list[str]) -> int:
     return status
 
 
-def enable(sh: Session, argv: list[str]) -> Result:
+def enable(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "adnpsf")
     if options is None:
         return 2
@@ -446,7 +446,7 @@ def enable(sh: Session, argv: list[str]) -> Result:
     return each(sh, words, switch)
 
 
-def alias(sh: Session, argv: list[str]) -> Result:
+def alias(sh: ShellState, argv: list[str]) -> Result:
     argv = without_arrays(sh, argv)
     options = flags_of(sh, argv, "p")
     if options is None:
@@ -488,27 +488,27 @@ def alias(sh: Session, argv: list[str]) -> Result:
     return then(listed, lambda status: status or rest()) if words else listed
 
 
-async def _define_long(sh: Session, name: str, word: str, start: int) -> int:
+async def _define_long(sh: ShellState, name: str, word: str, start: int) -> int:
     if not await aside(sh, lambda: is_alias_name(name)):
         return await refused_patiently(sh, ("alias: `", name, "': invalid alias name"))
     sh.aliases[name] = await aside(sh, lambda: part_of(word, start, len(word)))
     return 0
 
 
-def _alias_line(sh: Session, name: str, reusable: bool) -> Iterator[str]:
+def _alias_line(sh: ShellState, name: str, reusable: bool) -> Iterator[str]:
     dashes = "-- " if name.startswith("-") else ""
     head = f"alias {dashes}{name}=" if reusable or not sh.posix else f"{name}="
     return chain((head,), quote.single_pieces(sh.aliases[name]), ("\n",))
 
 
-async def _all_aliases(sh: Session, reusable: bool) -> int:
+async def _all_aliases(sh: ShellState, reusable: bool) -> int:
     names = await in_order(sh.aliases, len(sh.aliases), sh.budget)
     lines = chain.from_iterable(_alias_line(sh, name, reusable) for name in names)
     written = write_lines(sh, lines, len(names), "alias")
     return written if isinstance(written, int) else await written
 
 
-def unalias(sh: Session, argv: list[str]) -> Result:
+def unalias(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "a")
     if options is None:
         return 2

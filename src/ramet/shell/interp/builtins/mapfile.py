@@ -17,7 +17,7 @@ from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.run.batches import refuse, refused_patiently
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.variables import TRANSFORM
 
 _COUNTS: Final = {
@@ -30,7 +30,7 @@ _COUNTS: Final = {
 """Options whose values are numbers, and what these are."""
 
 
-def mapfile(sh: Session, argv: list[str]) -> Result:
+def mapfile(sh: ShellState, argv: list[str]) -> Result:
     letters, operands, wrong = options_of(argv, "t", "dnOsuCc")
     for letter, value in letters:
         if letter in _COUNTS and (not is_number(value) or (letter == "c" and not int(value))):
@@ -45,7 +45,7 @@ def mapfile(sh: Session, argv: list[str]) -> Result:
     return drive(_mapfile(sh, str(argv[0]), name, dict(letters)))
 
 
-async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]) -> int:
+async def _mapfile(sh: ShellState, command: str, name: str, options: dict[str, str]) -> int:
     strip = "t" in options
     delim = encode(options["d"][:1])[:1] or b"\0" if "d" in options else b"\n"
     source = int(options.get("u", "0"))
@@ -54,16 +54,16 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
     reader = sh.reader(source)
     limit, skip = int(options.get("n", "0")), int(options.get("s", "0"))
     callback, quantum = options.get("C"), int(options.get("c", "5000")) or 5000
-    target, _ = sh.store.follow(name)
+    target, _ = sh.variables.follow(name)
     if type(sh.vars.get(target)) is Assoc:
         return sh.error(f"{command}: {name}: not an indexed array")
     try:
-        sh.store.assignable(target)
+        sh.variables.assignable(target)
         if "O" in options:
-            array = sh.store.indexed(target)
+            array = sh.variables.indexed(target)
         else:
-            sh.store.set_list(target, ())
-            array = sh.store.indexed(target)
+            sh.variables.set_list(target, ())
+            array = sh.variables.indexed(target)
         origin = int(options.get("O", "0"))
         if not limit and not callback:
             return await _whole(sh, target, reader, delim, skip, strip, array, origin)
@@ -95,10 +95,10 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
                 del command_line, called
                 if result > 255:
                     return result
-            sh.store.indexed(target).set(origin + count, sh.store.transform(target, text))
+            sh.variables.indexed(target).set(origin + count, sh.variables.transform(target, text))
             count += 1
             if not count & 1023:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
     except OSError:
         return 0  # What cannot be read is at its end, as bash has it.
     except (BadSubscript, Fatal):
@@ -116,15 +116,15 @@ def _call_of(callback: str, place: int, text: str) -> str:
 
 
 async def _whole(
-    sh: Session, target: str, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int
+    sh: ShellState, target: str, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int
 ) -> int:
     """All lines, many at a time."""
     index, size = origin - skip, 0
     keep = b"" if strip or delim == b"\0" else delim
-    transform = sh.store.transform if sh.store.attrs.get(target, 0) & TRANSFORM else None
+    transform = sh.variables.transform if sh.variables.attrs.get(target, 0) & TRANSFORM else None
     parts: list[bytes] = []
     while True:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         block = await reader.read(_BLOCK)
         ended = not block
         size += len(block)

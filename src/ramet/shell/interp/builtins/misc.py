@@ -29,18 +29,18 @@ from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
 from ramet.shell.interp.run.traps import active, exit_within
 from ramet.shell.interp.state.frames import Frame
 from ramet.shell.interp.state.messages import message_of
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
-def true(sh: Session, argv: list[str]) -> Result:
+def true(sh: ShellState, argv: list[str]) -> Result:
     return 0
 
 
-def false(sh: Session, argv: list[str]) -> Result:
+def false(sh: ShellState, argv: list[str]) -> Result:
     return 1
 
 
-def echo(sh: Session, argv: list[str]) -> Result:
+def echo(sh: ShellState, argv: list[str]) -> Result:
     newline, decode, i = True, "xpg_echo" in sh.shopts, 1
     while i < len(argv):
         word = argv[i]
@@ -73,7 +73,7 @@ def echo(sh: Session, argv: list[str]) -> Result:
 _MANY: Final = 16384
 
 
-async def _echo_long(sh: Session, words: list[str], newline: bool, decoding: escapes.Escapes | None) -> int:
+async def _echo_long(sh: ShellState, words: list[str], newline: bool, decoding: escapes.Escapes | None) -> int:
     """`echo` with very long words, in blocks between which others run."""
     for block in chain(blocks(between(" ", map(str, words))), ("",)):
         data = encode(block)
@@ -84,12 +84,12 @@ async def _echo_long(sh: Session, words: list[str], newline: bool, decoding: esc
             return 1
         if decoding is not None and decoding.stopped:
             return 0
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     written = sh.out(b"\n", "echo") if newline else 0
     return written if isinstance(written, int) else await written
 
 
-async def _echo_many(sh: Session, words: list[str], first: int, newline: bool, decode: bool) -> int:
+async def _echo_many(sh: ShellState, words: list[str], first: int, newline: bool, decode: bool) -> int:
     """`echo` with very many words, in blocks between which others run."""
     for start in range(first, len(words), _MANY):
         data = encode((" " if start > first else "") + " ".join(words[start : start + _MANY]))
@@ -103,12 +103,12 @@ async def _echo_many(sh: Session, words: list[str], first: int, newline: bool, d
                 return status
         if stopped:
             return 0
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     status = sh.out(b"\n" if newline else b"", "echo")
     return status if isinstance(status, int) else await status
 
 
-def evaluate(sh: Session, argv: list[str]) -> Result:
+def evaluate(sh: ShellState, argv: list[str]) -> Result:
     """`eval`."""
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     if len(argv) > 1 and argv[1] not in ("--", "-") and argv[1].startswith("-") and len(argv[1]) > 1:
@@ -123,12 +123,12 @@ def evaluate(sh: Session, argv: list[str]) -> Result:
     return drive(_evaluate(sh, text))
 
 
-async def _evaluate_many(sh: Session, words: list[str]) -> int:
+async def _evaluate_many(sh: ShellState, words: list[str]) -> int:
     text = await joined_patiently(sh, words, spaced)
     return await _evaluate(sh, text) if text and not text.isspace() else 0
 
 
-async def _evaluate(sh: Session, text: str) -> int:
+async def _evaluate(sh: ShellState, text: str) -> int:
     strict, sh.commanded = sh.posix and not sh.commanded, False
     outer, sh.evaluating = sh.evaluating, len(sh.frames)
     # Directly within another it counts twice: what is bounded is how long it takes to end it all.
@@ -160,7 +160,7 @@ async def _evaluate(sh: Session, text: str) -> int:
         sh.ran = ran
 
 
-def source(sh: Session, argv: list[str]) -> Result:
+def source(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "")
     if options is None:
         return _misused(sh)
@@ -174,7 +174,7 @@ def source(sh: Session, argv: list[str]) -> Result:
     return drive(_source(sh, argv[0], words))
 
 
-def _misused(sh: Session) -> int:
+def _misused(sh: ShellState) -> int:
     """Not to be used as it was: by POSIX's rules that ends the shell."""
     ends, sh.commanded = sh.posix and not sh.commanded and not sh.ignore, False
     return sh.shell.leave(sh, 2) if ends else 2
@@ -184,7 +184,7 @@ _SOURCED: Final = 2
 """Levels of nesting that a sourced file counts as; it takes longer to end than a function."""
 
 
-async def _source(sh: Session, name: str, words: list[str]) -> int:
+async def _source(sh: ShellState, name: str, words: list[str]) -> int:
     file = str(words[0])
     strict, sh.commanded = sh.posix and not sh.commanded, False
     try:
@@ -257,13 +257,13 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     return result
 
 
-def _note_late_trap(sh: Session, result: int, trapped: bool) -> None:
+def _note_late_trap(sh: ShellState, result: int, trapped: bool) -> None:
     """A command that sets the first ERR trap and fails does so before that trap holds."""
     if not trapped and result and result < 256 and not sh.ignore and "ERR" in sh.traps:
         sh.late_trap = True
 
 
-async def _read(sh: Session, file: str) -> bytes:
+async def _read(sh: ShellState, file: str) -> bytes:
     if file.startswith("/dev/"):
         from ramet.shell.interp.run.redirect import read_device
 
@@ -275,10 +275,10 @@ async def _read(sh: Session, file: str) -> bytes:
     return await sh.shell.read_file(path)
 
 
-async def _in_path(sh: Session, name: str) -> str:
+async def _in_path(sh: ShellState, name: str) -> str:
     """`source name` looks along PATH, then here, unless by POSIX's rules."""
     if "sourcepath" in sh.shopts and len(name) <= paths.NAME_MAX:
-        for directory in (sh.store.get("PATH") or "").split(":"):
+        for directory in (sh.variables.get("PATH") or "").split(":"):
             candidate = f"{directory or '.'}/{name}"
             try:
                 stat = await sh.shell.fs.stat(sh.shell.fs.named(candidate, sh.cwd), follow=True)
@@ -291,7 +291,7 @@ async def _in_path(sh: Session, name: str) -> str:
     return name
 
 
-def execute(sh: Session, argv: list[str]) -> Result:
+def execute(sh: ShellState, argv: list[str]) -> Result:
     """`exec command`; without a command its redirections were made permanent already."""
     i, name = 1, None
     clean = login = False
@@ -322,7 +322,7 @@ def execute(sh: Session, argv: list[str]) -> Result:
     return drive(_execute(sh, argv[i:], name, clean))
 
 
-async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) -> int:
+async def _execute(sh: ShellState, argv: list[str], name: str | None, clean: bool) -> int:
     from ramet.shell.interp.run.external import lacks_interpreter, run_external, runnable, search
 
     target = argv[0]
@@ -342,10 +342,10 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
                 sh.complain(f"exec: {full}: cannot execute: {reason(error)}")
             return _could_not(sh, status)
     if clean:
-        for some in rows(list(sh.store.exported())):
+        for some in rows(list(sh.variables.exported())):
             for variable in some:
-                sh.store.flag(variable, remove=1)
-            await sh.budget.breathe()
+                sh.variables.flag(variable, remove=1)
+            await sh.budget.yield_turn()
         sh.by_program = True
     sh.traps.pop("EXIT", None)
     if full != found:  # which a script takes for its name
@@ -355,14 +355,14 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
     return EXIT
 
 
-def _could_not(sh: Session, status: int) -> int:
+def _could_not(sh: ShellState, status: int) -> int:
     """The same for a program that is there: what was to run at the end of this shell is gone."""
     if (result := _stayed(sh, status)) == EXIT:
         sh.traps.pop("EXIT", None)
     return result
 
 
-def _stayed(sh: Session, status: int) -> int:
+def _stayed(sh: ShellState, status: int) -> int:
     """What a shell that could not become a program does: it ends unless it was asked to go on."""
     if not sh.sub_level and ((sh.interactive and not sh.source) or "execfail" in sh.shopts):
         return status
@@ -370,7 +370,7 @@ def _stayed(sh: Session, status: int) -> int:
     return EXIT
 
 
-def let(sh: Session, argv: list[str]) -> Result:
+def let(sh: ShellState, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     if not words:
         sh.complain("let: expression expected")
@@ -382,7 +382,7 @@ def let(sh: Session, argv: list[str]) -> Result:
     return 0 if _evaluated(sh, words) else 1
 
 
-async def _evaluate_much(sh: Session, words: list[str]) -> int:
+async def _evaluate_much(sh: ShellState, words: list[str]) -> int:
     value: int | None = 0
     for start in range(0, len(words), MANY):
         row = words[start : start + MANY]
@@ -390,11 +390,11 @@ async def _evaluate_much(sh: Session, words: list[str]) -> int:
         value = await aside(sh, work) if sum(map(len, row)) > LONG_SOURCE else work()
         if value is None:
             return 1
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     return 0 if value else 1
 
 
-def _evaluated(sh: Session, words: list[str]) -> int | None:
+def _evaluated(sh: ShellState, words: list[str]) -> int | None:
     """The value of the last expression; None after an error."""
     value = 0
     for word in words:
@@ -408,13 +408,13 @@ def _evaluated(sh: Session, words: list[str]) -> int | None:
     return value
 
 
-def times(sh: Session, argv: list[str]) -> Result:
+def times(sh: ShellState, argv: list[str]) -> Result:
     if flags_of(sh, argv, "") is None:
         return 2
     return sh.out(b"0m0.000s 0m0.000s\n0m0.000s 0m0.000s\n", "times")
 
 
-def caller(sh: Session, argv: list[str]) -> Result:
+def caller(sh: ShellState, argv: list[str]) -> Result:
     """Where the running function was called from."""
     options = flags_of(sh, argv, "")
     if options is None:
@@ -439,7 +439,7 @@ def caller(sh: Session, argv: list[str]) -> Result:
     return sh.out(encode(text), "caller")
 
 
-def suspend(sh: Session, argv: list[str]) -> Result:
+def suspend(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "f")
     if options is None:
         return 2
@@ -448,7 +448,7 @@ def suspend(sh: Session, argv: list[str]) -> Result:
     return sh.error("suspend: cannot suspend: no job control")
 
 
-def umask(sh: Session, argv: list[str]) -> Result:
+def umask(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "Sp")
     if options is None:
         return 2
@@ -531,17 +531,17 @@ _ULIMITS: Final = {
 }
 
 
-def ulimit(sh: Session, argv: list[str]) -> Result:
+def ulimit(sh: ShellState, argv: list[str]) -> Result:
     """Limits as a script sees them; what is set here is remembered and reported, our own bounds stay what they are."""
     return drive(_ulimit(sh, argv))
 
 
-async def _ulimit(sh: Session, argv: list[str]) -> int:
+async def _ulimit(sh: ShellState, argv: list[str]) -> int:
     soft = hard = everything = False
     asked: list[tuple[str, str | None]] = []
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         word = str(argv[i])
         i += 1
         if word == "--":
@@ -576,7 +576,7 @@ async def _ulimit(sh: Session, argv: list[str]) -> int:
     return written if isinstance(written, int) else await written
 
 
-def _set_limit(sh: Session, letter: str, value: str, soft: bool, hard: bool) -> Result:
+def _set_limit(sh: ShellState, letter: str, value: str, soft: bool, hard: bool) -> Result:
     now, most = _limit(sh, letter)
     if value in ("hard", "soft"):
         value = most if value == "hard" else now
@@ -590,7 +590,7 @@ def _set_limit(sh: Session, letter: str, value: str, soft: bool, hard: bool) -> 
     return 0
 
 
-def _limit(sh: Session, letter: str) -> tuple[str, str]:
+def _limit(sh: ShellState, letter: str) -> tuple[str, str]:
     limits = sh.budget.limits
     own = {"n": str(limits.open_files), "u": str(limits.processes)}
     default = own.get(letter, _ULIMITS[letter][2])

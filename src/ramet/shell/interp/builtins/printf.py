@@ -24,7 +24,7 @@ from ramet.shell.interp.main.time_text import time_text
 from ramet.shell.interp.run.batches import refused_patiently
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.scopes import split_subscript
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 if TYPE_CHECKING:
     from ramet.shell.interp.builtins.long_double import LongDouble
@@ -125,7 +125,7 @@ class _Bad(Exception):
 class _Printer:
     """The state of one call."""
 
-    def __init__(self, sh: Session, arguments: list[str], used: int) -> None:
+    def __init__(self, sh: ShellState, arguments: list[str], used: int) -> None:
         self.sh, self.arguments, self.used = sh, arguments, used
         self.status = 0
         self.size = 0
@@ -275,7 +275,7 @@ class _Printer:
                 raise _Bad("`", name, "': not a valid identifier")
             if name:
                 try:
-                    self.sh.store.set(name, str(self.size - self.begun))
+                    self.sh.variables.set(name, str(self.size - self.begun))
                 except Readonly as error:
                     self.sh.complain(error.message)
         elif spec.kind == "told":
@@ -361,7 +361,7 @@ class _Printer:
         argument = self.next()
         when = -1 if argument is None else self.integer(argument)
         seconds = self.sh.shell.now() if when == -1 else self.sh.seconds_base if when == -2 else when
-        name = self.sh.store.get("TZ")
+        name = self.sh.variables.get("TZ")
         zone: tzinfo = UTC
         if name and len(name) <= _LONGEST_ZONE and name not in ("UTC", "UTC0", "GMT"):
             from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -394,7 +394,7 @@ _Target = tuple[str, str | None]
 """The variable of `-v`, and the subscript behind it."""
 
 
-def printf(sh: Session, argv: list[str]) -> Result:
+def printf(sh: ShellState, argv: list[str]) -> Result:
     i = 1
     target: _Target | None = None
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
@@ -422,7 +422,7 @@ def printf(sh: Session, argv: list[str]) -> Result:
     return _printed(sh, argv, i, target)
 
 
-async def _print_there(sh: Session, argv: list[str], i: int, named: str) -> int:
+async def _print_there(sh: ShellState, argv: list[str], i: int, named: str) -> int:
     """`printf -v` with a very long subscript, or what is no name at all; other options are none behind it."""
     target = await aside(sh, lambda: split_subscript(named))
     if not is_name(target[0]) or target[1] == "":
@@ -435,7 +435,7 @@ async def _print_there(sh: Session, argv: list[str], i: int, named: str) -> int:
     return printed if isinstance(printed, int) else await printed
 
 
-def _printed(sh: Session, argv: list[str], i: int, target: _Target | None) -> Result:
+def _printed(sh: ShellState, argv: list[str], i: int, target: _Target | None) -> Result:
     """All that follows the options."""
     given = argv[i]
     plain = "\\" in given and ("\\u" in given or "\\U" in given) and bytewise(sh)
@@ -503,7 +503,7 @@ async def _finish_long(printer: _Printer, target: _Target | None) -> int:
             written = sh.out(block[start : start + LARGE], "printf")
             if written if isinstance(written, int) else await written:
                 return printer.status or 1
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
     return printer.status
 
 
@@ -521,9 +521,9 @@ def _stored(printer: _Printer, target: _Target, text: str) -> int:
     name, subscript = target
     try:
         if subscript is None:
-            sh.store.set(name, text)
+            sh.variables.set(name, text)
         else:
-            sh.store.set_element(name, subscript, text)
+            sh.variables.set_element(name, subscript, text)
     except Readonly as error:
         return sh.error(error.message)
     except (BadSubscript, Fatal):
@@ -557,7 +557,7 @@ async def _print_many(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> int
         printer.size = 0
         if printer.stopped:
             break
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     return printer.status
 
 

@@ -27,7 +27,7 @@ from ramet.shell.interp.run.assign import put
 from ramet.shell.interp.run.batches import MANY, plain, refuse, refused_patiently
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.scopes import split_subscript
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142
@@ -50,7 +50,7 @@ class _Read:
     """The place of the first name, after the first of all, that is none: those before it get their values."""
 
 
-def _options(sh: Session, argv: list[str]) -> _Read | Result:
+def _options(sh: ShellState, argv: list[str]) -> _Read | Result:
     """What the words ask for; a status when they are wrong, or so long that all of it takes its time."""
     if len(argv) <= _FEW and sum(map(len, argv)) <= _SHORT:
         usual = _usual(tuple(argv))
@@ -80,7 +80,7 @@ def _options(sh: Session, argv: list[str]) -> _Read | Result:
     return request
 
 
-async def _read_long(sh: Session, request: _Read) -> int:
+async def _read_long(sh: ShellState, request: _Read) -> int:
     """The same with a name that is very long, perhaps that of an element."""
     for place, name in enumerate(request.names):
         if await aside(sh, partial(_misnamed, name)) if len(name) > LARGE else _misnamed(name):
@@ -147,7 +147,7 @@ def _seconds(value: str) -> float:
         return -1
 
 
-def read(sh: Session, argv: list[str]) -> Result:
+def read(sh: ShellState, argv: list[str]) -> Result:
     request = _options(sh, argv)
     if not isinstance(request, _Read):
         return request
@@ -173,22 +173,22 @@ def read(sh: Session, argv: list[str]) -> Result:
     return drive(_read(sh, request, reader))
 
 
-async def _read_many(sh: Session, request: _Read, reader: Reader) -> int:
+async def _read_many(sh: ShellState, request: _Read, reader: Reader) -> int:
     """A line for so many variables that even their names take a while."""
     request.names = await plain(sh, request.names, 0)
     for name in request.names:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         if _misnamed(name):
             return await refused_patiently(sh, _no_name(name))
     return await _read(sh, request, reader)
 
 
-async def _read(sh: Session, request: _Read, reader: Reader) -> int:
+async def _read(sh: ShellState, request: _Read, reader: Reader) -> int:
     if request.timeout == 0:
         ready = getattr(reader, "ready", True)
         return 0 if ready else 1
     timeout = request.timeout
-    if timeout is None and (usual := sh.store.get("TMOUT")) and (seconds := _seconds(usual)) > 0:
+    if timeout is None and (usual := sh.variables.get("TMOUT")) and (seconds := _seconds(usual)) > 0:
         timeout = seconds
     source = _Source(reader, timeout, sh)
     try:
@@ -210,7 +210,7 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
 class _Source:
     """Bytes of the input, with a deadline."""
 
-    def __init__(self, reader: Reader, timeout: float | None, sh: Session) -> None:
+    def __init__(self, reader: Reader, timeout: float | None, sh: ShellState) -> None:
         self.reader, self.sh = reader, sh
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.expired = False
@@ -220,7 +220,7 @@ class _Source:
         within(self.sh, size)
 
     async def block(self) -> bytes:
-        await self.sh.budget.breathe()
+        await self.sh.budget.yield_turn()
         if self.deadline is None:
             return await self.reader.read()
         left = self.deadline - time.monotonic()
@@ -255,7 +255,7 @@ async def _line(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], 
                 return taken.result(True)
             taken.lay_down()
             source.hold(taken.size())
-            await source.sh.budget.breathe()
+            await source.sh.budget.yield_turn()
 
 
 _SPAN: Final = 1 << 13
@@ -337,7 +337,7 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
                 return taken.result(False)
         plain, count = (b"", 0) if pending else _plain_characters(block[place : place + _SPAN], left, find, by_bytes)
         if count:
-            await source.sh.budget.breathe()
+            await source.sh.budget.yield_turn()
             taken.out += plain
             taken.lay_down()
             place += len(plain)
@@ -351,7 +351,7 @@ async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[
                 continue
             place += len(char)
             if char == b"\0" and (request.exact or request.delim != char):  # no character of any text
-                await source.sh.budget.breathe()
+                await source.sh.budget.yield_turn()
                 place = len(block) - len(block[place:].lstrip(b"\0"))
                 continue
             if pending:
@@ -428,7 +428,7 @@ def _long_text(data: list[bytearray], escaped: Sequence[int]) -> tuple[str, Sequ
     return text, _as_characters(b"".join(data), escaped) if escaped and not text.isascii() else escaped
 
 
-def _assign(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
+def _assign(sh: ShellState, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
     text, escaped = _text(data, escaped)
     if request.array is not None:
         return _put_list(sh, request.array, text, escaped) or status
@@ -443,26 +443,26 @@ def _assign(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], st
     return _put(sh, request.names, values) or status
 
 
-def _put_list(sh: Session, target: str, text: str, escaped: Sequence[int]) -> int:
+def _put_list(sh: ShellState, target: str, text: str, escaped: Sequence[int]) -> int:
     if not is_name(target):
         sh.complain(*_no_name(target))
         return 1
-    name, _ = sh.store.follow(target)
+    name, _ = sh.variables.follow(target)
     if type(sh.vars.get(name)) is Assoc:
         return sh.error(f"read: {name}: not an indexed array")
     try:
-        sh.store.set_list(target, split_all(text, sh.ifs, set(escaped)))
+        sh.variables.set_list(target, split_all(text, sh.ifs, set(escaped)))
     except ShellError as error:
         return _failed(sh, error)
     return 0
 
 
-def _put(sh: Session, names: Sequence[str], values: Sequence[str]) -> int:
+def _put(sh: ShellState, names: Sequence[str], values: Sequence[str]) -> int:
     try:
         for name, value in zip(names, values, strict=True):
             if name[-1:] == "]":
                 at = name.index("[")
-                sh.store.set_element(name[:at], part_of(name, at + 1, len(name) - 1), value)
+                sh.variables.set_element(name[:at], part_of(name, at + 1, len(name) - 1), value)
             else:
                 put(sh, name, value)
     except ShellError as error:
@@ -470,7 +470,7 @@ def _put(sh: Session, names: Sequence[str], values: Sequence[str]) -> int:
     return 0
 
 
-def _failed(sh: Session, error: ShellError) -> int:
+def _failed(sh: ShellState, error: ShellError) -> int:
     """A status: what goes wrong with an assignment is told, or ends more than the command."""
     if isinstance(error, BadSubscript | Fatal):
         raise error
@@ -480,18 +480,18 @@ def _failed(sh: Session, error: ShellError) -> int:
     return 1
 
 
-def _values(sh: Session, request: _Read, text: str, escaped: Sequence[int]) -> list[str]:
+def _values(sh: ShellState, request: _Read, text: str, escaped: Sequence[int]) -> list[str]:
     count = len(request.names)
     return [text, *[""] * (count - 1)] if request.exact else split_some(text, sh.ifs, count, set(escaped))
 
 
-async def _assign_many(sh: Session, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
+async def _assign_many(sh: ShellState, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
     """The same for very many variables: a row of them at a time."""
     values = await aside(sh, lambda: _values(sh, request, *_text(data, escaped)))
     for start in range(0, len(values), MANY):
         if failed := _put(sh, request.names[start : start + MANY], values[start : start + MANY]):
             return failed
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     return status
 
 

@@ -14,10 +14,10 @@ from ramet.shell.interp.run.batches import MANY, each, plain, refuse, then, writ
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.assignment_hooks import COMPATIBLE, switch_compatibility
 from ramet.shell.interp.state.options import LETTERS, OPTIONS, SHOPTS
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
-def _set_params(sh: Session, argv: list[str], start: int) -> Result:
+def _set_params(sh: ShellState, argv: list[str], start: int) -> Result:
     if sh.frames:
         sh.frames[-1].replaced = True
     if len(argv) > _MANY:
@@ -26,7 +26,7 @@ def _set_params(sh: Session, argv: list[str], start: int) -> Result:
     return 0
 
 
-async def _set_many(sh: Session, argv: list[str], start: int) -> int:
+async def _set_many(sh: ShellState, argv: list[str], start: int) -> int:
     sh.params = await plain(sh, argv, start)
     return 0
 
@@ -34,7 +34,7 @@ async def _set_many(sh: Session, argv: list[str], start: int) -> int:
 _MANY: Final = 10_000
 
 
-def set_(sh: Session, argv: list[str]) -> Result:
+def set_(sh: ShellState, argv: list[str]) -> Result:
     if len(argv) == 1:
         return drive(write_settings(sh, "set", functions=not sh.posix))
     wrong = _wrong_letter(sh, argv)
@@ -45,13 +45,13 @@ def set_(sh: Session, argv: list[str]) -> Result:
     return drive(_show_then(sh, "".join(shown), result)) if shown else result
 
 
-async def _show_then(sh: Session, text: str, result: Result) -> int:
+async def _show_then(sh: ShellState, text: str, result: Result) -> int:
     written = sh.out(encode(text), "set")
     status = written if isinstance(written, int) else await written
     return (result if isinstance(result, int) else await result) or status
 
 
-def _apply(sh: Session, argv: list[str], shown: list[str]) -> Result:
+def _apply(sh: ShellState, argv: list[str], shown: list[str]) -> Result:
     """Set what is asked for; `shown` takes the lists of options that `-o` without a name is for."""
     i = 1
     while i < len(argv):
@@ -99,13 +99,13 @@ def _names_option(argv: list[str], place: int) -> bool:
     return place < len(argv) and argv[place] != "" and argv[place][0] not in "-+"
 
 
-def _invalid(sh: Session, option: str) -> int:
+def _invalid(sh: ShellState, option: str) -> int:
     sh.complain(f"set: {option}: invalid option")
     sh.err("set: usage: set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]\n")
     return 2
 
 
-def _wrong_letter(sh: Session, argv: list[str]) -> str:
+def _wrong_letter(sh: ShellState, argv: list[str]) -> str:
     """The first option that there is none of, looked for before any is set."""
     i = 1
     while i < len(argv):
@@ -126,13 +126,13 @@ def _wrong_letter(sh: Session, argv: list[str]) -> str:
     return ""
 
 
-def _options_text(sh: Session, table: bool) -> str:
+def _options_text(sh: ShellState, table: bool) -> str:
     if table:
         return "".join(f"{name:<15}\t{'on' if name in sh.options else 'off'}\n" for name in OPTIONS)
     return "".join(f"set {'-' if name in sh.options else '+'}o {name}\n" for name in OPTIONS)
 
 
-def shopt(sh: Session, argv: list[str]) -> Result:
+def shopt(sh: ShellState, argv: list[str]) -> Result:
     on: bool | None = None
     quiet = reusable = options = False
     i = 1
@@ -160,11 +160,11 @@ def shopt(sh: Session, argv: list[str]) -> Result:
     return then(switched, lambda status: 0 if options else status)
 
 
-def _unknown(sh: Session, name: str, options: bool) -> Result:
+def _unknown(sh: ShellState, name: str, options: bool) -> Result:
     return refuse(sh, "shopt: ", name, f": invalid {'option name' if options else 'shell option name'}")
 
 
-def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
+def _switched(sh: ShellState, names: list[str], on: bool, options: bool) -> Result:
     def switch(name: str) -> Result:
         if not among(name, OPTIONS if options else SHOPTS):
             return _unknown(sh, name, options)
@@ -186,7 +186,7 @@ def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
     return each(sh, names, switch)
 
 
-def _listed(sh: Session, names: list[str], on: bool | None, options: bool, quiet: bool, reusable: bool) -> Result:
+def _listed(sh: ShellState, names: list[str], on: bool | None, options: bool, quiet: bool, reusable: bool) -> Result:
     """Options and whether they are on; a failure when one that was asked for is off."""
     enabled, known = (sh.options, OPTIONS) if options else (sh.shopts, SHOPTS)
     status = 0

@@ -24,7 +24,7 @@ from ramet.shell.interp.run.conditions import (
     plain_unary,
 )
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 BINARY: Final = frozenset((*NUMERIC, *FILE_PAIRS, "=", "==", "!=", "<", ">"))
 
@@ -48,7 +48,7 @@ def integer(text: str) -> int:
     return number
 
 
-def binary(sh: Session, left: str, op: str, right: str) -> bool | Awaitable[bool]:
+def binary(sh: ShellState, left: str, op: str, right: str) -> bool | Awaitable[bool]:
     if op in ("=", "=="):
         if len(left) == len(right) > HUGE:
             return aside(sh, partial(starts, left, right))
@@ -68,7 +68,7 @@ def _is_descriptor(word: str) -> bool:
     return len(word) <= LONGEST_NUMBER and is_number(word.strip().lstrip("+-"))
 
 
-def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
+def unary(sh: ShellState, op: str, word: str) -> bool | Awaitable[bool]:
     if op in FILE_TESTS:
         return file_test(sh, op, word)
     if op == "-t" and not _is_descriptor(word):
@@ -86,7 +86,7 @@ def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
 _LONGEST_OPERATOR: Final = 3
 
 
-def _decide(sh: Session, args: list[str], end: str = "") -> bool | Awaitable[bool]:
+def _decide(sh: ShellState, args: list[str], end: str = "") -> bool | Awaitable[bool]:
     """Up to three arguments need no grammar; `end` is the word that closes them."""
     count = len(args)
     if count == 0:
@@ -132,7 +132,7 @@ def _negated(found: bool | Awaitable[bool]) -> bool | Awaitable[bool]:
 class _Parser:
     """Expressions of five words and more."""
 
-    def __init__(self, sh: Session, args: list[str], end: str) -> None:
+    def __init__(self, sh: ShellState, args: list[str], end: str) -> None:
         self.sh, self.args, self.pos, self.end = sh, args, 0, end
         self.depth = 0
 
@@ -151,7 +151,7 @@ class _Parser:
         found = await self.both()
         while self.peek() == "-o":
             self.pos += 1
-            await self.sh.budget.breathe()
+            await self.sh.budget.yield_turn()
             other = await self.both()
             found = found or other
         return found
@@ -160,7 +160,7 @@ class _Parser:
         found = await self.negation()
         while self.peek() == "-a":
             self.pos += 1
-            await self.sh.budget.breathe()
+            await self.sh.budget.yield_turn()
             other = await self.negation()
             found = found and other
         return found
@@ -208,7 +208,7 @@ async def _settled(found: bool | Awaitable[bool]) -> bool:
     return found if isinstance(found, bool) else await found
 
 
-def test(sh: Session, argv: list[str]) -> Result:
+def test(sh: ShellState, argv: list[str]) -> Result:
     name = argv[0]
     if name == "[":
         if len(argv) < 2 or argv[-1] != "]":
@@ -226,7 +226,7 @@ def test(sh: Session, argv: list[str]) -> Result:
     return drive(_later(sh, name, found))
 
 
-async def _later(sh: Session, name: str, found: Awaitable[Any]) -> int:
+async def _later(sh: ShellState, name: str, found: Awaitable[Any]) -> int:
     try:
         return 0 if await found else 1
     except Usage as error:

@@ -14,10 +14,10 @@ from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.assignment_hooks import NOTICED, compatibility
 from ramet.shell.interp.state.scopes import split_subscript
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
-def unset(sh: Session, argv: list[str]) -> Result:
+def unset(sh: ShellState, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "fvn")
     if options is None:
         return 2
@@ -32,17 +32,17 @@ def unset(sh: Session, argv: list[str]) -> Result:
 _MANY: Final = 256
 
 
-async def _unset_many(sh: Session, words: list[str], functions: bool, variables: bool, references: bool) -> int:
+async def _unset_many(sh: ShellState, words: list[str], functions: bool, variables: bool, references: bool) -> int:
     status = 0
     for start in range(0, len(words), _MANY):
         row = words[start : start + _MANY]
         work = partial(_unset_all, sh, row, functions, variables, references)
         status = (await aside(sh, work) if any(len(word) > LARGE for word in row) else work()) or status
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     return status
 
 
-def _unset_all(sh: Session, words: list[str], functions: bool, variables: bool, references: bool) -> int:
+def _unset_all(sh: ShellState, words: list[str], functions: bool, variables: bool, references: bool) -> int:
     status = 0
     for word in words:
         try:
@@ -57,12 +57,16 @@ def _unset_all(sh: Session, words: list[str], functions: bool, variables: bool, 
     return status
 
 
-def _unset_one(sh: Session, word: str, functions: bool, variables: bool, references: bool) -> int:
-    store = sh.store
+def _unset_one(sh: ShellState, word: str, functions: bool, variables: bool, references: bool) -> int:
+    store = sh.variables
     if functions:
         return _unset_function(sh, word)
     name, subscript = split_subscript(word)
-    if "assoc_expand_once" in sh.shopts and word.endswith("]") and sh.store.is_assoc(base := word.partition("[")[0]):
+    if (
+        "assoc_expand_once" in sh.shopts
+        and word.endswith("]")
+        and sh.variables.is_assoc(base := word.partition("[")[0])
+    ):
         name, subscript = base, word[len(base) + 1 : -1]
     if not is_name(name):
         if not variables:
@@ -91,7 +95,7 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
     return 0
 
 
-def _unset_function(sh: Session, name: str) -> int:
+def _unset_function(sh: ShellState, name: str) -> int:
     if len(name) > LONGEST_NAME and not among(name, sh.functions):
         return 0
     if function_table.flags(sh, name) & READONLY:
@@ -100,8 +104,8 @@ def _unset_function(sh: Session, name: str) -> int:
     return 0
 
 
-def _unset_element(sh: Session, name: str, subscript: str) -> int:
-    store = sh.store
+def _unset_element(sh: ShellState, name: str, subscript: str) -> int:
+    store = sh.variables
     value = store.values.get(name)
     if not subscript:
         return 0

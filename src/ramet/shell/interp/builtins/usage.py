@@ -13,7 +13,7 @@ from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.interp.run.batches import refuse, refused_patiently, then
 from ramet.shell.interp.run.maybe_async import Result, drive
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 _GENERATORS: Final = "[-o option] [-A action] [-G globpat] [-W wordlist] [-F function] [-C command]"
 _COMPLETION: Final = f"{_GENERATORS} [-X filterpat] [-P prefix] [-S suffix]"
@@ -130,19 +130,19 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def usage(sh: Session, name: str) -> int:
+def usage(sh: ShellState, name: str) -> int:
     """The usage line on stderr; status 2."""
     sh.err(f"{name}: usage: {SYNOPSES[name][0]}\n")
     return 2
 
 
-def bad_option(sh: Session, name: str, option: str, why: str = "invalid option") -> int:
+def bad_option(sh: ShellState, name: str, option: str, why: str = "invalid option") -> int:
     """`name: -x: invalid option` and the usage line; status 2."""
     sh.complain(f"{name}: {option}: {why}")
     return usage(sh, name)
 
 
-def misused(sh: Session, name: str, word: str, why: str) -> Result:
+def misused(sh: ShellState, name: str, word: str, why: str) -> Result:
     """The same for a word of any length."""
     return then(refuse(sh, f"{name}: ", word, f": {why}"), lambda _: usage(sh, name))
 
@@ -201,7 +201,7 @@ _BEYOND: Final = 1 << 63
 _DIGITS: Final = 20
 
 
-def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:
+def flags_of(sh: ShellState, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:
     """The letters of options without values and what follows them; None after an error."""
     i = 1
     flags = ""
@@ -221,7 +221,7 @@ def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]
 def helped(name: str, builtin: Builtin) -> Builtin:
     """The builtin, with `--help` as its first word answered by its page and status 2."""
 
-    def run(sh: Session, argv: list[str]) -> Result:
+    def run(sh: ShellState, argv: list[str]) -> Result:
         if len(argv) > 1 and argv[1] == "--help":
             return drive(explained(sh, name))
         return builtin(sh, argv)
@@ -229,7 +229,7 @@ def helped(name: str, builtin: Builtin) -> Builtin:
     return run
 
 
-async def explained(sh: Session, name: str) -> int:
+async def explained(sh: ShellState, name: str) -> int:
     """The page of a builtin on stdout; status 2."""
     written = sh.out(encode(_page(name, "")), name)
     if not isinstance(written, int):
@@ -237,7 +237,7 @@ async def explained(sh: Session, name: str) -> int:
     return 2
 
 
-def help_(sh: Session, argv: list[str]) -> Result:
+def help_(sh: ShellState, argv: list[str]) -> Result:
     found = flags_of(sh, argv, "dms")
     if found is None:
         return 2
@@ -249,7 +249,7 @@ def help_(sh: Session, argv: list[str]) -> Result:
     return drive(_helped(sh, flags, words))
 
 
-async def _helped(sh: Session, flags: str, words: list[str]) -> int:
+async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 1
     if await aside(sh, partial(_is_pattern, words[0])) if len(words[0]) > LARGE else _is_pattern(words[0]):
         keywords = ", ".join(words)
@@ -258,7 +258,7 @@ async def _helped(sh: Session, flags: str, words: list[str]) -> int:
         if written if isinstance(written, int) else await written:
             return 1
     for word in words:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         long = len(word) > _LONGEST
         names = await aside(sh, partial(_topics, word)) if long else [word] if word in SYNOPSES else _topics(word)
         if not names:

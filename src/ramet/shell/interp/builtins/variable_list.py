@@ -17,7 +17,7 @@ from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import transform
 from ramet.shell.interp.run.batches import MANY, in_order, refused_patiently, turn
 from ramet.shell.interp.state.function_table import write_functions
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 _UNLISTED: Final = frozenset(
     (
@@ -36,11 +36,11 @@ _UNLISTED: Final = frozenset(
 )
 _LARGE_ARRAY: Final = 5000
 
-LineOf = Callable[[Session, str], str | None]
+LineOf = Callable[[ShellState, str], str | None]
 """How a variable is shown; None for one that is not."""
 
 
-def is_large(sh: Session, name: str) -> bool:
+def is_large(sh: ShellState, name: str) -> bool:
     """Whether writing a variable takes long enough to be done aside."""
     value = sh.vars.get(name) if len(name) <= LONGEST_NAME else None
     if type(value) is str:
@@ -56,9 +56,9 @@ def is_large(sh: Session, name: str) -> bool:
     )
 
 
-def declaration_line(sh: Session, name: str) -> str | None:
+def declaration_line(sh: ShellState, name: str) -> str | None:
     """`declare -x name="value"` as `declare -p` shows it."""
-    store = sh.store
+    store = sh.variables
     if name == "_":
         return behind("declare -- _=", quote.double(quote.as_locale(sh, str(sh.last_arg))))
     if not among(name, store.values):
@@ -80,29 +80,29 @@ def declaration_line(sh: Session, name: str) -> str | None:
     return behind(f"declare -{letters} {name}=", quote.double(quote.as_locale(sh, text)))
 
 
-def setting_line(sh: Session, name: str) -> str | None:
+def setting_line(sh: ShellState, name: str) -> str | None:
     """`name=value` as `set` shows it; what is computed when it is asked for is not shown."""
     if name == "_":
         return behind("_=", quote.setting(quote.as_locale(sh, str(sh.last_arg))))
     value = sh.vars.get(name)
     if type(value) is Dynamic and name in _UNLISTED:
         return None
-    array = sh.store.array(name)
+    array = sh.variables.array(name)
     if array is not None and not len(array) and (name == "FUNCNAME" or (value is array and array.blank)):
         return None
     if array is not None:
         return behind(f"{name}=", transform.array_text(array, bytewise(sh)))
-    text = value.target if type(value) is NameRef else sh.store.get(name)
+    text = value.target if type(value) is NameRef else sh.variables.get(name)
     return None if text is None else behind(f"{name}=", quote.setting(quote.as_locale(sh, text)))
 
 
-async def every_name(sh: Session) -> list[str]:
+async def every_name(sh: ShellState) -> list[str]:
     """All variables in their order."""
     names = chain((name for name in sh.vars if "\0" not in name), () if "_" in sh.vars else ("_",))
     return await in_order(names, len(sh.vars), sh.budget)
 
 
-async def write_settings(sh: Session, command: str, functions: bool = True) -> int:
+async def write_settings(sh: ShellState, command: str, functions: bool = True) -> int:
     """`name=value` of all variables, and the functions."""
     if await write_variables(sh, command, await every_name(sh), setting_line):
         return 1
@@ -113,7 +113,7 @@ async def write_settings(sh: Session, command: str, functions: bool = True) -> i
 
 
 async def write_variables(
-    sh: Session,
+    sh: ShellState,
     command: str,
     names: Sequence[str],
     line_of: LineOf,
@@ -145,12 +145,12 @@ async def write_variables(
     return status
 
 
-async def write_large(sh: Session, text: str, command: str, end: str = "") -> int:
+async def write_large(sh: ShellState, text: str, command: str, end: str = "") -> int:
     """Text of any length to stdout, in blocks between which others run."""
     for start in range(0, len(text), LARGE):
         written = sh.out(encode(text[start : start + LARGE]), command)
         if written if isinstance(written, int) else await written:
             return 1
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     written = sh.out(encode(end), command) if end else 0
     return written if isinstance(written, int) else await written

@@ -14,7 +14,7 @@ from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.run.assign import assign_word
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.scopes import MISSING
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.state.special_variables import KEPT_BY_SHELL
 from ramet.shell.interp.state.variables import Variables
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
@@ -27,7 +27,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         return None
     if type(name := first.parts[0]) is not Literal or name.text != "local":
         return None
-    plans: list[tuple[str, Callable[[Session], Any] | None]] = []
+    plans: list[tuple[str, Callable[[ShellState], Any] | None]] = []
     for word in node.words[1:]:
         if isinstance(word, Assignment):
             if word.subscript is not None or word.append or isinstance(word.value, ArrayLiteral):
@@ -44,8 +44,8 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         return None
     line = node.line
 
-    def run(sh: Session) -> Result:
-        store = sh.store
+    def run(sh: ShellState) -> Result:
+        store = sh.variables
         if (
             sh.watch
             or not store.scopes
@@ -62,7 +62,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         found = [(name, None if value is None else value(sh)) for name, value in plans]
         return drive(later(sh, found)) if sh.parted else declare(sh, found)
 
-    async def later(sh: Session, found: list[tuple[str, Any]]) -> int:
+    async def later(sh: ShellState, found: list[tuple[str, Any]]) -> int:
         """The same with values that are yet to be put together."""
         sh.parted = False
         for place, (name, value) in enumerate(found):
@@ -72,8 +72,8 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
                 found[place] = name, await value
         return declare(sh, found)
 
-    def declare(sh: Session, found: list[tuple[str, str | None]]) -> int:
-        store = sh.store
+    def declare(sh: ShellState, found: list[tuple[str, str | None]]) -> int:
+        store = sh.variables
         values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
         for name, text in found:
             if name in attrs or name in scope:
@@ -106,10 +106,10 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
     return run
 
 
-def _large(text: texts.Text) -> Callable[[Session], Any]:
+def _large(text: texts.Text) -> Callable[[ShellState], Any]:
     """A value that is found while others run when it is made of many."""
 
-    def run(sh: Session) -> Any:
+    def run(sh: ShellState) -> Any:
         pending = None if text.large is None else text.large(sh)
         if pending is None:
             return text.run(sh)

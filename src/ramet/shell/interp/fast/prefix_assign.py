@@ -12,7 +12,7 @@ from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.assignment_hooks import NOTICED
 from ramet.shell.interp.state.scopes import MISSING, Scope
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Literal, Simple, Word
 
 _QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
@@ -20,7 +20,7 @@ _QUICK: Final = frozenset((":", "[", "echo", "false", "read", "test", "true"))
 _FEW: Final = 64
 
 
-def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[..., Any]) -> Run | None:
+def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], slow: Callable[..., Any]) -> Run | None:
     """A closure for a plain case; None when there is anything unusual. `slow` gets the words where they are known."""
     first = node.words[0]
     if (
@@ -33,7 +33,7 @@ def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow:
     name = first.parts[0].text
     if name not in _QUICK or len(node.assigns) > _FEW:
         return None
-    plans: list[tuple[str, Callable[[Session], str | Parts]]] = []
+    plans: list[tuple[str, Callable[[ShellState], str | Parts]]] = []
     for assign in node.assigns:
         if (
             assign.subscript is not None
@@ -48,12 +48,12 @@ def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow:
         plans.append((assign.name, value.parts or value.run))
     line, builtin = node.line, BUILTINS[name]
 
-    def run(sh: Session) -> Result:
+    def run(sh: ShellState) -> Result:
         if sh.watch:
             return drive(slow(sh, None))
         sh.line, sh.ran = line, node
         argv = expand(sh)
-        store = sh.store
+        store = sh.variables
         values, attrs = store.values, store.attrs
         if (
             type(argv) is not list
@@ -88,9 +88,9 @@ def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow:
         store.pop()
         return _settled(sh, argv, result)
 
-    async def patiently(sh: Session, argv: list[str], start: int, found: str | Parts) -> int:
+    async def patiently(sh: ShellState, argv: list[str], start: int, found: str | Parts) -> int:
         """The same from a value on that is yet to be put together."""
-        store = sh.store
+        store = sh.variables
         scope = store.scopes[-1]
         try:
             for place in range(start, len(plans)):
@@ -111,15 +111,15 @@ def compile_prefixed(node: Simple, expand: Callable[[Session], list[str]], slow:
     return run
 
 
-async def _rest(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
+async def _rest(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
     try:
         result = await pending
     finally:
-        sh.store.pop()
+        sh.variables.pop()
     return _settled(sh, argv, result)
 
 
-def _settled(sh: Session, argv: list[str], status: int) -> int:
+def _settled(sh: ShellState, argv: list[str], status: int) -> int:
     sh.last_arg = argv[-1]
     sh.pipes = None
     sh.status = status

@@ -21,7 +21,7 @@ from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import has_braces
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.process.descriptors import Description
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -58,7 +58,7 @@ _NAMES: Final = re.compile(r"\b[A-Za-z_]\w*", re.ASCII).findall
 
 class Plan(NamedTuple):
     name: str
-    expand: Callable[[Session], Any]
+    expand: Callable[[ShellState], Any]
     variables: tuple[str, ...]
     numbers: tuple[str, ...]
 
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 _NONE: Final = Plan("", lambda sh: [], (), ())
 
 
-def prepared(sh: Session, node: CommandSub) -> tuple[Plan, list[str]] | None:
+def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
     """How to run a substitution in this very shell, and its words; None where that would be seen."""
     assert node.body is not None
     made = made_of(node.body)
@@ -94,7 +94,7 @@ def prepared(sh: Session, node: CommandSub) -> tuple[Plan, list[str]] | None:
     return plan, argv
 
 
-def _expanded(sh: Session, plan: Plan) -> list[str] | None:
+def _expanded(sh: ShellState, plan: Plan) -> list[str] | None:
     """The words; what the expansion around this one has noted so far stays as it is."""
     noted = sh.globbing, sh.parted
     sh.globbing = False
@@ -110,7 +110,7 @@ def _expanded(sh: Session, plan: Plan) -> list[str] | None:
         sh.globbing, sh.parted = noted
 
 
-async def run(sh: Session, plan: Plan, argv: list[str], capture: Capture) -> int:
+async def run(sh: ShellState, plan: Plan, argv: list[str], capture: Capture) -> int:
     """Run it with its output going to the capture."""
     fds = sh.fds
     before = fds.get(1)

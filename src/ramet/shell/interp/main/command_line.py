@@ -29,7 +29,7 @@ from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.state.function_table import adopt as adopt_functions
 from ramet.shell.interp.state.function_table import ready_exported
 from ramet.shell.interp.state.options import LETTERS, OPTIONS, SHOPTS
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.state.special_variables import VERSION, adopt_variables, complete_environment
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import DoubleQuoted, Function, Script, Word
@@ -83,9 +83,9 @@ _OWN_INPUT: Final = frozenset(("/dev/stdin", "/dev/fd/0"))
 """Scripts that share what they are read from with their commands."""
 
 
-async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
+async def run_bash(shell: Shell, sh: ShellState, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
-    child = Session(shell)
+    child = ShellState(shell)
     try:
         await _equip(shell, sh, child, argv)
         return await _run(shell, sh, child, argv)
@@ -94,7 +94,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             child.retire()
 
 
-async def _run(shell: Shell, sh: Session, child: Session, argv: list[str]) -> int:
+async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str]) -> int:
     as_sh = argv[0].rsplit("/", 1)[-1].lstrip("-") == "sh"
     call = _options(sh, child, await plain(sh, argv, 0))
     if not isinstance(call, _Call):
@@ -176,7 +176,7 @@ async def _run(shell: Shell, sh: Session, child: Session, argv: list[str]) -> in
     return status
 
 
-def _becomes(sh: Session, child: Session) -> Process | None:
+def _becomes(sh: ShellState, child: ShellState) -> Process | None:
     """The process that consists of this shell alone, `bash script &`: its number is the shell's, which gets what is
     sent to it."""
     process = sh.process
@@ -187,7 +187,7 @@ def _becomes(sh: Session, child: Session) -> Process | None:
     return process
 
 
-async def _equip(shell: Shell, sh: Session, child: Session, argv: list[str]) -> None:
+async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str]) -> None:
     """Give a shell the environment of the one that starts it."""
     child.depth, child.stack = sh.depth + 1, sh.stack + 7
     if child.depth > sh.budget.deepest:
@@ -200,10 +200,10 @@ async def _equip(shell: Shell, sh: Session, child: Session, argv: list[str]) -> 
     starter = sh.parent if sh.lone and sh.parent is not None else sh  # a shell of one command becomes it
     child.vars["PPID"] = str(starter.own_pid())
     await ready_exported(sh)
-    env = sh.environment() if len(sh.store.attrs) <= MANY else await aside(sh, sh.environment)
+    env = sh.environment() if len(sh.variables.attrs) <= MANY else await aside(sh, sh.environment)
     for given in rows(env.items()):
         adopt_variables(child, given)
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     complete_environment(child, env)
     child.last_arg = argv[0] if "/" in argv[0] else f"/usr/bin/{argv[0]}"
     if "PWD" not in env:
@@ -215,7 +215,7 @@ async def _equip(shell: Shell, sh: Session, child: Session, argv: list[str]) -> 
     if not as_sh:
         for given in rows(env.items()):
             await adopt_functions(child, given)
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
     ignored = {name for name, action in sh.traps.items() if not action} | sh.deaf
     child.sealed = frozenset(ignored - {"EXIT", *signals.PSEUDO})
     child.traps.update(dict.fromkeys(child.sealed, ""))
@@ -227,7 +227,7 @@ async def _equip(shell: Shell, sh: Session, child: Session, argv: list[str]) -> 
     child.vars["BASH"] = child.last_arg
 
 
-def _options(sh: Session, child: Session, argv: list[str]) -> _Call | int | Awaitable[int]:
+def _options(sh: ShellState, child: ShellState, argv: list[str]) -> _Call | int | Awaitable[int]:
     """Read the options of a call, long ones first; a status when that is all there is to do."""
     base = argv[0].rsplit("/", 1)[-1]
     call = _Call(login=base.startswith("-"), narrow=base.lstrip("-") == "rbash")
@@ -254,7 +254,7 @@ def _options(sh: Session, child: Session, argv: list[str]) -> _Call | int | Awai
     return _letters(sh, child, call, argv, i)
 
 
-def _take(child: Session, call: _Call, name: str) -> None:
+def _take(child: ShellState, call: _Call, name: str) -> None:
     """A long option without a value."""
     if name == "posix":
         child.set_option("posix", True)
@@ -269,7 +269,7 @@ def _take(child: Session, call: _Call, name: str) -> None:
         call.strings = "po" if name == "dump-po-strings" else "D"
 
 
-def _letters(sh: Session, child: Session, call: _Call, argv: list[str], i: int) -> _Call | int | Awaitable[int]:
+def _letters(sh: ShellState, child: ShellState, call: _Call, argv: list[str], i: int) -> _Call | int | Awaitable[int]:
     while i < len(argv) and len(argv[i]) > 1 and argv[i][0] in "-+":
         word = argv[i]
         i += 1
@@ -307,7 +307,7 @@ def _letters(sh: Session, child: Session, call: _Call, argv: list[str], i: int) 
     return call
 
 
-def _listed(child: Session, letter: str, on: bool) -> str:
+def _listed(child: ShellState, letter: str, on: bool) -> str:
     """`bash -o` and `bash -O`: the options as they are."""
     names, enabled = (OPTIONS, child.options | {"emacs"}) if letter == "o" else (SHOPTS, child.shopts)
     if on:
@@ -317,7 +317,7 @@ def _listed(child: Session, letter: str, on: bool) -> str:
     return "".join(f"shopt -{'s' if name in enabled else 'u'} {name}\n" for name in names)
 
 
-def _named(sh: Session, child: Session, called: str, letter: str, name: str, on: bool) -> int:
+def _named(sh: ShellState, child: ShellState, called: str, letter: str, name: str, on: bool) -> int:
     """`-o name` and `-O name`; a status when there is no such option."""
     if letter == "O":
         if name not in SHOPTS:
@@ -332,12 +332,12 @@ def _named(sh: Session, child: Session, called: str, letter: str, name: str, on:
     return 0
 
 
-async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
+async def _file(shell: Shell, sh: ShellState, called: str, name: str) -> str | int:
     """The text of a script; a status after a complaint."""
     try:
         path = sh.shell.fs.named(name, sh.cwd)
         if "/" not in name and not await shell.exists(path):
-            found = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
+            found = await search_path(sh, name, sh.variables.get("PATH") or "", executable=True)
             if found is not None and found.startswith("\0"):
                 sh.err(f"{found[1:]}: {found[1:]}: cannot execute binary file\n")
                 return 126
@@ -360,7 +360,9 @@ async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
         return 127
 
 
-async def _started(shell: Shell, own: Session, call: _Call, how: Startup, text: str, source: ScriptInput | None) -> int:
+async def _started(
+    shell: Shell, own: ShellState, call: _Call, how: Startup, text: str, source: ScriptInput | None
+) -> int:
     """A script, after the files that come before it."""
     origin = own.origin
     if source is not None:
@@ -379,7 +381,7 @@ async def _started(shell: Shell, own: Session, call: _Call, how: Startup, text: 
     return await shell.run_text(own, text, top=True, source=source)
 
 
-def _dumped(sh: Session, call: _Call, text: str) -> str:
+def _dumped(sh: ShellState, call: _Call, text: str) -> str:
     """The strings of a script that are to be translated, or all of it as the shell prints it."""
     parser = Parser(text, None, sh.syntax_options())
     out = ""

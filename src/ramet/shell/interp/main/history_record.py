@@ -19,7 +19,7 @@ from ramet.shell.history import expansion, lines
 from ramet.shell.history.entries import Entry, Kept, file_text, read_entries
 from ramet.shell.history.expansion import Chars, Expanded, ExpansionFailure, TooLong
 from ramet.shell.interp.builtins.usage import number_of
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
@@ -27,7 +27,7 @@ from ramet.shell.syntax.parser import Parser
 T = TypeVar("T")
 
 
-def own(sh: Session) -> Kept:
+def own(sh: ShellState) -> Kept:
     """The history of a shell, to be changed: a subshell has borrowed it until then."""
     if sh.parent is not None and sh.parent.history is sh.history:
         sh.history = sh.history.fork()
@@ -37,16 +37,16 @@ def own(sh: Session) -> Kept:
     return sh.history
 
 
-def limit(sh: Session) -> int | None:
+def limit(sh: ShellState) -> int | None:
     """How many commands HISTSIZE allows; None for any number."""
-    text = sh.store.get("HISTSIZE")
+    text = sh.variables.get("HISTSIZE")
     number = None if text is None else number_of(text)
     return None if number is None or number < 0 else number
 
 
-def chars(sh: Session) -> Chars:
+def chars(sh: ShellState) -> Chars:
     """The characters that `histchars` names."""
-    text = sh.store.get("histchars")
+    text = sh.variables.get("histchars")
     if text is None:
         return expansion.DEFAULT_CHARS
     return Chars(text[:1], text[1:2] or "^", text[2:3] or "#")
@@ -55,16 +55,16 @@ def chars(sh: Session) -> Chars:
 # ------------------------------------------------------------------------------------------------------- keeping
 
 
-def wanted(sh: Session, line: str) -> bool:
+def wanted(sh: ShellState, line: str) -> bool:
     """Whether HISTCONTROL and HISTIGNORE let a line in; `erasedups` makes room for it."""
     kept = sh.history
-    control = list(between_colons(sh.store.get("HISTCONTROL") or ""))
+    control = list(between_colons(sh.variables.get("HISTCONTROL") or ""))
     last = kept.entries[-1].text if kept.entries else None
     if line.startswith(" ") and ("ignorespace" in control or "ignoreboth" in control):
         return False
     if line == last and ("ignoredups" in control or "ignoreboth" in control):
         return False
-    ignore = sh.store.get("HISTIGNORE")
+    ignore = sh.variables.get("HISTIGNORE")
     if ignore and any(_matches(pattern, line, last) for pattern in _patterns(ignore)):
         return False
     if "erasedups" in control:
@@ -98,7 +98,7 @@ def _matches(pattern: str, line: str, last: str | None) -> bool:
     return bool(compile_pattern(pattern, True).matches(line))
 
 
-def keep(sh: Session, line: str) -> bool:
+def keep(sh: ShellState, line: str) -> bool:
     """Add a line, if it is wanted."""
     kept = own(sh)
     if kept.provisional:  # it takes the place of the line that it comes from
@@ -111,7 +111,7 @@ def keep(sh: Session, line: str) -> bool:
     return True
 
 
-def _record(sh: Session, text: str) -> None:
+def _record(sh: ShellState, text: str) -> None:
     """Keep what was read: comments and empty lines before a command, and the command."""
     kept = own(sh)
     kept.added = kept.compound = kept.pushed = False
@@ -146,7 +146,7 @@ def _record(sh: Session, text: str) -> None:
             kept.new += 1
 
 
-def commands_of(text: str, sh: Session) -> list[str]:
+def commands_of(text: str, sh: ShellState) -> list[str]:
     """The entries that a text would make if it were typed."""
     parser = Parser(text, None, sh.syntax_options())
     found: list[str] = []
@@ -166,7 +166,7 @@ def commands_of(text: str, sh: Session) -> list[str]:
         found.append(lines.joined(lines.places(part), False) if "\n" in part else part)
 
 
-def expanded(sh: Session, line: str, quote: str = "") -> Expanded:
+def expanded(sh: ShellState, line: str, quote: str = "") -> Expanded:
     """A line with its history expansions done. Raises ExpansionFailure."""
     kept, most = own(sh), sh.budget.limits.string_bytes
     try:
@@ -178,7 +178,7 @@ def expanded(sh: Session, line: str, quote: str = "") -> Expanded:
 class Recorder:
     """Reads the commands of a script that is kept: its lines are expanded first, and are entries then."""
 
-    def __init__(self, sh: Session, prompting: bool = False) -> None:
+    def __init__(self, sh: ShellState, prompting: bool = False) -> None:
         self._sh = sh
         self._prompting = prompting
         """Whether a line that is not to be run is a turn of its own."""
@@ -314,7 +314,7 @@ def _begun(text: str) -> bool:
     return any(line and not line.startswith("#") for line in map(str.strip, text.split("\n")))
 
 
-async def sync(sh: Session) -> None:
+async def sync(sh: ShellState) -> None:
     """Take over what was recorded of this session's calls, and what runs now."""
     source = sh.history.source
     if source is None:
@@ -334,7 +334,7 @@ async def sync(sh: Session) -> None:
                 continue
         for entry in commands_of(text, sh):
             kept.add(entry, int(at), most)
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     if kept.running:
         before = len(kept.entries)
         for entry in commands_of(kept.running, sh):
@@ -351,18 +351,18 @@ _SOME: Final = 256
 """Entries that are kept between two chances for others to run."""
 
 
-async def _perhaps_aside(sh: Session, size: int, work: Callable[[], T]) -> T:
+async def _perhaps_aside(sh: ShellState, size: int, work: Callable[[], T]) -> T:
     """What is made of so many characters."""
     return work() if size < WINDOW else await aside(sh, work)
 
 
-async def load(sh: Session) -> None:
+async def load(sh: ShellState) -> None:
     """History is on from here: the file is read once."""
     kept = own(sh)
     if kept.loaded:
         return
     kept.loaded = True
-    name = sh.store.get("HISTFILE")
+    name = sh.variables.get("HISTFILE")
     if name:
         await shorten_file(sh, name)
         try:
@@ -371,12 +371,12 @@ async def load(sh: Session) -> None:
             return
 
 
-async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
+async def read_file(sh: ShellState, name: str, new_only: bool = False) -> None:
     """Take the entries of a file over; with `new_only` those that were not read before. Raises OSError."""
     data = await sh.shell.read_file(sh.shell.fs.named(name, sh.cwd))
     kept = own(sh)
     before = kept.in_file
-    timed = sh.store.get("HISTTIMEFORMAT") is not None
+    timed = sh.variables.get("HISTTIMEFORMAT") is not None
     skip = before if new_only else 0
     found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(decoded(data), skip, timed))
     now, most = int(sh.shell.now()), limit(sh)
@@ -395,10 +395,10 @@ async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
         kept.new = min(kept.new + count - before, len(kept.entries))
 
 
-async def write_file(sh: Session, name: str, entries: list[Entry], append: bool) -> None:
+async def write_file(sh: ShellState, name: str, entries: list[Entry], append: bool) -> None:
     """Write entries to a file. Raises OSError."""
     path = sh.shell.fs.named(name, sh.cwd)
-    timed = sh.store.get("HISTTIMEFORMAT") is not None
+    timed = sh.variables.get("HISTTIMEFORMAT") is not None
     size = len(entries) * _SOME + max((len(entry.text) for entry in entries), default=0)
     data = await _perhaps_aside(sh, size, lambda: encoded(file_text(entries, timed)))
     if append and await sh.shell.exists(path):
@@ -406,7 +406,7 @@ async def write_file(sh: Session, name: str, entries: list[Entry], append: bool)
     await ops.write_bytes(sh.shell.fs, path, data)
 
 
-async def append_new(sh: Session, name: str) -> None:
+async def append_new(sh: ShellState, name: str) -> None:
     """`history -a`: what this shell has added, at the end of a file. Raises OSError."""
     kept = own(sh)
     if kept.new > 0:
@@ -415,9 +415,9 @@ async def append_new(sh: Session, name: str) -> None:
     kept.new = 0
 
 
-async def save(sh: Session) -> None:
+async def save(sh: ShellState) -> None:
     """The shell ends: what it has kept goes to the file that HISTFILE names."""
-    name = sh.store.get("HISTFILE")
+    name = sh.variables.get("HISTFILE")
     kept = own(sh)
     if not name or kept.new <= 0:
         return
@@ -429,9 +429,9 @@ async def save(sh: Session) -> None:
     await shorten_file(sh, name)
 
 
-async def shorten_file(sh: Session, name: str) -> None:
+async def shorten_file(sh: ShellState, name: str) -> None:
     """Leave as many lines in a file as HISTFILESIZE allows."""
-    number = number_of(sh.store.get("HISTFILESIZE") or "")
+    number = number_of(sh.variables.get("HISTFILESIZE") or "")
     if number is None or number < 0:
         return
     path = sh.shell.fs.named(name, sh.cwd)

@@ -16,7 +16,7 @@ from ramet.shell.interp.main.history_record import Recorder
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.main.startup_files import logout
 from ramet.shell.interp.run import subshell
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.parser import Parser
 
@@ -30,23 +30,23 @@ GREETING: Final = (
 )
 
 
-def prepare(sh: Session) -> None:
+def prepare(sh: ShellState) -> None:
     """The options and variables of a shell that somebody talks to."""
     sh.interactive = True
     sh.shopts.add("expand_aliases")
     for option in ("histexpand", "history", *(() if sh.source else ("emacs",))):
         sh.set_option(option, True)
-    file = f"{sh.store.get('HOME') or ''}/.bash_history"
+    file = f"{sh.variables.get('HOME') or ''}/.bash_history"
     given = {"PS1": "\\s-\\v\\$ ", "PS2": "> ", "HISTFILE": file, "COLUMNS": "80", "LINES": "24"}
     for name, value in given.items():
-        if sh.store.get(name) is None:
-            sh.store.set(name, value)
+        if sh.variables.get(name) is None:
+            sh.variables.set(name, value)
 
 
 class Dialogue:
     """One shell and what it reads; it prompts for what it reads from its input, and for nothing else."""
 
-    def __init__(self, shell: Shell, sh: Session, text: str, source: ScriptInput | None) -> None:
+    def __init__(self, shell: Shell, sh: ShellState, text: str, source: ScriptInput | None) -> None:
         self._shell, self._sh, self._source = shell, sh, source
         self._shown = source is not None
         self._parser = Parser(text, sh.aliases, sh.syntax_options())
@@ -63,7 +63,7 @@ class Dialogue:
             if result > 255:
                 return result
             if sh.budget.check():
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             parser = self._parser
             parser.options = sh.syntax_options()
             parser.aliases = sh.aliases if parser.options.expand_aliases else {}
@@ -81,7 +81,7 @@ class Dialogue:
 
     def _patience(self) -> int:
         """How many ends of the input are taken for slips."""
-        text = self._sh.store.get("IGNOREEOF")
+        text = self._sh.variables.get("IGNOREEOF")
         if text is None:
             return _ENDS if "ignoreeof" in self._sh.options else 0
         number = number_of(text)
@@ -98,13 +98,13 @@ class Dialogue:
                 sh.jobs.forget(job)  # without job control nobody is told
                 job.forgotten = True
         status = sh.status
-        for text in list(sh.store.elements("PROMPT_COMMAND")) if "PROMPT_COMMAND" in sh.vars else []:
+        for text in list(sh.variables.elements("PROMPT_COMMAND")) if "PROMPT_COMMAND" in sh.vars else []:
             if text:
                 result = await self._run(text, 1)
                 if result > 255:
                     return result
                 sh.status = status
-        sh.err(sh.prompt(sh.store.get("PS2" if self._within else "PS1") or ""))
+        sh.err(sh.prompt(sh.variables.get("PS2" if self._within else "PS1") or ""))
         return 0
 
     async def _ended(self) -> int:
@@ -148,7 +148,7 @@ class Dialogue:
         if script is None:
             return 0
         sh.history.commands += 1
-        if self._shown and (before := sh.store.get("PS0")):
+        if self._shown and (before := sh.variables.get("PS0")):
             sh.err(sh.prompt(before))
         return await self._run(self._recorder.read, line)
 
@@ -159,7 +159,7 @@ class Dialogue:
 
     def _show(self, text: str) -> None:
         if self._shown:
-            second = self._sh.prompt(self._sh.store.get("PS2") or "")
+            second = self._sh.prompt(self._sh.variables.get("PS2") or "")
             self._sh.err(text.replace("\n", "\n" + second) + "\n")
 
     def _failed(self, failure: SyntaxFailure) -> int:
@@ -172,7 +172,7 @@ class Dialogue:
             return self._shell.leave(sh, sh.status)
         if self._shown and ("unexpected EOF" in failure.message or "end of file" in failure.message):
             self._within = True
-            sh.err(sh.prompt(sh.store.get("PS2") or ""))
+            sh.err(sh.prompt(sh.variables.get("PS2") or ""))
         if failure.message:
             sh.err(f"{sh.error_name}: {failure.message}\n")
         return 0 if self._shown else self._shell.leave(sh, sh.status)
@@ -180,7 +180,7 @@ class Dialogue:
     async def _run(self, text: str, line: int) -> int:
         """Run a text; what would end another shell ends only this text."""
         sh, shell = self._sh, self._shell
-        base = (len(sh.frames), len(sh.store.scopes), 0, sh.stack, 0, 0)
+        base = (len(sh.frames), len(sh.variables.scopes), 0, sh.stack, 0, 0)
         depth = sh.depth
         try:
             result = await shell.run_text(sh, text, top=True, line=line, recorded=True)

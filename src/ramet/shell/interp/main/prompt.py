@@ -13,11 +13,11 @@ from ramet.shell.expand.word import to_text as texts
 from ramet.shell.syntax.nodes import DoubleQuoted, Simple, Word
 
 if TYPE_CHECKING:
-    from ramet.shell.interp.state.shell_state import Session
+    from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.main.time_text import time_text
 
 
-def decode_prompt(sh: Session, text: str) -> str:
+def decode_prompt(sh: ShellState, text: str) -> str:
     """A prompt as it would be shown; command substitutions in it are left alone."""
     out: list[str] = []
     i = 0
@@ -44,13 +44,13 @@ def decode_prompt(sh: Session, text: str) -> str:
     return _expanded(sh, "".join(out)) if _expands(sh) else "".join(out)
 
 
-def _expands(sh: Session) -> bool:
+def _expands(sh: ShellState) -> bool:
     return "promptvars" in sh.shopts or sh.posix
 
 
-def _escape(sh: Session, code: str) -> str:
+def _escape(sh: ShellState, code: str) -> str:
     user = sh.shell.user
-    home = sh.store.get("HOME") or ""
+    home = sh.variables.get("HOME") or ""
     if code in ("w", "W"):
         pwd = sh.pwd
         if len(home) > 1 and (pwd == home or pwd.startswith(home + "/")):
@@ -87,9 +87,9 @@ def _escape(sh: Session, code: str) -> str:
     return table.get(code, "\\" + code)
 
 
-def _trimmed(sh: Session, path: str) -> str:
+def _trimmed(sh: ShellState, path: str) -> str:
     """A path with no more names at its end than PROMPT_DIRTRIM allows."""
-    most = sh.store.get("PROMPT_DIRTRIM") or ""
+    most = sh.variables.get("PROMPT_DIRTRIM") or ""
     count = int(most) if most.isdigit() and most.isascii() and len(most) < 9 else 0
     start = "~/" if path.startswith("~/") else "/"
     names = path.removeprefix(start).split("/")
@@ -104,7 +104,7 @@ _LOOSE: Final = re.compile(r'\\(?:[\\$`"]|\Z)?|"')
 """Backslashes and quotes of a text that is to stand in double quotes."""
 
 
-def _expanded(sh: Session, text: str) -> str:
+def _expanded(sh: ShellState, text: str) -> str:
     """Expansion of a prompt: a backslash quotes what it quotes in double quotes."""
     if not any(char in text for char in "$`\\"):
         return text
@@ -122,7 +122,7 @@ def _expanded(sh: Session, text: str) -> str:
     return text if result is None else result
 
 
-def expand_text(sh: Session, text: str) -> str:
+def expand_text(sh: ShellState, text: str) -> str:
     """Parameter and arithmetic expansion of a text as if in double quotes, as far as nothing has to wait."""
     if "$" not in text and "`" not in text:
         return text

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.shell.expand.values import READONLY
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 OPTION: Final = "restricted_shell"
 _FIXED: Final = ("BASH_ENV", "ENV", "HISTFILE", "PATH", "SHELL")
 
 
-def restrict(sh: Session) -> None:
+def restrict(sh: ShellState) -> None:
     """From here on; there is no way back."""
     sh.shopts.add(OPTION)
     for name in _FIXED:
         sh.vars.setdefault(name, None)
-        sh.store.flag(name, READONLY)
+        sh.variables.flag(name, READONLY)
 
 
-def refused(sh: Session, *message: str) -> bool:
+def refused(sh: ShellState, *message: str) -> bool:
     """Whether this shell is restricted, said with what it refuses."""
     if OPTION not in sh.shopts:
         return False

@@ -9,7 +9,7 @@ from ramet.concurrency.bigtext import decoded, spanned
 from ramet.core.paths import encode
 from ramet.core.streams import Reader
 from ramet.shell.interp.process.descriptors import Description
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 _ODD: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z").search
 
@@ -52,7 +52,7 @@ class ScriptInput(Reader):
         self._chars = chars
         self._buffer, self._pos = self._data, self._place
 
-    async def moved(self, sh: Session) -> bool:
+    async def moved(self, sh: ShellState) -> bool:
         """Whether the script goes on elsewhere than where its last line ended: a command has read some of it, or `exec`
         has put another input in its place."""
         description = sh.fds.get(0)

@@ -15,7 +15,7 @@ from ramet.shell.expand.offload import LONG_SOURCE, aside
 from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.main.history_record import Recorder
 from ramet.shell.interp.main.script_input import ScriptInput
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax import cache
 from ramet.shell.syntax.cache import Known
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
@@ -55,7 +55,7 @@ class Reading:
     )
 
     def __init__(
-        self, sh: Session, text: str, line: int, recorded: bool, shown: int, source: ScriptInput | None
+        self, sh: ShellState, text: str, line: int, recorded: bool, shown: int, source: ScriptInput | None
     ) -> None:
         """`recorded` text becomes history when the shell keeps one; `shown` says what of it `set -v` repeats."""
         self._sh, self._text, self._line, self._source = sh, text, line, source

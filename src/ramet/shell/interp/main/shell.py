@@ -50,7 +50,7 @@ from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.run.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.interp.run.xtrace import trace_patiently
 from ramet.shell.interp.state.frames import Killed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.state.special_variables import adopt_environment
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import (
@@ -75,7 +75,7 @@ if 0 < sys.get_int_max_str_digits() < 50_000:
     # Words of thousands of digits are numbers that are too large, about which commands have something to say.
     sys.set_int_max_str_digits(50_000)
 
-Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
+Hook = Callable[[ShellState, list[str]], str | Awaitable[str | None] | None]
 _TURNS: Final = 2
 _TOGETHER: Final = 4096
 """Statements of a line that are compiled before the first of them runs."""
@@ -129,9 +129,9 @@ class Shell:
         self.turn = 0.0
         """When whoever runs short scripts in a row is to let the event loop run."""
 
-    def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> Session:
+    def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> ShellState:
         """A new session with this environment."""
-        session = Session(self)
+        session = ShellState(self)
         given = dict(env or {})
         given.setdefault("HOME", self.user.home)
         if cwd is not None:
@@ -145,7 +145,7 @@ class Shell:
         """Whether more than so many shells are alive, or would be with those that are about to start."""
         return len(self.processes) + self.forks + coming > most
 
-    def forget_unless_begun(self, sh: Session) -> None:
+    def forget_unless_begun(self, sh: ShellState) -> None:
         """A forked shell does not begin any more: if it never has, nobody else lets go of what it shares."""
         if not sh.began:
             sh.retire()
@@ -176,14 +176,14 @@ class Shell:
     def new_jobs(self) -> Jobs:
         return Jobs(self)
 
-    def services_for(self, sh: Session) -> Mapping[str, object]:
+    def services_for(self, sh: ShellState) -> Mapping[str, object]:
         return {**self.services, "session": sh, "jobs": ProcessTable(sh)}
 
     # ------------------------------------------------------------------------------------------------- running
 
     async def run(
         self,
-        session: Session,
+        session: ShellState,
         text: str,
         *,
         stdin: Reader | None = None,
@@ -201,8 +201,8 @@ class Shell:
         crew.main = None
         session.budget = budget or Budget(self.limits)
         session.history.running = text
-        session.store.limit = session.budget.limits.string_bytes
-        session.store.longest = session.budget.limits.expression_chars
+        session.variables.limit = session.budget.limits.string_bytes
+        session.variables.longest = session.budget.limits.expression_chars
         kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
         older = frozenset(session.jobs.loose)
         given: list[Description] = []
@@ -247,7 +247,7 @@ class Shell:
                 if before is not None:
                     session.fds[fd] = before
 
-    async def _run_top(self, session: Session, text: str, last: bool) -> int:
+    async def _run_top(self, session: ShellState, text: str, last: bool) -> int:
         session.rewatch()
         try:
             try:
@@ -281,14 +281,14 @@ class Shell:
             session.status = subshell.defect(session, error)
         return session.status
 
-    async def _close_all(self, session: Session) -> None:
+    async def _close_all(self, session: ShellState) -> None:
         """The shell ends: whoever waits for the end of what it held open gets it."""
         for fd in [fd for fd in session.fds if fd > 2]:
             closing = session.fds.pop(fd).release()
             if closing is not None:
                 await closing
 
-    async def _last_words(self, session: Session) -> None:
+    async def _last_words(self, session: ShellState) -> None:
         try:
             await exit_trap(session)
         except (*subshell.ERRORS, Leave, Killed):
@@ -296,7 +296,7 @@ class Shell:
 
     async def run_text(
         self,
-        sh: Session,
+        sh: ShellState,
         text: str,
         *,
         top: bool = False,
@@ -321,7 +321,7 @@ class Shell:
         reading = Reading(sh, text, line, kept, shown, source)
         result: Any = 0
         at = sh.line
-        base = (len(sh.frames), len(sh.store.scopes), sh.depth, sh.stack, sh.ignore, sh.loops)
+        base = (len(sh.frames), len(sh.variables.scopes), sh.depth, sh.stack, sh.ignore, sh.loops)
         while True:
             script = reading.known()
             if script is None:
@@ -344,7 +344,7 @@ class Shell:
                     reading.keep(whole=True)
                     return int(result)
             if sh.budget.check():
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if sh.noexec:
                 continue  # read, and not run
             if source is not None:
@@ -389,7 +389,7 @@ class Shell:
             if source is not None:
                 await reading.catch_up()
 
-    async def _run_large(self, sh: Session, script: Script, lasting: bool) -> int:
+    async def _run_large(self, sh: ShellState, script: Script, lasting: bool) -> int:
         """A line that is compiled aside, and taken apart in its time. What surely runs only once is compiled as it
         runs."""
         result: Any = 0
@@ -412,24 +412,24 @@ class Shell:
         finally:
             let_go(script, run)
 
-    def unwind(self, sh: Session, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
+    def unwind(self, sh: ShellState, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
         """Back to where the text began that an error ended a line of."""
         while len(sh.frames) > frames:
             frame = sh.frames.pop()
             sh.params = frame.params
-        while len(sh.store.scopes) > scopes:
-            sh.store.pop()
+        while len(sh.variables.scopes) > scopes:
+            sh.variables.pop()
         sh.depth, sh.stack, sh.ignore, sh.loops = depth, stack, ignore, loops
 
-    def leave(self, sh: Session, status: int) -> int:
+    def leave(self, sh: ShellState, status: int) -> int:
         sh.flow_status = sh.status = status
         return EXIT
 
-    def _counts(self, sh: Session, failure: SyntaxFailure) -> bool:
+    def _counts(self, sh: ShellState, failure: SyntaxFailure) -> bool:
         """Whether `set -e` sees the error: it is the message that does it, and some errors in conditions have none."""
         return sh.errexit and not sh.ignore and bool(failure.message or failure.more)
 
-    async def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
+    async def _syntax_error(self, sh: ShellState, failure: SyntaxFailure, where: str, top: bool) -> int:
         sh.condition_open = failure.condition
         if where in _COUNTED:
             failure.line = sh.line_now(failure.line)
@@ -460,28 +460,28 @@ class Shell:
     def compiled(self, script: Script) -> Run:
         return compiled(script)
 
-    async def compiled_aside(self, sh: Session, script: Script) -> Run:
+    async def compiled_aside(self, sh: ShellState, script: Script) -> Run:
         """The same for a large script."""
         return await aside(sh, partial(compiled, script))
 
     # -------------------------------------------------------------------------------- what closures ask for
 
-    def command_text(self, sh: Session, node: CommandSub) -> Awaitable[str]:
+    def command_text(self, sh: ShellState, node: CommandSub) -> Awaitable[str]:
         return subshell.command_text(sh, node)
 
-    def process_path(self, sh: Session, node: ProcessSub) -> Awaitable[str]:
+    def process_path(self, sh: ShellState, node: ProcessSub) -> Awaitable[str]:
         return subshell.process_path(sh, node)
 
-    async def end_substitutions(self, sh: Session, mark: int, cancelled: bool = False) -> None:
+    async def end_substitutions(self, sh: ShellState, mark: int, cancelled: bool = False) -> None:
         await subshell.end_substitutions(sh, mark, cancelled)
 
-    async def globbed(self, sh: Session, fields: list[str], plainly: bool = False) -> list[str]:
+    async def globbed(self, sh: ShellState, fields: list[str], plainly: bool = False) -> list[str]:
         sh.globbing = False
         fs = wrapped(self.fs, sh.fds, fields)
-        shopts, ignored = (sh.shopts - {"dotglob"}, None) if plainly else (sh.shopts, sh.store.get("GLOBIGNORE"))
+        shopts, ignored = (sh.shopts - {"dotglob"}, None) if plainly else (sh.shopts, sh.variables.get("GLOBIGNORE"))
         return await globbing.expand(fs, sh.cwd, fields, shopts, ignored, sh.budget, bytewise(sh))
 
-    async def return_trap(self, sh: Session) -> None:
+    async def return_trap(self, sh: ShellState) -> None:
         if sh.returning or not active(sh, "RETURN", sh.functrace):
             return
         sh.returning = True
@@ -492,7 +492,7 @@ class Shell:
         if result == EXIT:
             raise Leave(result)
 
-    async def before_compound(self, sh: Session, node: Any) -> int | None:
+    async def before_compound(self, sh: ShellState, node: Any) -> int | None:
         """What looks at `[[`, `((`, `case` and `for` before they run: DEBUG traps and traces."""
         from ramet.shell.interp.run.traps import before_command
 
@@ -507,11 +507,11 @@ class Shell:
                 await trace_patiently(sh, [head], raw=True)
         return await before_command(sh, node)
 
-    async def invoke(self, sh: Session, argv: list[str], *, functions: bool = True) -> int:
+    async def invoke(self, sh: ShellState, argv: list[str], *, functions: bool = True) -> int:
         """Run a command whose words are final."""
         return await invoke(sh, argv, functions=functions)
 
-    async def below(self, sh: Session, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    async def below(self, sh: ShellState, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         """Run something that nests (eval, source); now and then in a task of its own, so that no stack overflows."""
         if sh.stack < HOP:
             sh.stack += 1
@@ -532,7 +532,7 @@ class Shell:
         """A script; what has no end is none."""
         return await IteratorReader(self.fs.read(path)).read_all(self.limits.string_bytes)
 
-    async def run_bash(self, sh: Session, argv: list[str]) -> int:
+    async def run_bash(self, sh: ShellState, argv: list[str]) -> int:
         """`bash ...` or `sh ...` as a command: a shell of its own with the environment of this one."""
         return await invocation.run_bash(self, sh, argv)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.run.maybe_async import EXIT
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 _PROFILES: Final = (".bash_profile", ".bash_login", ".profile")
 
@@ -25,7 +25,7 @@ class Startup:
     rc_file: str = ""
 
 
-async def read(sh: Session, how: Startup) -> int:
+async def read(sh: ShellState, how: Startup) -> int:
     """Run the files that come before the script: 0, or control flow that ends the shell."""
     posix = sh.posix and not how.as_sh
     for name in await _names(sh, how, posix):
@@ -35,9 +35,9 @@ async def read(sh: Session, how: Startup) -> int:
     return 0
 
 
-async def _names(sh: Session, how: Startup, posix: bool) -> list[str]:
+async def _names(sh: ShellState, how: Startup, posix: bool) -> list[str]:
     found: list[str] = []
-    home = sh.store.get("HOME") or ""
+    home = sh.variables.get("HOME") or ""
     privileged = "privileged" in sh.options
     if how.login and not how.no_profile and not posix:
         found.append("/etc/profile")
@@ -56,17 +56,17 @@ async def _names(sh: Session, how: Startup, posix: bool) -> list[str]:
     return [] if how.as_sh or posix else _named(sh, "BASH_ENV")
 
 
-def _named(sh: Session, variable: str) -> list[str]:
+def _named(sh: ShellState, variable: str) -> list[str]:
     """The file that a variable names, once it is expanded."""
-    value = sh.store.get(variable)
+    value = sh.variables.get(variable)
     return [sh.prompt(value)] if value and len(value) <= LARGE else []  # what is longer names no file
 
 
-async def _exists(sh: Session, name: str) -> bool:
+async def _exists(sh: ShellState, name: str) -> bool:
     return bool(name) and await sh.shell.exists(sh.shell.fs.named(name, sh.cwd))
 
 
-async def _run(sh: Session, name: str) -> int:
+async def _run(sh: ShellState, name: str) -> int:
     """Run a file, if it is there, as `.` would."""
     if not await _exists(sh, name):
         return 0
@@ -75,9 +75,9 @@ async def _run(sh: Session, name: str) -> int:
     return 0 if stat.is_dir else await sh.shell.invoke(sh, [".", str(path)])
 
 
-async def logout(sh: Session) -> None:
+async def logout(sh: ShellState) -> None:
     """What a login shell does last."""
-    home = sh.store.get("HOME") or ""
+    home = sh.variables.get("HOME") or ""
     status = sh.flow_status
     sh.shopts.discard("login_shell")  # once
     if await _run(sh, f"{home}/.bash_logout") != EXIT:

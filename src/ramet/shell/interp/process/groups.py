@@ -12,15 +12,15 @@ from typing import Any
 
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.state.frames import Killed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 
 class Group:
     __slots__ = ("members", "number", "programs")
 
     def __init__(self) -> None:
-        self.members: list[Session] = []
-        self.programs: dict[asyncio.Task[int], Session] = {}
+        self.members: list[ShellState] = []
+        self.programs: dict[asyncio.Task[int], ShellState] = {}
         self.number = 0
 
     def signal(self, number: int) -> bool:
@@ -38,7 +38,7 @@ class Group:
                 task.cancel()
         return True
 
-    async def run(self, sh: Session, work: Coroutine[Any, Any, int]) -> int:
+    async def run(self, sh: ShellState, work: Coroutine[Any, Any, int]) -> int:
         """Run a program for a shell of the group."""
         task = asyncio.ensure_future(work)
         self.programs[task] = sh

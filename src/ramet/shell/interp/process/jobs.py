@@ -21,7 +21,7 @@ from ramet.shell.interp.process.process import Process
 from ramet.shell.interp.run.task_group import Crew, forget_end
 from ramet.shell.interp.run.traps import child_died, interrupted
 from ramet.shell.interp.state.frames import Killed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 if TYPE_CHECKING:
     from ramet.shell.interp.main.shell import Shell
@@ -71,7 +71,7 @@ class Job:
         return str(self.state.value)
 
 
-def report_death(sh: Session, number: int, pid: int, text: str) -> None:
+def report_death(sh: ShellState, number: int, pid: int, text: str) -> None:
     """Say that a command died of a signal, as a shell without a terminal does."""
     if number in signals.UNREPORTED or sh.captured:
         return
@@ -112,14 +112,14 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------ starting
 
-    def fork_process(self, parent: Session) -> Session:
+    def fork_process(self, parent: ShellState) -> ShellState:
         """A subshell that is to run as a process; refused before it shares anything that would have to be let go."""
         if self.shell.crowded(parent.budget.limits.processes, 1):
             raise parent.budget.exceeded("processes", "fork")
         parent.budget.check()
         return parent.fork()
 
-    def spawn(self, child: Session, work: Coroutine[Any, Any, int]) -> Process:
+    def spawn(self, child: ShellState, work: Coroutine[Any, Any, int]) -> Process:
         """Run a forked shell as a process of its own."""
         process = Process(self.shell.next_pid(), child)
         child.pid, child.process = process.pid, process
@@ -133,7 +133,7 @@ class Jobs:
             process.task.add_done_callback(lambda task: work_ends())
         return process
 
-    def _unbegun(self, child: Session, work: Coroutine[Any, Any, int]) -> None:
+    def _unbegun(self, child: ShellState, work: Coroutine[Any, Any, int]) -> None:
         """Cancelled before its first step, a process never began."""
         work.close()
         self.shell.forget_unless_begun(child)
@@ -180,7 +180,7 @@ class Jobs:
             if not job.running
         ]
 
-    def restore(self, sh: Session, number: int, pid: int, text: str, status: int, killed: int, told: bool) -> None:
+    def restore(self, sh: ShellState, number: int, pid: int, text: str, status: int, killed: int, told: bool) -> None:
         """Put a job into the table that ended elsewhere."""
         process = Process(pid, sh)
         process.killed = killed
@@ -234,7 +234,7 @@ class Jobs:
         for job in self.ended:
             job.forgotten = True
 
-    def tell(self, sh: Session) -> None:
+    def tell(self, sh: ShellState) -> None:
         """Report the jobs that were killed; those that were asked to end (TERM) only to a shell with job control."""
         for job in self.jobs:
             if job.state is JobState.KILLED and not job.notified:
@@ -253,7 +253,7 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------- waiting
 
-    async def wait(self, sh: Session, process: Process) -> int:
+    async def wait(self, sh: ShellState, process: Process) -> int:
         """The status of a process once it has ended; 128+n when a trapped signal ends the waiting."""
         while not process.over:
             stopped = next((job for job in self.jobs if job.process is process and job.stopped), None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.run.traps import send
 from ramet.shell.interp.state.frames import Killed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 if TYPE_CHECKING:
     from ramet.shell.interp.process.jobs import Job
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Process:
     __slots__ = ("_held", "_resumed", "job", "killed", "pid", "session", "started", "task")
 
-    def __init__(self, pid: int, session: Session) -> None:
+    def __init__(self, pid: int, session: ShellState) -> None:
         self.pid, self.session, self.started = pid, session, session.shell.now()
         self.killed = 0
         self.job: Job | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.run.traps import send
 from ramet.shell.interp.state.frames import Killed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 if TYPE_CHECKING:
     from ramet.shell.interp.process.process import Process
@@ -19,7 +19,7 @@ class ProcessTable:
 
     __slots__ = ("_sh",)
 
-    def __init__(self, sh: Session) -> None:
+    def __init__(self, sh: ShellState) -> None:
         self._sh = sh
 
     def processes(self) -> Iterator[tuple[int, int, str, float]]:
@@ -43,7 +43,7 @@ class ProcessTable:
         return deliver(self._sh, pid, number)
 
 
-def _shells(sh: Session | None) -> Iterator[Session]:
+def _shells(sh: ShellState | None) -> Iterator[ShellState]:
     """A shell and those that it was started by; the subshells between them are left out."""
     while sh is not None:
         if not sh.sub_level:
@@ -55,7 +55,7 @@ def _text(process: Process) -> str:
     return process.job.text if process.job is not None else "bash"
 
 
-def deliver(sh: Session, pid: int, number: int) -> bool:
+def deliver(sh: ShellState, pid: int, number: int) -> bool:
     """Signal the shell itself, a process that runs apart, or a shell around this one; False when there is no such."""
     if pid in (0, sh.own_pid()):
         if number:
@@ -74,7 +74,7 @@ def deliver(sh: Session, pid: int, number: int) -> bool:
     return False
 
 
-def _signal_itself(sh: Session, number: int) -> None:
+def _signal_itself(sh: ShellState, number: int) -> None:
     try:
         send(sh, number)
     except Killed:
@@ -85,7 +85,7 @@ def _signal_itself(sh: Session, number: int) -> None:
         sh.watch = True
 
 
-def _signal_above(target: Session, number: int) -> None:
+def _signal_above(target: ShellState, number: int) -> None:
     """A subshell signals a shell that waits for it."""
     try:
         send(target, number)

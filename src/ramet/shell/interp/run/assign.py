@@ -21,7 +21,7 @@ from ramet.shell.expand.word.fields import distinct
 from ramet.shell.expand.word.tilde import untilded
 from ramet.shell.interp.run.append_assign import put_behind, takes_long
 from ramet.shell.interp.state.assignment_hooks import NOTICED
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
 
@@ -105,8 +105,8 @@ class Assign(NamedTuple):
     """
 
     wait: bool
-    run: Callable[[Session], Any]
-    word: Callable[[Session], Any]
+    run: Callable[[ShellState], Any]
+    word: Callable[[ShellState], Any]
     node: Assignment
     flat: Assign | None = None
     """For an array before a command: its text, which is what an environment can hold."""
@@ -161,40 +161,42 @@ def compile_assign(node: Assignment, keyed: bool = False, argument: bool = False
     return _scalar(node, node.value, argument)
 
 
-def put(sh: Session, name: str, value: str, append: bool = False) -> None:
+def put(sh: ShellState, name: str, value: str, append: bool = False) -> None:
     """`name=value` where nothing is known about the variable."""
-    sh.store.set(name, value, append)
+    sh.variables.set(name, value, append)
     if sh.allexport:
-        sh.store.flag(sh.store.follow(name)[0], EXPORT)
+        sh.variables.flag(sh.variables.follow(name)[0], EXPORT)
     if name in NOTICED:
         NOTICED[name](sh, value)
 
 
-async def put_patiently(sh: Session, name: str, value: str, append: bool = False) -> None:
+async def put_patiently(sh: ShellState, name: str, value: str, append: bool = False) -> None:
     """The same for a value of any length."""
-    if (len(value) > LONG_SOURCE and (name in sh.store.attrs or name in NOTICED)) or (
-        append and takes_long(sh.store, name, value)
+    if (len(value) > LONG_SOURCE and (name in sh.variables.attrs or name in NOTICED)) or (
+        append and takes_long(sh.variables, name, value)
     ):
         await aside(sh, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
     else:
         put(sh, name, value, append)
 
 
-async def word_of(assign: Assign, sh: Session) -> AssignWord:
+async def word_of(assign: Assign, sh: ShellState) -> AssignWord:
     """An assignment as an argument, for those who can wait."""
     found: Any = assign.word(sh)
     return found if isinstance(found, AssignWord) else await found
 
 
-def _separating(assign: Callable[[Session], Awaitable[None] | None]) -> Callable[[Session], Awaitable[None] | None]:
+def _separating(
+    assign: Callable[[ShellState], Awaitable[None] | None],
+) -> Callable[[ShellState], Awaitable[None] | None]:
     """`IFS=value`: which characters there are in a very long one is found out before anything is split."""
 
-    async def later(sh: Session, pending: Awaitable[None] | None) -> None:
+    async def later(sh: ShellState, pending: Awaitable[None] | None) -> None:
         if pending is not None:
             await pending
-        await aside(sh, partial(distinct, sh.store.get("IFS") or ""))
+        await aside(sh, partial(distinct, sh.variables.get("IFS") or ""))
 
-    def run(sh: Session) -> Awaitable[None] | None:
+    def run(sh: ShellState) -> Awaitable[None] | None:
         pending = assign(sh)
         value = sh.vars.get("IFS")
         return pending if pending is None and (type(value) is not str or len(value) < LARGE) else later(sh, pending)
@@ -214,13 +216,13 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     name, append = node.name, node.append
     text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
-    parts: Callable[[Session], str | Parts] = text.parts or inner
+    parts: Callable[[ShellState], str | Parts] = text.parts or inner
     plain = name not in NOTICED
     simple = not append and plain
     seamless = len(value.parts) < 2
     if text.wait:
 
-        async def waiting(sh: Session) -> None:
+        async def waiting(sh: ShellState) -> None:
             sh.joining = True
             try:
                 found = await inner(sh)
@@ -228,21 +230,21 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
                 sh.joining = False
             await put_patiently(sh, name, found, append)
 
-        async def waiting_word(sh: Session) -> AssignWord:
+        async def waiting_word(sh: ShellState) -> AssignWord:
             return assign_word(name, None, append, await inner(sh), None)
 
         return Assign(True, waiting, waiting_word, node)
     if text.large is not None:
         return _joined(node, text, text.large)
 
-    async def later(sh: Session, found: Parts) -> None:
+    async def later(sh: ShellState, found: Parts) -> None:
         await put_patiently(sh, name, await put_together(sh, found), append)
 
-    def run(sh: Session) -> Awaitable[None] | None:
+    def run(sh: ShellState) -> Awaitable[None] | None:
         found = parts(sh)
         if isinstance(found, Parts):
             return later(sh, found)
-        if simple and name not in sh.store.attrs and not sh.allexport and (seamless or found.isascii()):
+        if simple and name not in sh.variables.attrs and not sh.allexport and (seamless or found.isascii()):
             old = sh.vars.get(name)
             if type(old) is str or old is None:
                 sh.vars[name] = found
@@ -251,17 +253,17 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
             old = sh.vars.get(name)
             size = len(old) + len(found) if type(old) is str else sys.maxsize
             del old  # nothing but the variable has it when it is made longer
-            if size < NOTABLE and plain and found.isascii() and name not in sh.store.attrs and not sh.allexport:
+            if size < NOTABLE and plain and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
                 put_behind(sh.vars, name, found)
                 return None
-            if size > HUGE and takes_long(sh.store, name, found):
+            if size > HUGE and takes_long(sh.variables, name, found):
                 return put_patiently(sh, name, found, True)
-        if len(found) > LONG_SOURCE and (name in sh.store.attrs or not plain):
+        if len(found) > LONG_SOURCE and (name in sh.variables.attrs or not plain):
             return put_patiently(sh, name, found, append)
         put(sh, name, found, append)
         return None
 
-    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+    def word(sh: ShellState) -> AssignWord | Awaitable[AssignWord]:
         found = parts(sh)
         if isinstance(found, Parts):
             return _later_word(node, None, put_together(sh, found))
@@ -272,20 +274,22 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     return Assign(False, _separating(run) if name == "IFS" else run, word, node)
 
 
-def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Coroutine[Any, Any, str] | None]) -> Assign:
+def _joined(
+    node: Assignment, text: texts.Text, large: Callable[[ShellState], Coroutine[Any, Any, str] | None]
+) -> Assign:
     """`x=${a[*]}`."""
 
-    async def later(sh: Session, pending: Awaitable[str]) -> None:
+    async def later(sh: ShellState, pending: Awaitable[str]) -> None:
         await put_patiently(sh, node.name, await pending, node.append)
 
-    def run(sh: Session) -> Awaitable[None] | None:
+    def run(sh: ShellState) -> Awaitable[None] | None:
         pending = large(sh)
         if pending is not None:
             return later(sh, pending)
         put(sh, node.name, text.run(sh), node.append)
         return None
 
-    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+    def word(sh: ShellState) -> AssignWord | Awaitable[AssignWord]:
         pending = large(sh)
         if pending is not None:
             return _later_word(node, None, pending)
@@ -306,7 +310,7 @@ def _list_in_list(node: Assignment, subscript: Word) -> Assign:
 
 
 def _refused(node: Assignment, message: str) -> Assign:
-    def refuse(sh: Session) -> Any:
+    def refuse(sh: ShellState) -> Any:
         raise Unforgiven(message)
 
     return Assign(False, refuse, refuse, node)
@@ -321,38 +325,38 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     large, parts = text.large, text.parts or text.run
     name_in_word = texts.text(subscript)  # declare and its kin take the whole as a word, whose quotes are gone
 
-    def store(sh: Session, index: str, found: str) -> None:
+    def store(sh: ShellState, index: str, found: str) -> None:
         set_item(sh, name, index, found, append, written)
 
-    def is_much(sh: Session, index: str, found: str) -> bool:
-        if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
+    def is_much(sh: ShellState, index: str, found: str) -> bool:
+        if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.variables.attrs):
             return True
-        return append and takes_long(sh.store, name, found, index)
+        return append and takes_long(sh.variables, name, found, index)
 
     if key.wait or text.wait:
 
-        async def both(sh: Session) -> tuple[str, str]:
+        async def both(sh: ShellState) -> tuple[str, str]:
             index = await key.run(sh) if key.wait else key.run(sh)
             return index, await text.run(sh) if text.wait else text.run(sh)
 
-        async def waiting(sh: Session) -> None:
+        async def waiting(sh: ShellState) -> None:
             index, found = await both(sh)
             if is_much(sh, index, found):
                 await aside(sh, lambda: store(sh, index, found))
             else:
                 store(sh, index, found)
 
-        async def waiting_word(sh: Session) -> AssignWord:
+        async def waiting_word(sh: ShellState) -> AssignWord:
             index, found = await both(sh)
             return assign_word(name, str(index), append, found, None)
 
         return Assign(True, waiting, waiting_word, node, None, (key, texts.patient(text)))
 
-    async def later(sh: Session, index: str, pending: Awaitable[str]) -> None:
+    async def later(sh: ShellState, index: str, pending: Awaitable[str]) -> None:
         found = await pending
         await aside(sh, lambda: store(sh, index, found))
 
-    async def at_long_key(sh: Session, index: Parts) -> None:
+    async def at_long_key(sh: ShellState, index: Parts) -> None:
         whole_index = await put_together(sh, index)
         pending = None if large is None else large(sh)
         found: Any = parts(sh) if pending is None else await pending
@@ -361,7 +365,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
 
     key_parts = key.run if key.parts is None else key.parts
 
-    def run(sh: Session) -> Awaitable[None] | None:
+    def run(sh: ShellState) -> Awaitable[None] | None:
         index: Any = key_parts(sh)
         if isinstance(index, Parts):
             return at_long_key(sh, index)
@@ -376,7 +380,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
         store(sh, index, found)
         return None
 
-    def word(sh: Session) -> AssignWord | Awaitable[AssignWord]:
+    def word(sh: ShellState) -> AssignWord | Awaitable[AssignWord]:
         pending = None if large is None else large(sh)
         found: Any = "" if pending is not None else parts(sh)
         if isinstance(found, Parts):
@@ -391,16 +395,16 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     return Assign(False, run, word, node, None, (key, texts.patient(text)))
 
 
-def set_item(sh: Session, name: str, subscript: str, value: str, append: bool, written: str) -> None:
+def set_item(sh: ShellState, name: str, subscript: str, value: str, append: bool, written: str) -> None:
     """`name[subscript]=value` with the subscript as expanded text, and as it is written."""
-    if sh.store.is_assoc(name):
+    if sh.variables.is_assoc(name):
         if not subscript:
             raise Unforgiven(f"{name}[{written}]: bad array subscript")
-        sh.store.set_item(name, subscript, value, append)
+        sh.variables.set_item(name, subscript, value, append)
         return
     if written in ("@", "*"):
         raise Unforgiven(f"{name}[{written}]: bad array subscript")
-    sh.store.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
+    sh.variables.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
 
 
 def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
@@ -409,7 +413,7 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
     name, append = node.name, node.append
     plans: list[tuple[texts.Text | None, bool, texts.Text]] = []
 
-    async def pairs(sh: Session, argument: bool = False) -> list[Item]:
+    async def pairs(sh: ShellState, argument: bool = False) -> list[Item]:
         if not plans and len(literal.elements) > MANY_ITEMS:
             plans[:] = await aside(sh, lambda: list(_pair_plans(literal)))
         elif not plans:
@@ -417,23 +421,23 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
         items: list[Item] = []
         for number, (key, add, text) in enumerate(plans):
             if number and not number % 256:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             index = None if key is None else await key.run(sh) if key.wait else key.run(sh)
             value = await text.run(sh) if text.wait else text.run(sh)
             items.append(Item(index, add, value, (), None if argument else literal.elements[number]))
         return items
 
-    async def assign(sh: Session) -> None:
+    async def assign(sh: ShellState) -> None:
         await assign_all(sh, name, await pairs(sh), append)
 
-    async def as_word(sh: Session) -> AssignWord:
+    async def as_word(sh: ShellState) -> AssignWord:
         return assign_word(name, None, append, "(...)", await pairs(sh, argument=True))
 
-    def run(sh: Session) -> Any:
-        return assign(sh) if sh.store.is_assoc(name) else indexed.run(sh)
+    def run(sh: ShellState) -> Any:
+        return assign(sh) if sh.variables.is_assoc(name) else indexed.run(sh)
 
-    def word(sh: Session) -> Any:
-        return as_word(sh) if keyed or (not sh.frames and sh.store.is_assoc(name)) else indexed.word(sh)
+    def word(sh: ShellState) -> Any:
+        return as_word(sh) if keyed or (not sh.frames and sh.variables.is_assoc(name)) else indexed.word(sh)
 
     return Assign(True, run, word, node)
 
@@ -457,7 +461,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
     name, append = node.name, node.append
     fields = words.words([untilded(element.value) for element in literal.elements], patient=True)
 
-    async def evaluate(sh: Session) -> list[str]:
+    async def evaluate(sh: ShellState) -> list[str]:
         found = await words.fields_of(fields, sh)
         if sh.globbing:
             found = await sh.shell.globbed(sh, found)
@@ -465,9 +469,9 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
             raise sh.budget.exceeded("expansion_words")
         return found
 
-    async def run(sh: Session) -> None:
+    async def run(sh: ShellState) -> None:
         found = await evaluate(sh)
-        store = sh.store
+        store = sh.variables
         old = store.values.get(name)
         if name in store.attrs or type(old) is Assoc or type(old) is NameRef or type(old) is Dynamic:
             await assign_all(sh, name, Values(found), append)
@@ -480,10 +484,10 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
         for start in range(0, len(found), _BLOCK):
             array.extend(found[start : start + _BLOCK] if len(found) > _BLOCK else found)
             if start:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
         store.values[name] = array
 
-    async def word(sh: Session) -> AssignWord:
+    async def word(sh: ShellState) -> AssignWord:
         return assign_word(name, None, append, "(...)", Values(await evaluate(sh)))
 
     return Assign(True, run, word, node)
@@ -498,11 +502,11 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     name, append = node.name, node.append
     plans = [_element_plan(element) for element in literal.elements]
 
-    async def evaluate(sh: Session) -> list[Item]:
+    async def evaluate(sh: ShellState) -> list[Item]:
         items: list[Item] = []
         for number, plan in enumerate(plans):
             if number and not number % 256:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if isinstance(plan, Item):
                 items.append(plan)
                 continue
@@ -517,7 +521,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
                     raise sh.budget.exceeded("expansion_words")
                 for start in range(0, len(found), _BLOCK):
                     items += [Item(None, False, value) for value in found[start : start + _BLOCK]]
-                    await sh.budget.breathe()
+                    await sh.budget.yield_turn()
             elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
                 sh.globbing = False  # what braces make of an element is no name of a file
@@ -525,10 +529,10 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
                 items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), spread))
         return items
 
-    async def run(sh: Session) -> None:
+    async def run(sh: ShellState) -> None:
         await assign_all(sh, name, await evaluate(sh), append)
 
-    async def word(sh: Session) -> AssignWord:
+    async def word(sh: ShellState) -> AssignWord:
         items = await evaluate(sh)
         return assign_word(name, None, append, "(...)", items)
 
@@ -565,7 +569,7 @@ MANY_ITEMS: Final = 2048
 """Elements of a compound assignment from which on it is made aside."""
 
 
-async def assign_all(sh: Session, name: str, items: Sequence[Item], append: bool) -> None:
+async def assign_all(sh: ShellState, name: str, items: Sequence[Item], append: bool) -> None:
     """`name=(...)` or `name+=(...)`, however much there is to assign."""
     if len(items) > MANY_ITEMS:
         await aside(sh, lambda: assign_items(sh, name, items, append))
@@ -582,9 +586,9 @@ def _spread(element: ArrayElement) -> words.Words | None:
     return words.words((whole,)) if len(list(islice(expand_braces(whole), 2))) > 1 else None
 
 
-def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) -> None:
+def assign_items(sh: ShellState, name: str, items: Sequence[Item], append: bool) -> None:
     """`name=(...)` or `name+=(...)`."""
-    store = sh.store
+    store = sh.variables
     named = store.values.get(name)
     if type(named) is NameRef and not named.target:
         sh.complain(f"warning: {name}: removing nameref attribute")
@@ -634,8 +638,8 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
             index += 1
 
 
-def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:
-    store = sh.store
+def _assign_pairs(sh: ShellState, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:
+    store = sh.variables
     array = old.copy(store.token) if append else Assoc({}, store.token, old.buckets)
     array.blank = False
     loose = items and items[0].key is None and not items[0].written.startswith("[")
@@ -666,7 +670,7 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     store.values[name] = array
 
 
-def without_arrays(sh: Session, words: list[str], associative: bool = False) -> list[str]:
+def without_arrays(sh: ShellState, words: list[str], associative: bool = False) -> list[str]:
     """What a builtin that assigns nothing gets to see: of each compound assignment, which is made before, the name."""
     if AssignWord not in set(map(type, words)):  # of which there may be very many
         return words
@@ -676,7 +680,7 @@ def without_arrays(sh: Session, words: list[str], associative: bool = False) -> 
             seen.append(word)
             continue
         if associative:
-            sh.store.make_assoc(word.name)
+            sh.variables.make_assoc(word.name)
         assign_items(sh, word.name, word.items, word.append)
         seen.append(word.name)
     return seen

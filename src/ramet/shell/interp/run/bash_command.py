@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ramet.concurrency.bigtext import grown
 from ramet.shell.expand.offload import LONG_SOURCE, aside
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithCommand,
@@ -36,7 +36,7 @@ from ramet.shell.syntax.nodes import (
 from ramet.shell.syntax.printer import command_text, word_text
 
 
-def command_shown(sh: Session) -> str:
+def command_shown(sh: ShellState) -> str:
     node = sh.command_text_now if sh.in_trap else sh.ran
     if node is None:
         return ""
@@ -44,7 +44,7 @@ def command_shown(sh: Session) -> str:
     return kept[1] if kept is not None and kept[0] is node else _text(node)
 
 
-async def ready_command(sh: Session) -> None:
+async def ready_command(sh: ShellState) -> None:
     """Make the text for a trap where that takes its time."""
     node = sh.command_text_now
     if not _is_long(node):

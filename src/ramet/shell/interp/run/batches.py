@@ -18,7 +18,7 @@ from ramet.shell.expand.long_text import blocks
 from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.messages import message_of
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ MANY: Final = 256
 """Operands, or lines, that are seen to at once."""
 
 
-def each(sh: Session, words: Sequence[str], one: Callable[[str], Result | None]) -> Result:
+def each(sh: ShellState, words: Sequence[str], one: Callable[[str], Result | None]) -> Result:
     """Does something with every operand; the status of the last one that failed, 0 where none did."""
     if len(words) > MANY or any(len(word) > LARGE for word in words):
         return drive(_each(sh, words, one))
@@ -40,7 +40,7 @@ def each(sh: Session, words: Sequence[str], one: Callable[[str], Result | None])
 
 
 async def _each(
-    sh: Session,
+    sh: ShellState,
     words: Sequence[str],
     one: Callable[[str], Result | None],
     status: int = 0,
@@ -60,9 +60,9 @@ async def _each(
     return status
 
 
-async def turn(sh: Session) -> None:
+async def turn(sh: ShellState) -> None:
     """Others run, and the reader of the messages catches up."""
-    await sh.budget.breathe()
+    await sh.budget.yield_turn()
     description = sh.fds.get(2)
     writer = None if description is None else description.writer
     if writer is not None and writer.full:
@@ -72,14 +72,14 @@ async def turn(sh: Session) -> None:
             return  # there is nowhere left to say it
 
 
-def refuse(sh: Session, *message: str, status: int = 1) -> Result:
+def refuse(sh: ShellState, *message: str, status: int = 1) -> Result:
     """`sh.error` with a message of several parts, of which some may be very long."""
     if sum(map(len, message)) < LARGE:
         return sh.error("".join(message), status)
     return drive(refused_patiently(sh, message, status))
 
 
-async def refused_patiently(sh: Session, message: Sequence[str], status: int = 1) -> int:
+async def refused_patiently(sh: ShellState, message: Sequence[str], status: int = 1) -> int:
     """The same for who can wait."""
     if sum(map(len, message)) < LARGE:
         return sh.error("".join(message), status)
@@ -90,19 +90,19 @@ async def refused_patiently(sh: Session, message: Sequence[str], status: int = 1
     return status
 
 
-async def told(sh: Session, error: Exception) -> None:
+async def told(sh: ShellState, error: Exception) -> None:
     """Report an error where it happened, unless somebody has: `sh.complain_once` for who can wait."""
     if not getattr(error, "reported", False):
         error.reported = True  # type: ignore[attr-defined]
         await refused_patiently(sh, message_of(error))
 
 
-async def plain(sh: Session, words: Sequence[str], start: int) -> list[str]:
+async def plain(sh: ShellState, words: Sequence[str], start: int) -> list[str]:
     """The words from one on, as texts and nothing more."""
     found: list[str] = []
     for place in range(start, len(words), _RUN):
         found += map(str, words[place : place + _RUN])
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     return found
 
 
@@ -116,7 +116,7 @@ async def _then(result: Result, following: Callable[[int], Result]) -> int:
     return found if isinstance(found, int) else await found
 
 
-def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status: int = 0) -> Result:
+def write_lines(sh: ShellState, lines: Iterable[str], count: int, who: str, status: int = 0) -> Result:
     """Writes lines or pieces of them, about `count`, some at a time if that is much; `status` unless writing fails."""
     if count > MANY:
         return drive(_write_many(sh, lines, who, status))
@@ -136,7 +136,7 @@ def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status:
     return status or written
 
 
-async def _write_many(sh: Session, lines: Iterable[str], who: str, status: int) -> int:
+async def _write_many(sh: ShellState, lines: Iterable[str], who: str, status: int) -> int:
     for text in blocks(lines):
         written = sh.out(encode(text), who) if text else 0
         if written if isinstance(written, int) else await written:
@@ -156,14 +156,14 @@ async def in_order(names: Iterable[str], count: int, budget: Budget) -> list[str
     rest = iter(names)
     while row := list(islice(rest, _RUN)):
         given += row
-        await budget.breathe()
+        await budget.yield_turn()
     steps = sorting(given)
     while True:
         try:
             next(steps)
         except StopIteration as end:
             return list(end.value)
-        await budget.breathe()
+        await budget.yield_turn()
 
 
 def rows(of: Iterable[T]) -> Iterator[list[T]]:
@@ -179,5 +179,5 @@ async def in_buckets(names: Iterable[str], bucket: Callable[[str], int], buckets
     for row in rows(names):
         for name in row:
             table[bucket(name) % buckets].append(name)
-        await budget.breathe()
+        await budget.yield_turn()
     return chain.from_iterable(table)

@@ -14,7 +14,7 @@ from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.pieces import ready
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Case
 
 _NOWHERE: Final[tuple[int, None]] = (sys.maxsize, None)
@@ -29,7 +29,7 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         for item, body in zip(node.items, bodies, strict=True)
     ]
     line = node.line
-    subject_parts: Callable[[Session], Any] = subject.parts or subject.run
+    subject_parts: Callable[[ShellState], Any] = subject.parts or subject.run
     parted = subject.parts is not None
     waits = subject.wait or any(pattern.wait for patterns, _, _ in items for pattern in patterns)
     fixed = [
@@ -58,12 +58,12 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
     many = len(tried) > _ROW * 4
     groups = "(" if any(one.const is not None and "(" in one.const for _, _, one, _ in tried) else ""
 
-    def match(sh: Session, value: str, pattern: str) -> bool:
+    def match(sh: ShellState, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
             value, pattern = as_bytes(value), as_bytes(pattern)
         return compile_pattern(pattern, "extglob" in sh.shopts, "nocasematch" in sh.shopts).matches(value)
 
-    def simple(sh: Session) -> Result:
+    def simple(sh: ShellState) -> Result:
         sh.line, sh.ran = line, node
         if sh.watch:
             return drive(general(sh))
@@ -96,34 +96,34 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         sh.status = 0
         return 0
 
-    async def matched(sh: Session, value: str, pattern: str) -> bool:
+    async def matched(sh: ShellState, value: str, pattern: str) -> bool:
         if long_match(pattern, len(value)):
             return await aside(sh, partial(match, sh, value, pattern))
         return match(sh, value, pattern)
 
-    async def after(sh: Session, subject: Parts) -> int:
+    async def after(sh: ShellState, subject: Parts) -> int:
         return await search(sh, await put_together(sh, subject))
 
-    async def general(sh: Session) -> int:
+    async def general(sh: ShellState) -> int:
         sh.line, sh.ran = line, node
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
         return await search(sh, await ready(sh, subject))
 
-    async def search(sh: Session, value: str, begin: int = 0, given: str | Parts = "") -> int:
+    async def search(sh: ShellState, value: str, begin: int = 0, given: str | Parts = "") -> int:
         """All in their order; from the pattern of a number on, if none before it matches and its text is known."""
         falling = False
         tries = 0
         result: Any = 0
         for number, (patterns, body, end) in enumerate(items):
             if not number % _ROW:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             hit = falling
             if not falling:
                 for pattern in patterns:
                     tries += 1
                     if not tries % _ROW:
-                        await sh.budget.breathe()
+                        await sh.budget.yield_turn()
                     if tries < begin:
                         continue
                     if tries == begin:

@@ -38,7 +38,7 @@ from ramet.shell.interp.state.frames import FunctionDef
 from ramet.shell.interp.state.function_table import flags as function_flags
 from ramet.shell.interp.state.function_table import set_flags as set_function_flags
 from ramet.shell.interp.state.messages import message_of
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -56,12 +56,12 @@ def compile_script(script: nodes.Script) -> Run:
     return _sequence([_plain_statement(statement) for statement in statements])
 
 
-async def _rested(sh: Session, result: int) -> int:
-    await sh.budget.breathe()
+async def _rested(sh: ShellState, result: int) -> int:
+    await sh.budget.yield_turn()
     return result
 
 
-def _nothing(sh: Session) -> Result:
+def _nothing(sh: ShellState) -> Result:
     if sh.pipes is None:
         sh.pipes = [sh.status]  # no command has run since
     sh.status = 0
@@ -71,7 +71,7 @@ def _nothing(sh: Session) -> Result:
 def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
     """Statements in order, each with the node to blame when its failure counts."""
 
-    async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
+    async def rest(sh: ShellState, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
         budget = sh.budget
         while True:
@@ -88,12 +88,12 @@ def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
             if number == len(runs):
                 return int(result)
             if budget.clock() >= budget.slice_end:
-                await budget.breathe()
+                await budget.yield_turn()
             result = runs[number][0](sh)
             if type(result) is not int:
                 result = await result
 
-    def all_of(sh: Session) -> Result:
+    def all_of(sh: ShellState) -> Result:
         result: Result = 0
         number = 0
         budget = sh.budget
@@ -148,7 +148,7 @@ def counts(node: nodes.Node) -> bool:
 def _checked(run: Run, node: nodes.Node) -> Run:
     """A command whose failure counts."""
 
-    def checked(sh: Session) -> Result:
+    def checked(sh: ShellState) -> Result:
         result = run(sh)
         if type(result) is int:
             if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
@@ -160,7 +160,7 @@ def _checked(run: Run, node: nodes.Node) -> Run:
     return checked
 
 
-async def _checked_later(sh: Session, pending: Awaitable[int], node: nodes.Node) -> int:
+async def _checked_later(sh: ShellState, pending: Awaitable[int], node: nodes.Node) -> int:
     result: Any = await pending
     if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
         sh.command_text_now = node
@@ -194,7 +194,7 @@ def compile_node(node: nodes.Node) -> Run:
         inner = run
         blamed = not isinstance(node, _CHECKED)
 
-        def redirected(sh: Session) -> Result:
+        def redirected(sh: ShellState) -> Result:
             sh.line = line
             return drive(run_redirected(sh, plans, inner, blamed))
 
@@ -222,7 +222,7 @@ def _negated_inside(node: nodes.Pipeline, stage: Any) -> Run:
     inner = compile_pipeline(nodes.Pipeline((bare,), True, "", (), node.line), [compile_node(bare)])
     plans, line = compile_redirects(stage.redirects), line_around() or stage.redirects[-1].line or stage.line
 
-    def redirected(sh: Session) -> Result:
+    def redirected(sh: ShellState) -> Result:
         sh.line = line
         return drive(run_redirected(sh, plans, inner, False))
 
@@ -238,7 +238,7 @@ def _and_or(node: nodes.AndOr) -> Run:
     last = len(runs) - 1
     check = counts(links[-1][1])
 
-    async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
+    async def rest(sh: ShellState, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
         if number < last:
             sh.ignore -= 1
@@ -253,7 +253,7 @@ def _and_or(node: nodes.AndOr) -> Run:
             if type(result) is not int:
                 result = await result
             else:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if number < last:
                 sh.ignore -= 1
             elif result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
@@ -264,7 +264,7 @@ def _and_or(node: nodes.AndOr) -> Run:
                 return int(result)
         return int(result)
 
-    async def last_rest(sh: Session, pending: Awaitable[int]) -> int:
+    async def last_rest(sh: ShellState, pending: Awaitable[int]) -> int:
         result: Any = await pending
         if result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
             sh.command_text_now = links[-1][1]
@@ -273,7 +273,7 @@ def _and_or(node: nodes.AndOr) -> Run:
                 result = await result
         return int(result)
 
-    def chain(sh: Session) -> Result:
+    def chain(sh: ShellState) -> Result:
         result: Any = 0
         number = 0
         budget = sh.budget
@@ -308,7 +308,7 @@ def _if(node: nodes.If) -> Run:
     clauses = [(compile_script(condition), compile_script(body)) for condition, body in node.clauses]
     orelse = compile_script(node.orelse) if node.orelse is not None else _nothing
 
-    async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
+    async def rest(sh: ShellState, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
         sh.ignore -= 1
         while True:
@@ -328,7 +328,7 @@ def _if(node: nodes.If) -> Run:
             sh.ignore -= 1
         return int(result if type(result) is int else await result)
 
-    def run(sh: Session) -> Result:
+    def run(sh: ShellState) -> Result:
         for number, (condition, body) in enumerate(clauses):
             sh.ignore += 1
             result = condition(sh)
@@ -376,10 +376,10 @@ def _subshell(node: nodes.Subshell) -> Run:
 
     lone = len(node.body.statements) == 1 and isinstance(node.body.statements[0].node, nodes.Simple)
 
-    def redirected(child: Session) -> Result:
+    def redirected(child: ShellState) -> Result:
         return drive(_inside(child, plans, body))
 
-    async def run(sh: Session) -> int:
+    async def run(sh: ShellState) -> int:
         if sh.pending and (ends := await deliver(sh)):
             return ends
         sh.line, sh.ran = line, node
@@ -410,7 +410,7 @@ def _apart(node: nodes.Node) -> Run:
     plans = compile_redirects(node.redirects)
     line = node.line
 
-    def run(sh: Session) -> Result:
+    def run(sh: ShellState) -> Result:
         sh.line, sh.ran = line, node
         return drive(_inside(sh, plans, body)) if plans else body(sh)
 
@@ -423,7 +423,7 @@ _UNHEARD = (nodes.If, nodes.While, nodes.For, nodes.ForArith, nodes.Select, node
 def _unheard(inner: Run) -> Run:
     """A compound in a shell of its own runs no EXIT trap that it has set."""
 
-    async def run(sh: Session) -> int:
+    async def run(sh: ShellState) -> int:
         result: Any = inner(sh)
         if type(result) is not int:
             result = await result
@@ -433,7 +433,7 @@ def _unheard(inner: Run) -> Run:
     return lambda sh: drive(run(sh))
 
 
-async def _inside(child: Session, plans: list[Plan], body: Run) -> int:
+async def _inside(child: ShellState, plans: list[Plan], body: Run) -> int:
     """The body of a subshell behind its redirections, which hold until it is gone: its last words go there too."""
     undo: Undo = []
     good = await apply(child, plans, undo)
@@ -453,19 +453,19 @@ class _FirstCall:
         self._node = node
         self.made: Run | None = None
 
-    def __call__(self, sh: Session) -> Result:
+    def __call__(self, sh: ShellState) -> Result:
         if self.made is None:
             if self._node.size > LONG_SOURCE:
                 return drive(self._made_aside(sh))
             self.made = compile_function_body(self._node)
         return self._run(sh, self.made)
 
-    async def _made_aside(self, sh: Session) -> int:
+    async def _made_aside(self, sh: ShellState) -> int:
         self.made = await aside(sh, partial(compile_function_body, self._node))
         result = self._run(sh, self.made)
         return result if isinstance(result, int) else await result
 
-    def _run(self, sh: Session, body: Run) -> Result:
+    def _run(self, sh: ShellState, body: Run) -> Result:
         name = self._node.name
         known = sh.functions.get(name)
         if known is not None and known.body is self:
@@ -476,18 +476,18 @@ class _FirstCall:
 def _function(node: nodes.Function) -> Run:
     body = _FirstCall(node)
 
-    def refused(sh: Session, *message: str) -> Result:
+    def refused(sh: ShellState, *message: str) -> Result:
         sh.line = node.line
         return then(refuse(sh, *message), lambda _: after(sh))
 
-    def after(sh: Session) -> Result:
+    def after(sh: ShellState) -> Result:
         sh.status = 1
         if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
             return 1
         sh.command_text_now = sh.ran  # a definition is no command
         return failed(sh, 1)
 
-    def define(sh: Session) -> Result:
+    def define(sh: ShellState) -> Result:
         if len(node.name) > LONGEST_NAME or any(char in node.name for char in "$`'\"\\"):
             return refused(sh, "`", node.name, "': not a valid identifier")
         if sh.posix and (node.name in SPECIAL or not is_name(node.name)):
@@ -518,7 +518,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     code = texts.code_of(node.body)
     line = node.line
 
-    def broken(sh: Session, error: Exception) -> Result:
+    def broken(sh: ShellState, error: Exception) -> Result:
         if not isinstance(error, Readonly) and not arith.own_failure(error):
             raise error
         sh.status = 1
@@ -526,7 +526,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 
     shown = texts.expression(node.body)
 
-    async def general(sh: Session, resume: Callable[[], int] | None = None) -> int:
+    async def general(sh: ShellState, resume: Callable[[], int] | None = None) -> int:
         sh.line, sh.ran = line, node
         if resume is None and sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends
@@ -534,7 +534,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         if sh.xtrace:
             expanded = await shown.run(sh) if shown.wait else shown.run(sh)
             await trace_patiently(sh, [f"(( {expanded} ))"], raw=True)
-            evaluated = lambda sh: arith.evaluate(expanded, sh.store)  # noqa: E731 - what is shown is expanded once
+            evaluated = lambda sh: arith.evaluate(expanded, sh.variables)  # noqa: E731 - what is shown is expanded once
         try:
             try:
                 found: Any = evaluated(sh) if resume is None else await aside(sh, resume)
@@ -553,12 +553,12 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     if wait:
         return lambda sh: drive(general(sh))
 
-    def run(sh: Session) -> Result:
+    def run(sh: ShellState) -> Result:
         sh.line, sh.ran = line, node
         if sh.watch:
             return drive(general(sh))
         try:
-            status = 0 if (value(sh) if code is None else code(sh.store)) else 1
+            status = 0 if (value(sh) if code is None else code(sh.variables)) else 1
         except TooLong as error:
             return drive(general(sh, error.resume))
         except (ArithFailure, ShellError) as error:
@@ -586,7 +586,7 @@ def _background(statement: nodes.Statement) -> Run:
         run = _checked(run, node)  # other commands end with the process that was made for them
     text: list[str] = []
 
-    def start(sh: Session, told: nodes.Node | None = None) -> Result:
+    def start(sh: ShellState, told: nodes.Node | None = None) -> Result:
         if not text:
             text.append(command_text(node))
         child = sh.jobs.fork_process(sh)
@@ -609,26 +609,26 @@ def _background(statement: nodes.Statement) -> Run:
         sh.status = 0
         return 0
 
-    async def watched(sh: Session) -> int:
+    async def watched(sh: ShellState) -> int:
         ends = await before_command(sh, node)
         if ends is not None:
             return ends
         started = start(sh, node)
         return started if isinstance(started, int) else await started
 
-    def run_it(sh: Session) -> Result:
+    def run_it(sh: ShellState) -> Result:
         # A simple command is announced by the shell that starts it.
         return drive(watched(sh)) if sh.watch and "DEBUG" in sh.traps and isinstance(node, nodes.Simple) else start(sh)
 
     return run_it
 
 
-def _begun(sh: Session, run: Run) -> Run:
+def _begun(sh: ShellState, run: Run) -> Run:
     """The body of a process that is started by `&`; a signal that comes before it has begun finds it as any other."""
     if "monitor" in sh.options:
         return run
 
-    def begin(child: Session) -> Result:
+    def begin(child: ShellState) -> Result:
         deafen(child)
         return run(child)
 
@@ -638,7 +638,7 @@ def _begun(sh: Session, run: Run) -> Run:
 def _coproc(node: nodes.Coproc) -> Run:
     run = compile_node(node.body)
 
-    async def start(sh: Session) -> int:
+    async def start(sh: ShellState) -> int:
         from ramet.core.streams import pipe
 
         sh.line = node.line
@@ -662,10 +662,10 @@ def _coproc(node: nodes.Coproc) -> Run:
         else:
             second = first - 3  # the other ends of both pipes were between them
         sh.fds[first], sh.fds[second] = Description(our_in), Description(our_out)
-        sh.store.set_list(node.name, [str(first), str(second)])
+        sh.variables.set_list(node.name, [str(first), str(second)])
         process = sh.jobs.spawn(child, run_shell(child, _begun(sh, run), counted=True))
         job = sh.jobs.add(process, f"coproc {node.name} {command_text(node.body)}")
-        sh.store.set(f"{node.name}_PID", str(job.pid))
+        sh.variables.set(f"{node.name}_PID", str(job.pid))
         sh.coprocs[node.name] = job.pid
         sh.background = job.pid
         sh.status = 0

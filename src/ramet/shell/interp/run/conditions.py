@@ -30,7 +30,7 @@ from ramet.shell.interp.process.dev_fd import WithDescriptors
 from ramet.shell.interp.run.maybe_async import Run, drive
 from ramet.shell.interp.state.assignment_hooks import compatibility
 from ramet.shell.interp.state.scopes import split_subscript
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import (
     Cond,
     CondAnd,
@@ -109,7 +109,7 @@ class OperandError(Exception):
     """An operand of `-eq` and its like that is no number: the test fails, the line goes on."""
 
 
-async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
+async def stat_of(sh: ShellState, word: str, follow: bool = True) -> Stat | None:
     """What is behind a word; None when nothing is."""
     if not word:
         return None
@@ -132,7 +132,7 @@ async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
         return None
 
 
-async def _device(sh: Session, word: str) -> Stat | None:
+async def _device(sh: ShellState, word: str) -> Stat | None:
     name = word[5:]
     if name in ("null", "zero", "random", "urandom", "full", "tty"):
         return Stat(Kind.DEVICE, mode=0o666)
@@ -147,7 +147,7 @@ async def _device(sh: Session, word: str) -> Stat | None:
     return Stat(Kind.FIFO if isinstance(stream, PipeReader | PipeWriter) else Kind.FILE, mode=0o600)
 
 
-async def file_test(sh: Session, op: str, word: str) -> bool:
+async def file_test(sh: ShellState, op: str, word: str) -> bool:
     if op in ("-h", "-L"):
         stat = await stat_of(sh, word, follow=False)
         return stat is not None and stat.kind is Kind.LINK
@@ -171,7 +171,7 @@ async def file_test(sh: Session, op: str, word: str) -> bool:
     return True
 
 
-async def compare_files(sh: Session, op: str, left: str, right: str) -> bool:
+async def compare_files(sh: ShellState, op: str, left: str, right: str) -> bool:
     first, second = await stat_of(sh, left), await stat_of(sh, right)
     if op == "-ef":
         if first is None or second is None:
@@ -190,7 +190,7 @@ async def compare_files(sh: Session, op: str, left: str, right: str) -> bool:
     return second is None or (first.mtime_ns or 0) > (second.mtime_ns or 0)
 
 
-def plain_unary(sh: Session, op: str, word: str) -> bool:
+def plain_unary(sh: ShellState, op: str, word: str) -> bool:
     """The unary tests that need no file system."""
     if op == "-n":
         return bool(word)
@@ -207,7 +207,7 @@ def plain_unary(sh: Session, op: str, word: str) -> bool:
     return number in sh.fds and sh.fds[number].stream.terminal
 
 
-def is_set(sh: Session, word: str) -> bool:
+def is_set(sh: ShellState, word: str) -> bool:
     """`-v name`, `-v name[sub]`."""
     if is_number(word):
         return int(word) == 0 or int(word) <= len(sh.remaining)
@@ -216,20 +216,20 @@ def is_set(sh: Session, word: str) -> bool:
         return False
     if subscript is None:
         # A reference to an element is never set, whatever the element is.
-        return sh.store.follow(name)[1] is None and sh.store.get(name) is not None
+        return sh.variables.follow(name)[1] is None and sh.variables.get(name) is not None
     if not subscript:
         return False
     if subscript in ("@", "*"):
-        array = sh.store.array(sh.store.follow(name)[0])
+        array = sh.variables.array(sh.variables.follow(name)[0])
         if isinstance(array, Assoc):
             return subscript in array.items
-        return bool(sh.store.elements(name))
-    return sh.store.element(name, subscript) is not None
+        return bool(sh.variables.elements(name))
+    return sh.variables.element(name, subscript) is not None
 
 
 # --------------------------------------------------------------------------------------------------- [[ ... ]]
 
-Test = tuple[bool, Callable[[Session], Any]]
+Test = tuple[bool, Callable[[ShellState], Any]]
 """(wait, function to a truth value)."""
 
 
@@ -238,7 +238,7 @@ def compile_cond(node: Cond) -> Run:
     line = node.line
     if not wait:
 
-        def run(sh: Session) -> Any:
+        def run(sh: ShellState) -> Any:
             sh.line, sh.ran = line, node
             if sh.watch:
                 return drive(watched(sh))
@@ -254,7 +254,7 @@ def compile_cond(node: Cond) -> Run:
             sh.pipes = None
             return status
 
-    async def settled(sh: Session, pending: Awaitable[bool]) -> int:
+    async def settled(sh: ShellState, pending: Awaitable[bool]) -> int:
         try:
             sh.status = 0 if await pending else 1
         except RegexError:
@@ -264,7 +264,7 @@ def compile_cond(node: Cond) -> Run:
         sh.pipes = None
         return sh.status
 
-    async def watched(sh: Session) -> int:
+    async def watched(sh: ShellState) -> int:
         sh.line, sh.ran = line, node
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
@@ -283,7 +283,7 @@ def compile_cond(node: Cond) -> Run:
     return (lambda sh: drive(watched(sh))) if wait else run
 
 
-def _operand(sh: Session, text: str) -> int:
+def _operand(sh: ShellState, text: str) -> int:
     try:
         return sh.evaluate(text)
     except BadSubscript:
@@ -318,7 +318,7 @@ def _nested(node: CondNot | CondAnd | CondOr) -> Test:
         else:
             wait, inner = _expr(inner_node)
 
-        async def negated(sh: Session) -> bool:
+        async def negated(sh: ShellState) -> bool:
             try:
                 return not await inner(sh)
             except _Long as long:
@@ -327,7 +327,7 @@ def _nested(node: CondNot | CondAnd | CondOr) -> Test:
         async def opposite(long: _Long) -> bool:
             return not await long.finish()
 
-        def negative(sh: Session) -> bool:
+        def negative(sh: ShellState) -> bool:
             try:
                 return not inner(sh)
             except _Long as long:
@@ -341,7 +341,7 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
     if len(tests) <= _ROW and not any(wait for wait, _ in tests):
         runs = [run for _, run in tests]
 
-        def all_of(sh: Session) -> bool:
+        def all_of(sh: ShellState) -> bool:
             try:
                 for run in runs:  # noqa: SIM110 - tests nest, and `all` would call them by way of the thread's stack
                     if not run(sh):
@@ -350,7 +350,7 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
             except _Long as long:
                 raise _Long(partial(others, sh, long, runs.index(run) + 1)) from None
 
-        def any_of(sh: Session) -> bool:
+        def any_of(sh: ShellState) -> bool:
             try:
                 for run in runs:  # noqa: SIM110
                     if run(sh):
@@ -359,7 +359,7 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
             except _Long as long:
                 raise _Long(partial(others, sh, long, runs.index(run) + 1)) from None
 
-        async def others(sh: Session, long: _Long, place: int) -> bool:
+        async def others(sh: ShellState, long: _Long, place: int) -> bool:
             """The tests from one on, after one that takes its time."""
             found = await long.finish()
             for run in runs[place:]:
@@ -373,10 +373,10 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
 
         return False, all_of if conjunction else any_of
 
-    async def waiting(sh: Session) -> bool:
+    async def waiting(sh: ShellState) -> bool:
         for place, (wait, run) in enumerate(tests, 1):
             if not place % _ROW:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             try:
                 found = run(sh)
                 if wait:
@@ -394,7 +394,7 @@ _ROW: Final = 64
 """Tests in a row after which others may want to run."""
 
 
-def _trace(sh: Session, *words: str) -> None:
+def _trace(sh: ShellState, *words: str) -> None:
     from ramet.shell.interp.run.xtrace import trace
 
     trace(sh, ["[[", *words, "]]"], raw=True)
@@ -410,7 +410,7 @@ def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
     if not text.wait:
         parts = text.parts or inner
 
-        def run(sh: Session) -> bool:
+        def run(sh: ShellState) -> bool:
             value = parts(sh)
             if isinstance(value, Parts):
                 # All that is asked of what is very long is whether it is there.
@@ -421,7 +421,7 @@ def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
 
         return False, run
 
-    async def waiting(sh: Session) -> bool:
+    async def waiting(sh: ShellState) -> bool:
         value = await inner(sh)
         if sh.xtrace:
             _trace(sh, op, _shown(value))
@@ -435,7 +435,7 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
     inner = text.run
     if op in FILE_TESTS:
 
-        async def on_file(sh: Session) -> bool:
+        async def on_file(sh: ShellState) -> bool:
             value = await inner(sh) if text.wait else inner(sh)
             if sh.xtrace:
                 _trace(sh, sign + op, _shown(value))
@@ -447,19 +447,19 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
     if op == "-z":
         return _map(text, sign + op, lambda value: not value)
 
-    def test(sh: Session, value: str) -> bool:
+    def test(sh: ShellState, value: str) -> bool:
         if sh.xtrace:
             _trace(sh, sign + op, _shown(value))
         return plain_unary(sh, op, value)
 
-    async def later(sh: Session, value: str | Parts) -> bool:
+    async def later(sh: ShellState, value: str | Parts) -> bool:
         found = await put_together(sh, value) if isinstance(value, Parts) else value
         return await aside(sh, partial(test, sh, found)) if len(found) > LARGE else test(sh, found)
 
     if not text.wait:
         parts = text.parts or inner
 
-        def run(sh: Session) -> bool:
+        def run(sh: ShellState) -> bool:
             value = parts(sh)
             if isinstance(value, Parts) or len(value) > LARGE:
                 raise _Long(partial(later, sh, value))
@@ -467,7 +467,7 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
 
         return False, run
 
-    async def waiting(sh: Session) -> bool:
+    async def waiting(sh: ShellState) -> bool:
         return await later(sh, await inner(sh))
 
     return True, waiting
@@ -484,7 +484,7 @@ def _binary(node: CondBinary, sign: str = "") -> Test:
     if op in NUMERIC:
         compare = NUMERIC[op]
 
-        def numbers(sh: Session, a: str, b: str) -> bool:
+        def numbers(sh: ShellState, a: str, b: str) -> bool:
             try:
                 return compare(_operand(sh, a), _operand(sh, b))
             except OperandError as error:
@@ -497,7 +497,7 @@ def _binary(node: CondBinary, sign: str = "") -> Test:
     if op == ">":
         return _pair(sign, op, left, right, lambda sh, a, b: a > b)
 
-    async def files(sh: Session) -> bool:
+    async def files(sh: ShellState) -> bool:
         a = await left.run(sh) if left.wait else left.run(sh)
         b = await right.run(sh) if right.wait else right.run(sh)
         if sh.xtrace:
@@ -512,7 +512,7 @@ def _pair(
     op: str,
     left: texts.Text,
     right: texts.Text,
-    test: Callable[[Session, str, str], bool],
+    test: Callable[[ShellState, str, str], bool],
     traced: texts.Text | None = None,
 ) -> Test:
     """`traced`: the right side as a trace shows it, where that differs."""
@@ -520,12 +520,12 @@ def _pair(
     if traced is None or traced.wait:
         traced = None
 
-    def compared(sh: Session, a: str, b: str) -> bool:
+    def compared(sh: ShellState, a: str, b: str) -> bool:
         if sh.xtrace:
             _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
         return test(sh, a, b)
 
-    async def waiting(sh: Session) -> bool:
+    async def waiting(sh: ShellState) -> bool:
         a = await first(sh) if left.wait else first(sh) if left.parts is None else await ready(sh, left)
         b = await second(sh) if right.wait else second(sh) if right.parts is None else await ready(sh, right)
         return compared(sh, a, b)
@@ -535,13 +535,13 @@ def _pair(
     if left.parts is not None or right.parts is not None:
         some, others = left.parts or first, right.parts or second
 
-        def parted(sh: Session) -> bool:
+        def parted(sh: ShellState) -> bool:
             a, b = some(sh), others(sh)
             if type(a) is str and type(b) is str:
                 return test(sh, a, b) if not sh.xtrace else compared(sh, a, b)
             raise _Long(partial(made, sh, a, b))
 
-        async def made(sh: Session, a: str | Parts, b: str | Parts) -> bool:
+        async def made(sh: ShellState, a: str | Parts, b: str | Parts) -> bool:
             """The same with operands that are yet to be put together."""
             left = a if isinstance(a, str) else await put_together(sh, a)
             right = b if isinstance(b, str) else await put_together(sh, b)
@@ -552,7 +552,7 @@ def _pair(
 
         return False, parted
 
-    def run(sh: Session) -> bool:
+    def run(sh: ShellState) -> bool:
         a, b = first(sh), second(sh)
         if sh.xtrace:
             _trace(sh, sign + _shown(a), op, _shown(b if traced is None else traced.run(sh)))
@@ -570,7 +570,7 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
     traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
     if node.right.parts and all(isinstance(part, DoubleQuoted) for part in node.right.parts):
 
-        def equal(sh: Session, value: str, other: str) -> bool:
+        def equal(sh: ShellState, value: str, other: str) -> bool:
             if len(value) > LARGE and value is not other:
                 raise _Long(partial(aside, sh, partial(compared, "nocasematch" in sh.shopts, value, other)))
             if "nocasematch" in sh.shopts:
@@ -584,19 +584,19 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
         fixed = right.const
 
-        def same(sh: Session, value: str, pattern: str) -> bool:
+        def same(sh: ShellState, value: str, pattern: str) -> bool:
             if "nocasematch" in sh.shopts:
                 return (lower(value) == lower(fixed)) is wanted
             return (value == fixed) is wanted
 
         return _pair(sign, node.op, left, right, same, traced)
 
-    def matches(sh: Session, value: str, pattern: str) -> bool:
+    def matches(sh: ShellState, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
             value, pattern = as_bytes(value), as_bytes(pattern)
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
-    def match(sh: Session, value: str, pattern: str) -> bool:
+    def match(sh: ShellState, value: str, pattern: str) -> bool:
         if long_match(pattern, len(value)):
             raise _Long(partial(aside, sh, partial(matches, sh, value, pattern)))
         return matches(sh, value, pattern)
@@ -605,7 +605,7 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
 
 
 def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
-    async def run(sh: Session) -> bool:
+    async def run(sh: ShellState) -> bool:
         value, marked = await ready(sh, left), await ready(sh, right)
         plain = compatibility(sh) < _QUOTED_SINCE if len(marked) > LARGE or "\0" in marked else False
         pattern = (
@@ -637,7 +637,7 @@ def _spans_in_long(matcher: Matcher, data: bytes) -> list[tuple[int, int]] | Non
     return matcher.spans(data, found[0]) if matcher.groups else [found]
 
 
-async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
+async def _regex_match(sh: ShellState, value: str, pattern: str) -> bool:
     """`=~`: sets BASH_REMATCH."""
 
     def groups() -> list[str] | None:
@@ -668,5 +668,5 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
         if len(pattern) > LONG_SOURCE:  # perhaps one that is too big for us alone
             sh.complain(f"[[: {error}")
         raise
-    sh.store.renew("BASH_REMATCH", found or ())
+    sh.variables.renew("BASH_REMATCH", found or ())
     return found is not None

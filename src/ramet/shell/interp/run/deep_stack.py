@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ramet.shell.interp.run.functions import HOP, hop
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 _WEIGHT: Final = 5
 """What the levels between two stations count for beside calls of functions."""
@@ -17,7 +17,7 @@ _WEIGHT: Final = 5
 def stationed(run: Run) -> Run:
     """A command that nests so many levels deep that there is a station before it."""
 
-    def enter(sh: Session) -> Result:
+    def enter(sh: ShellState) -> Result:
         if sh.stack >= HOP:
             return drive(hop(sh, lambda: _awaited(sh, run)))
         sh.stack += _WEIGHT
@@ -34,13 +34,13 @@ def stationed(run: Run) -> Run:
     return enter
 
 
-async def _left(sh: Session, pending: Awaitable[int]) -> int:
+async def _left(sh: ShellState, pending: Awaitable[int]) -> int:
     try:
         return await pending
     finally:
         sh.stack -= _WEIGHT
 
 
-async def _awaited(sh: Session, run: Run) -> int:
+async def _awaited(sh: ShellState, run: Run) -> int:
     result: Any = run(sh)
     return int(result if type(result) is int else await result)

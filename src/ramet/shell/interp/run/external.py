@@ -25,18 +25,18 @@ from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.run.traps import Leave, deafen, permitted
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.frames import Killed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 BIN: Final = ("/usr/bin", "/bin")
 """Directories where the command table lives, as far as a script can tell."""
 SHELLS: Final = frozenset(("sh", "bash", "rbash", "dash"))
 
 
-def in_table(sh: Session, name: str) -> bool:
+def in_table(sh: ShellState, name: str) -> bool:
     return name in sh.shell.commands or name in SHELLS or name in AS_PROGRAMS
 
 
-async def run_external(sh: Session, argv: list[str], called: str | None = None) -> int:
+async def run_external(sh: ShellState, argv: list[str], called: str | None = None) -> int:
     """Run a program by name or path; `called` is what it is to take for its own name."""
     if sh.shell.hook is not None and not await permitted(sh, argv):
         return sh.status
@@ -50,7 +50,7 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
     known = name in sh.hashed
     found = await search(sh, name)
     if found is None:
-        found = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
+        found = await search_path(sh, name, sh.variables.get("PATH") or "", executable=True)
         if found is None:
             return await _not_found(sh, argv)
         return sh.error(f"{found}: Permission denied", 126)
@@ -65,13 +65,13 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
     return await _script_file(sh, sh.shell.fs.named(found, sh.cwd), found, argv)
 
 
-async def _not_found(sh: Session, argv: list[str]) -> int:
+async def _not_found(sh: ShellState, argv: list[str]) -> int:
     if argv[0].startswith("%") and (sh.staged is None or sh.frames):  # `%1` alone, no stage of a pipeline, is `fg %1`
         from ramet.shell.interp.builtins.jobs import fg
 
         resumed = fg(sh, ["fg", *argv])
         return resumed if isinstance(resumed, int) else await resumed
-    if not sh.store.get("PATH"):  # then a name is a file's, and found or not where it is run
+    if not sh.variables.get("PATH"):  # then a name is a file's, and found or not where it is run
         return sh.error(f"{argv[0]}: No such file or directory", 127)
     handler = sh.functions.get("command_not_found_handle")
     if handler is not None:
@@ -87,7 +87,7 @@ def _shown(name: str) -> str:
     return quote.ansi(name) if quote.unprintable(name) else name
 
 
-async def search(sh: Session, name: str) -> str | None:
+async def search(sh: ShellState, name: str) -> str | None:
     """Where PATH finds a name: a path in the tree, `\\0/usr/bin/name` for the command table, None for nowhere."""
     if not name or len(name) > LARGE:
         return None
@@ -100,14 +100,14 @@ async def search(sh: Session, name: str) -> str | None:
     if hit is not None:
         sh.hashed[name] = (hit[0], hit[1] + 1)
         return hit[0]
-    path = sh.store.get("PATH")
+    path = sh.variables.get("PATH")
     found = await search_path(sh, name, path or "")
     if found is not None and "hashall" in sh.options:
         sh.hashed[name] = (found, 1)
     return found
 
 
-async def search_path(sh: Session, name: str, path: str, executable: bool = False) -> str | None:
+async def search_path(sh: ShellState, name: str, path: str, executable: bool = False) -> str | None:
     """As `search` along any path; with `executable` the last resort is a file that cannot be run."""
     if len(name) > paths.NAME_MAX:
         return None
@@ -148,7 +148,7 @@ def _directories(path: str) -> Iterator[str]:
         begin = end + 1
 
 
-async def _by_path(sh: Session, argv: list[str], name: str) -> int:
+async def _by_path(sh: ShellState, argv: list[str], name: str) -> int:
     try:
         path = await runnable(sh, name)
     except OSError as error:
@@ -161,7 +161,7 @@ async def _by_path(sh: Session, argv: list[str], name: str) -> int:
     return await _script_file(sh, path, name, argv)
 
 
-async def _too_long(sh: Session, argv: list[str]) -> str | None:
+async def _too_long(sh: ShellState, argv: list[str]) -> str | None:
     """What is said of arguments that no program is given; None where all of them fit."""
     most = sh.budget.limits.argument_bytes
     if len(argv) < WINDOW:
@@ -170,11 +170,11 @@ async def _too_long(sh: Session, argv: list[str]) -> str | None:
         fits = True
         for words in rows(argv):
             fits = fits and max(map(len, words)) <= most
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
     return None if fits else f"{strerror(errno.E2BIG)}: {sh.budget.exceeded('argument_bytes')}"
 
 
-async def runnable(sh: Session, name: str) -> Path | None:
+async def runnable(sh: ShellState, name: str) -> Path | None:
     """The program that a path names, None for one of the table that is no file; an error says why it cannot be run."""
     try:
         path = sh.shell.fs.named(name, sh.cwd)
@@ -196,7 +196,7 @@ async def runnable(sh: Session, name: str) -> Path | None:
     return path
 
 
-async def _script_file(sh: Session, path: Path, shown: str, argv: list[str], depth: int = 0) -> int:
+async def _script_file(sh: ShellState, path: Path, shown: str, argv: list[str], depth: int = 0) -> int:
     """Run a file of the tree: the command that it stands for, by its `#!` line, else as a shell script."""
     try:
         data = await sh.shell.read_file(path)
@@ -221,7 +221,7 @@ def _interpreter(data: bytes) -> tuple[str, str]:
     return program, argument.strip(" ")
 
 
-async def lacks_interpreter(sh: Session, path: Path) -> bool:
+async def lacks_interpreter(sh: ShellState, path: Path) -> bool:
     """Whether a file names a program that is not there."""
     program, _ = _interpreter(await sh.shell.read_file(path))
     base = program[program.rfind("/") + 1 :]
@@ -230,7 +230,7 @@ async def lacks_interpreter(sh: Session, path: Path) -> bool:
     return not await sh.shell.exists(sh.shell.fs.named(program, sh.cwd))
 
 
-async def _interpreted(sh: Session, shown: str, program: str, argument: str, operands: list[str], depth: int) -> int:
+async def _interpreted(sh: ShellState, shown: str, program: str, argument: str, operands: list[str], depth: int) -> int:
     """Run a file by the program, and the one argument, that its first line names."""
     base = program[program.rfind("/") + 1 :]
     words = [argument] if argument else []
@@ -262,7 +262,7 @@ _INTERPRETERS: Final = 4
 """So many files may name each other in their first lines."""
 
 
-async def _table(sh: Session, name: str, argv: list[str]) -> int:
+async def _table(sh: ShellState, name: str, argv: list[str]) -> int:
     command = sh.shell.commands.get(name)
     if command is None and name in AS_PROGRAMS:
         from ramet.shell.interp.builtins import BUILTINS
@@ -274,22 +274,22 @@ async def _table(sh: Session, name: str, argv: list[str]) -> int:
     return await run_exec(sh, command, argv)
 
 
-async def _given(sh: Session, name: str) -> dict[str, str]:
+async def _given(sh: ShellState, name: str) -> dict[str, str]:
     """The environment of a program; a very large one is put together aside."""
     await function_table.ready_exported(sh)
     make = sh.environment if sh.by_program else partial(_environment, sh, name)
-    return make() if len(sh.store.attrs) < _MANY else await aside(sh, make)
+    return make() if len(sh.variables.attrs) < _MANY else await aside(sh, make)
 
 
 _MANY: Final = 2000
 
 
-def _environment(sh: Session, name: str) -> dict[str, str]:
+def _environment(sh: ShellState, name: str) -> dict[str, str]:
     """What a program that the shell starts finds: the exported variables, and the path it was started by."""
     env = sh.environment()
     base = name.rpartition("/")[2]
     if base in _LISTING:
-        env = sh.store.ordered(env)
+        env = sh.variables.ordered(env)
     env["_"] = name if base != name else f"{BIN[0]}/{name}"
     return env
 
@@ -298,7 +298,7 @@ _LISTING: Final = ("env", "printenv")
 """Programs that show in what order they were given their environment."""
 
 
-async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
+async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     """Call a command of the table with the descriptors and environment of this shell."""
     fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
     shell = sh.shell
@@ -369,7 +369,7 @@ _REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbu
 """Programs that become what they run, so that signals reach that."""
 
 
-def _runner(sh: Session, parent: str, group: Group | None) -> Any:
+def _runner(sh: ShellState, parent: str, group: Group | None) -> Any:
     """`proc.run`: another command by this shell's lookup, in a shell of its own."""
 
     async def run(
@@ -420,31 +420,31 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
     return run
 
 
-async def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
+async def _use_environment(sh: ShellState, env: Mapping[str, str]) -> None:
     """Make exactly these variables the exported ones."""
     from ramet.shell.expand.values import EXPORT
 
-    store = sh.store
+    store = sh.variables
     for names in rows(list(store.attrs)):
         for name in names:
             if name[0] == function_table.MARK:
                 del store.attrs[name]  # functions are among the variables from here on
             elif store.attrs[name] & EXPORT and name not in env:
                 store.flag(name, remove=EXPORT)
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     for given in rows(env.items()):
         for name, value in given:
             if not store.attrs.get(name, 0) & 2:
                 sh.vars[name] = value
                 store.flag(name, EXPORT)
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     if "PATH" not in env and "PATH" in sh.vars:
         # Without a PATH a program is still looked for where programs live.
         sh.vars["PATH"] = ":".join(BIN)
     sh.hashed.clear()
 
 
-async def _run_child(child: Session, argv: list[str], parent: str) -> int:
+async def _run_child(child: ShellState, argv: list[str], parent: str) -> int:
     """A program started by a program (`parent`): functions and aliases do not exist for it, builtins do as programs."""
     from ramet.shell.interp.run.subshell import run_shell
 
@@ -462,7 +462,7 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
         await release_all(child.fds)
         return 69 if parent == "flock" else 127 if refusal == errno.ENOENT else 126
 
-    async def body(sh: Session) -> int:
+    async def body(sh: ShellState) -> int:
         return await run_external(sh, argv)
 
     status = await run_shell(child, body)
@@ -470,7 +470,7 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
     return BySignal(number) if number else status
 
 
-async def _in_its_crew(child: Session, argv: list[str], parent: str) -> int:
+async def _in_its_crew(child: ShellState, argv: list[str], parent: str) -> int:
     """The same for a program that may end what it has started: all of that then stops at once."""
     crew = child.crew = Crew()
     try:
@@ -480,7 +480,7 @@ async def _in_its_crew(child: Session, argv: list[str], parent: str) -> int:
         child.shell.see_off(crew)
 
 
-async def _refusal(sh: Session, name: str) -> int:
+async def _refusal(sh: ShellState, name: str) -> int:
     """Why the kernel would not start a program; 0 where it would."""
     if "/" not in name:
         return errno.ENOENT if await search(sh, name) is None else 0

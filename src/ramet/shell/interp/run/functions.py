@@ -15,13 +15,13 @@ from ramet.shell.interp.run.traps import Leave, active, deliver, exit_within, ru
 from ramet.shell.interp.state.frames import Frame, FunctionDef
 from ramet.shell.interp.state.function_table import traced
 from ramet.shell.interp.state.scopes import Scope
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 HOP: Final = 40
 """Levels that nest on one stack before the next one gets a task, and with it a stack, of its own."""
 
 
-async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]], forked: bool = False) -> T:
+async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked: bool = False) -> T:
     """Go on in a task of its own: however deep a script nests, no stack of ours does.
 
     Where all of it is the work of a `forked` shell, nobody who is cancelled has to see it end.
@@ -30,7 +30,7 @@ async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]], forked: b
     sh.stack = 0
     task: asyncio.Task[T] | None = None
     try:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
         crew, current = sh.crew, asyncio.current_task()
         if forked:
             return await crew.apart(work)
@@ -50,7 +50,7 @@ async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]], forked: b
         sh.stack = stack
 
 
-def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
+def call_function(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
     """Run a function; `scoped` when the caller already opened its scope for assignments before the command.
 
     Within a loop it counts twice: what is bounded is how long it takes to end it all.
@@ -66,9 +66,9 @@ def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: b
     return _call(sh, function, argv, scoped)
 
 
-async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+async def _pause(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) -> int:
     try:
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     except BaseException:
         sh.depth -= 2 if sh.loops else 1
         sh.stack -= 1
@@ -77,11 +77,11 @@ async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bo
     return result if type(result) is int else await result  # type: ignore[misc]
 
 
-def _bounded(sh: Session, argv: list[str]) -> None:
+def _bounded(sh: ShellState, argv: list[str]) -> None:
     """Refuses a call that nests deeper than FUNCNEST, or our own limit, allows."""
     limit = sh.budget.limits.recursion
     refusal: ShellError | None = None
-    nest = sh.store.get("FUNCNEST")
+    nest = sh.variables.get("FUNCNEST")
     most = int(nest) if nest is not None and is_number(nest) else 0
     if 0 < most < min(limit, sh.depth) and sum(frame.function for frame in sh.frames) >= most:
         refusal = Slip(f"{argv[0]}: maximum function nesting level exceeded ({most})")
@@ -94,7 +94,7 @@ def _bounded(sh: Session, argv: list[str]) -> None:
         raise refusal
 
 
-async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+async def _deep(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) -> int:
     _bounded(sh, argv)
 
     async def below() -> int:
@@ -108,15 +108,15 @@ async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: boo
         sh.stack -= 1
 
 
-def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
+def _call(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
     frame = Frame(argv[0], function.source, sh.line if sh.shift is None else sh.line_now(), sh.remaining, sh.loops)
     sh.frames.append(frame)
     sh.remaining = argv[1:]
     sh.loops = 0
     if not scoped:
-        sh.store.scopes.append(Scope())
+        sh.variables.scopes.append(Scope())
     else:
-        scope = sh.store.scope_at(len(sh.store.scopes) - 1)
+        scope = sh.variables.scope_at(len(sh.variables.scopes) - 1)
         scope.temporary = False
         scope.temps = set(scope)
     if sh.watch:
@@ -138,9 +138,9 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         sh.status = result = sh.flow_status
     # What _leave does, written out: this is the hot path.
     sh.frames.pop()
-    scope = sh.store.scopes.pop()
+    scope = sh.variables.scopes.pop()
     if scope:
-        restore = sh.store._restore
+        restore = sh.variables._restore
         for name, saved in scope.items():
             restore(name, saved)
     sh.remaining, sh.loops = frame.params, frame.loops
@@ -151,15 +151,15 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
     return result
 
 
-def _say_where(sh: Session, frame: Frame, error: BaseException) -> None:
+def _say_where(sh: ShellState, frame: Frame, error: BaseException) -> None:
     """An error names the file that the function is from, which is known only as long as it runs."""
     if frame.source != "main" and isinstance(error, (ShellError, ArithFailure)) and not isinstance(error, TooLong):
         sh.complain_once(error)
 
 
-def _leave(sh: Session, frame: Frame) -> None:
+def _leave(sh: ShellState, frame: Frame) -> None:
     sh.frames.pop()
-    sh.store.pop()
+    sh.variables.pop()
     sh.remaining, sh.loops = frame.params, frame.loops
     sh.depth -= 2 if frame.loops else 1
     sh.stack -= 1
@@ -167,7 +167,7 @@ def _leave(sh: Session, frame: Frame) -> None:
         _afterwards(sh, frame)
 
 
-def _afterwards(sh: Session, frame: Frame) -> None:
+def _afterwards(sh: ShellState, frame: Frame) -> None:
     """What some calls leave to be done: options to restore (`local -`), an ERR trap that came too late for the call."""
     if frame.options is not None:
         wanted = frame.options[0]
@@ -185,9 +185,9 @@ def _afterwards(sh: Session, frame: Frame) -> None:
             sh.frames[-1].trapped = sh.frames[-1].special = True
 
 
-async def _unburden(sh: Session) -> None:
+async def _unburden(sh: ShellState) -> None:
     """Gives back most of what a call took over, where that is very much: others run in between."""
-    store = sh.store
+    store = sh.variables
     scope = store.scope_at(len(store.scopes) - 1)
     while len(scope) > _MANY:
         for _ in range(_MANY):
@@ -199,7 +199,7 @@ _MANY: Final = 512
 """Variables of a call that are given back at once."""
 
 
-async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
+async def _finish(sh: ShellState, frame: Frame, pending: Awaitable[int]) -> int:
     try:
         try:
             result = await pending
@@ -224,7 +224,7 @@ _ABANDONED: Final = (asyncio.CancelledError, TimeUp, Cancelled)
 """What ends all calls of a shell, not one of them."""
 
 
-def leave_all(sh: Session) -> None:
+def leave_all(sh: ShellState) -> None:
     """Leave the functions that a shell was in when it was abandoned: all at once, there may be thousands."""
     frames = sh.frames
     if frames:
@@ -235,10 +235,10 @@ def leave_all(sh: Session) -> None:
         if frame.special:
             _afterwards(sh, frame)
     frames.clear()
-    sh.store.pop_all()
+    sh.variables.pop_all()
 
 
-async def _ended(sh: Session, result: int) -> int:
+async def _ended(sh: ShellState, result: int) -> int:
     """What follows the end of a body: signals and traps. RETURN still sees the status from before `return`."""
     if sh.pending:
         result = await _signalled(sh, result)
@@ -254,12 +254,12 @@ async def _ended(sh: Session, result: int) -> int:
             sh.trap_depth["RETURN"] = depth - 1  # set inside this function, it holds around it from now on
     if result == RETURN:
         sh.status = result = status
-    if len(sh.store.scopes[-1]) > _MANY:
+    if len(sh.variables.scopes[-1]) > _MANY:
         await _unburden(sh)
     return result
 
 
-async def _left(sh: Session, pending: Awaitable[int]) -> int:
+async def _left(sh: ShellState, pending: Awaitable[int]) -> int:
     """What a body ends with; `return` in the trap of a signal counts as one in the body."""
     try:
         return await pending
@@ -269,7 +269,7 @@ async def _left(sh: Session, pending: Awaitable[int]) -> int:
         return RETURN
 
 
-async def _signalled(sh: Session, result: int) -> int:
+async def _signalled(sh: ShellState, result: int) -> int:
     """Signals that came with the last command of a function find it still running."""
     status = sh.flow_status
     flow = await deliver(sh)
@@ -277,14 +277,14 @@ async def _signalled(sh: Session, result: int) -> int:
     return flow or result
 
 
-async def _returned(sh: Session, frame: Frame, result: int) -> int:
+async def _returned(sh: ShellState, frame: Frame, result: int) -> int:
     try:
         return await _ended(sh, result)
     finally:
         _leave(sh, frame)
 
 
-async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
+async def _debugged(sh: ShellState, function: FunctionDef, frame: Frame) -> int:
     """A call while a DEBUG trap is set: the trap sees the function itself only where it is inherited."""
     try:
         if not sh.debugging and (sh.functrace or (traced(sh, frame.name) and active(sh, "DEBUG", False))):

@@ -21,23 +21,23 @@ from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.run.batches import refused_patiently
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.state.messages import message_of
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
 _MANY: Final = 512
 """Words of a loop that are not let go of all at once."""
 
 
-async def breathe(sh: Session) -> None:
+async def yield_turn(sh: ShellState) -> None:
     """Count a turn where they are counted, and let others run."""
     sh.budget.turn()
-    await sh.budget.breathe()
+    await sh.budget.yield_turn()
 
 
 def compile_while(node: While, condition: Run, body: Run) -> Run:
     until = node.until
 
-    async def loop(sh: Session) -> int:
+    async def loop(sh: ShellState) -> int:
         status = 0
         budget = sh.budget
         clock, counted = budget.clock, budget.limits.loop_steps is not None
@@ -70,7 +70,7 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
                 if result == BREAK:
                     break
             if counted or clock() >= budget.slice_end:
-                await breathe(sh)
+                await yield_turn(sh)
         sh.loops -= 1
         if sh.pipes is None and sh.status != status:
             sh.pipes = [sh.status]
@@ -86,7 +86,7 @@ def compile_for(node: For, body: Run) -> Run:
     around = line_around() or line
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
-    async def loop(sh: Session) -> int:
+    async def loop(sh: ShellState) -> int:
         sh.line = line
         if not named:
             sh.line = around
@@ -105,7 +105,7 @@ def compile_for(node: For, body: Run) -> Run:
         budget = sh.budget
         clock, counted = budget.clock, budget.limits.loop_steps is not None
         sh.loops += 1
-        store = sh.store
+        store = sh.variables
         try:
             for item in items:
                 if sh.watch:
@@ -154,7 +154,7 @@ def compile_for(node: For, body: Run) -> Run:
                     if result == BREAK:
                         break
                 if counted or clock() >= budget.slice_end:
-                    await breathe(sh)
+                    await yield_turn(sh)
         except BaseException:
             if len(sh.substitutions) > mark:
                 await sh.shell.end_substitutions(sh, mark, cancelled=True)
@@ -171,16 +171,16 @@ def compile_for(node: For, body: Run) -> Run:
     return lambda sh: drive(loop(sh))
 
 
-def _put_reference(sh: Session, name: str, item: str) -> bool:
+def _put_reference(sh: ShellState, name: str, item: str) -> bool:
     """The variable of a loop that is a name reference is bound anew at each turn; one that cannot be ends the loop."""
     from ramet.shell.expand.values import NameRef
 
     if type(sh.vars.get(name)) is not NameRef:
-        sh.store.set(name, item)
+        sh.variables.set(name, item)
         return True
-    sh.store.assignable(name)
+    sh.variables.assignable(name)
     try:
-        sh.store.bind(name, item)
+        sh.variables.bind(name, item)
     except Slip as error:
         sh.complain_once(error)
         return False
@@ -191,7 +191,7 @@ _ONE: Final = Word((Literal("1"),))
 """What stands for an expression that is not there."""
 
 
-async def _before(sh: Session, expression: ArithCommand) -> tuple[int | None, str | None]:
+async def _before(sh: ShellState, expression: ArithCommand) -> tuple[int | None, str | None]:
     """Traces and traps see each expression of `for ((...))` as a command of its own; also what a trace has shown, which
     is expanded once."""
     from ramet.shell.interp.run.traps import before_command
@@ -209,20 +209,20 @@ async def _before(sh: Session, expression: ArithCommand) -> tuple[int | None, st
     return await before_command(sh, expression), shown
 
 
-def _evaluated(sh: Session, expression: tuple[bool, Any], shown: str | None) -> Any:
+def _evaluated(sh: ShellState, expression: tuple[bool, Any], shown: str | None) -> Any:
     """The value of an expression, as something to await where it waits."""
     if shown is None:
         return expression[1](sh)
     if not expression[0]:
-        return arith.evaluate(shown, sh.store)
-    return _at_once(arith.evaluate(shown, sh.store))
+        return arith.evaluate(shown, sh.variables)
+    return _at_once(arith.evaluate(shown, sh.variables))
 
 
 async def _at_once(value: int) -> int:
     return value
 
 
-def _beyond(sh: Session, flow: int) -> bool:
+def _beyond(sh: ShellState, flow: int) -> bool:
     """Whether control flow that a trap started here is for something around this loop."""
     if flow > CONTINUE:
         return True
@@ -236,7 +236,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
     line = node.line
     shown = [ArithCommand(word if word.parts else _ONE, (), line) for word in (node.init, node.condition, node.step)]
 
-    async def loop(sh: Session) -> int:
+    async def loop(sh: ShellState) -> int:
         status = 0
         budget = sh.budget
         clock, counted = budget.clock, budget.limits.loop_steps is not None
@@ -296,7 +296,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     if step[0]:
                         await found
                 if counted or clock() >= budget.slice_end:
-                    await breathe(sh)
+                    await yield_turn(sh)
         except (ArithFailure, ShellError) as error:
             if inside or not (isinstance(error, Readonly) or arith.own_failure(error)):
                 raise
@@ -311,7 +311,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
     return lambda sh: drive(loop(sh))
 
 
-def _ended_by_posix(sh: Session, status: int) -> int:
+def _ended_by_posix(sh: ShellState, status: int) -> int:
     """By POSIX's rules a shell does not outlive a loop over what cannot be assigned to."""
     alone = sh.origin == "environment" and not sh.sub_level
     return sh.shell.leave(sh, 127 if alone else status)
@@ -325,7 +325,7 @@ def compile_select(node: Select, body: Run) -> Run:
     around = line_around() or node.line
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
-    async def loop(sh: Session) -> int:
+    async def loop(sh: ShellState) -> int:
         sh.line, sh.ran = node.line, node
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
@@ -351,7 +351,7 @@ def compile_select(node: Select, body: Run) -> Run:
                     large = len(items) >= _LONG_MENU or any(len(item) > LARGE for item in items)
                     shown = await aside(sh, partial(menu, sh, items)) if large else menu(sh, items)
                     await sh.say(shown)
-                prompt = sh.store.get("PS3")
+                prompt = sh.variables.get("PS3")
                 await sh.say("#? " if prompt is None else prompt)
                 try:
                     data = await sh.reader(0).readline()
@@ -363,13 +363,13 @@ def compile_select(node: Select, body: Run) -> Run:
                     status = 1
                     break
                 reply = _reply(data) if len(data) < LARGE else await aside(sh, partial(_reply, data))
-                sh.store.set("REPLY", reply)
+                sh.variables.set("REPLY", reply)
                 show = not reply or reply.isspace()
                 if show:
                     continue
                 number = int(reply) if len(reply) <= LONGEST_NUMBER and is_number(reply.strip()) else 0
                 try:
-                    sh.store.set(node.name, str(items[number - 1]) if 1 <= number <= len(items) else "")
+                    sh.variables.set(node.name, str(items[number - 1]) if 1 <= number <= len(items) else "")
                 except Readonly as error:
                     status = sh.error(error.message)
                     if sh.posix:
@@ -389,8 +389,8 @@ def compile_select(node: Select, body: Run) -> Run:
                     status = sh.flow_status
                     if result == BREAK:
                         break
-                show = not sh.store.get("REPLY")
-                await breathe(sh)
+                show = not sh.variables.get("REPLY")
+                await yield_turn(sh)
         finally:
             sh.loops -= 1
         sh.status = status
@@ -403,14 +403,14 @@ _LONG_MENU: Final = 1000
 """Words of a menu that is put together aside."""
 
 
-def menu(sh: Session, items: list[str]) -> str:
+def menu(sh: ShellState, items: list[str]) -> str:
     """The numbered list that `select` shows, in columns that tabs lead to."""
     return joined("", _menu_pieces(sh, items))
 
 
-def _menu_pieces(sh: Session, items: list[str]) -> Iterator[str]:
+def _menu_pieces(sh: ShellState, items: list[str]) -> Iterator[str]:
     width = len(str(len(items)))
-    columns_text = sh.store.get("COLUMNS") or ""
+    columns_text = sh.variables.get("COLUMNS") or ""
     total = int(columns_text) if is_number(columns_text) and int(columns_text) > 0 else 80
     cell = width + 2 + max(len(item) for item in items) + 2
     columns = max(1, total // cell)

@@ -12,7 +12,7 @@ from ramet.shell.interp.run.redirect import Plan, Undo, apply, restore
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import before_command
 from ramet.shell.interp.run.xtrace import trace_patiently, trace_value
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Simple
 from ramet.shell.syntax.printer import word_text
 
@@ -23,13 +23,13 @@ def assignments(node: Simple, assigns: list[Assign]) -> Run:
     if len(runs) <= ROW and not any(assign.wait for assign in assigns):
         first = runs[0] if len(runs) == 1 else None
 
-        async def rest(sh: Session, place: int, pending: Awaitable[None]) -> int:
+        async def rest(sh: ShellState, place: int, pending: Awaitable[None]) -> int:
             await pending
             await perform(sh, assigns[place:])
             sh.pipes, sh.last_arg, sh.status = None, "", 0
             return 0
 
-        def run(sh: Session) -> Result:
+        def run(sh: ShellState) -> Result:
             sh.line, sh.ran = line, node
             if sh.watch:
                 return drive(_watched_assignments(sh, node, assigns))
@@ -51,7 +51,7 @@ def assignments(node: Simple, assigns: list[Assign]) -> Run:
 
         return run
 
-    async def waiting(sh: Session) -> int:
+    async def waiting(sh: ShellState) -> int:
         sh.line, sh.ran = line, node
         if sh.watch:
             return await _watched_assignments(sh, node, assigns)
@@ -73,17 +73,17 @@ ROW: Final = 64
 """Assignments of one command after which others may want to run."""
 
 
-async def perform(sh: Session, assigns: list[Assign]) -> None:
+async def perform(sh: ShellState, assigns: list[Assign]) -> None:
     """Makes assignments in their order, and shows them where that is asked for."""
     for place, assign in enumerate(assigns, 1):
         pending = traced_assignment(sh, assign) if sh.xtrace else assign.run(sh)
         if pending is not None:
             await pending
         if not place % ROW:
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
 
 
-async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign]) -> int:
+async def _watched_assignments(sh: ShellState, node: Simple, assigns: list[Assign]) -> int:
     if (ends := await before_command(sh, node)) is not None:
         return ends
     sh.substitution_status = None
@@ -94,7 +94,7 @@ async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign])
     return sh.status
 
 
-async def traced_assignment(sh: Session, assign: Assign) -> None:
+async def traced_assignment(sh: ShellState, assign: Assign) -> None:
     """Shows an assignment with its value expanded, then makes it."""
     if assign.literal is not None:
         await trace_patiently(sh, [assign.shown + assign.literal], raw=True)
@@ -110,7 +110,7 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
     await put_patiently(sh, word.name, word.value, word.append)
 
 
-async def _traced_element(sh: Session, assign: Assign, key: Text, text: Text) -> None:
+async def _traced_element(sh: ShellState, assign: Assign, key: Text, text: Text) -> None:
     """The value of an element is expanded and shown before its subscript is."""
     value = await text.run(sh) if text.wait else text.run(sh)
     await trace_value(sh, assign.shown, value)
@@ -125,7 +125,7 @@ def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) 
     # As a stage of a pipeline it is a process already, which does not wait for the other one.
     left = any(plan.var is not None or (plan.fd == 0 and plan.op in ("<", "<>")) for plan in redirects)
 
-    async def made(sh: Session) -> int:
+    async def made(sh: ShellState) -> int:
         undo: Undo = []
         try:
             good = await apply(sh, redirects, undo)
@@ -133,7 +133,7 @@ def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) 
             await restore(sh, undo)
         return 0 if good else 1
 
-    async def run(sh: Session) -> int:
+    async def run(sh: ShellState) -> int:
         sh.line, sh.ran = node.line, node
         if sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends

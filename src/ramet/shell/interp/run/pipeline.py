@@ -18,7 +18,7 @@ from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import before_command, child_died, deliver, failed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArithCommand, Command, Cond, Pipeline, Simple, Subshell, Word
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -30,7 +30,7 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
         prompt = [_is_prompt(stage) for stage in node.stages]
         merge = node.merge or (False,) * len(stages)
 
-        def several(sh: Session) -> Result:
+        def several(sh: ShellState) -> Result:
             return drive(_run(sh, stages, merge, prompt, names, node))
 
         body = several
@@ -41,7 +41,7 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
         body = stages[0]
     else:
 
-        def nothing(sh: Session) -> Result:
+        def nothing(sh: ShellState) -> Result:
             sh.status = 0
             return 0
 
@@ -55,7 +55,7 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
 def _twice_blamed(body: Run) -> Run:
     """`a | (b)`: bash runs the ERR trap for the subshell at the end, and again for the pipeline."""
 
-    async def run(sh: Session) -> int:
+    async def run(sh: ShellState) -> int:
         result: Any = body(sh)
         if type(result) is not int:
             result = await result
@@ -88,12 +88,12 @@ def _name(stage: Any) -> str | None:
 def _negated(body: Run, silent: bool) -> Run:
     """`! body`; what is `silent` leaves no status of its own behind."""
 
-    async def waiting(sh: Session, pending: Awaitable[int], ignored: bool) -> int:
+    async def waiting(sh: ShellState, pending: Awaitable[int], ignored: bool) -> int:
         result = await pending
         sh.ignore -= ignored
         return finish(sh, result)
 
-    def finish(sh: Session, result: int) -> int:
+    def finish(sh: ShellState, result: int) -> int:
         if result > 255:
             return result
         if sh.pipes is None and not silent:
@@ -101,7 +101,7 @@ def _negated(body: Run, silent: bool) -> Run:
         sh.status = 0 if result else 1
         return sh.status
 
-    def run(sh: Session) -> Result:
+    def run(sh: ShellState) -> Result:
         # bash decides by what holds now: `set -e` that comes inside a negated function still counts there. An ERR
         # trap hears of what fails inside the command in any case.
         ignored = sh.errexit
@@ -116,7 +116,7 @@ def _negated(body: Run, silent: bool) -> Run:
 
 
 async def _run(
-    sh: Session,
+    sh: ShellState,
     stages: list[Run],
     merge: tuple[bool, ...],
     prompt: list[bool],
@@ -131,7 +131,7 @@ async def _run(
     if shell.crowded(sh.budget.limits.processes, count):
         raise sh.budget.exceeded("processes", "fork")
     if sh.budget.check():
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     shell.forks += count
     sh.ran = next((one for one in reversed(node.stages) if isinstance(one, Simple | Subshell)), sh.ran)
     try:
@@ -149,7 +149,7 @@ async def _run(
 
 
 async def _stages(
-    sh: Session,
+    sh: ShellState,
     stages: list[Run],
     merge: tuple[bool, ...],
     prompt: list[bool],
@@ -158,17 +158,17 @@ async def _stages(
 ) -> int:
     count = len(stages)
     sh.line = node.line or sh.line
-    children: list[Session] = []
+    children: list[ShellState] = []
     lastpipe = "lastpipe" in sh.shopts and "monitor" not in sh.options and not isinstance(node.stages[-1], Subshell)
     tasks: list[asyncio.Task[int] | int] = []
     source: Description | None = None
-    last: Session | None = None
+    last: ShellState | None = None
     kept_stdin: Description | None = None
     try:
         for number, stage in enumerate(stages):
             ending = number == count - 1
             if number and not number % _ROW:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if ending and lastpipe:
                 kept_stdin = sh.fds.get(0)
                 assert source is not None
@@ -248,7 +248,7 @@ async def _stages(
     return status
 
 
-async def _counted(sh: Session, node: Command, status: int) -> int:
+async def _counted(sh: ShellState, node: Command, status: int) -> int:
     """What follows a command that failed, where failures count."""
     if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
         return status
@@ -261,7 +261,7 @@ _ROW: Final = 32
 """Stages that are started before others may want to run."""
 
 
-def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[int]) -> None:
+def _tell(sh: ShellState, node: Pipeline, children: list[ShellState], statuses: list[int]) -> None:
     """What became of every stage of a pipeline that died of a signal."""
     number = sh.status - 128
     if number in signals.UNREPORTED or sh.captured:
@@ -278,19 +278,19 @@ def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[i
     sh.complain("\n     ".join(lines))
 
 
-def is_program(sh: Session, name: str | None) -> bool:
+def is_program(sh: ShellState, name: str | None) -> bool:
     """Whether a stage becomes one program or subshell, so that the signal which kills that kills the stage."""
     return name is not None and name not in sh.functions and name not in BUILTINS
 
 
-async def _started(turn: asyncio.Future[None] | None, child: Session, stage: Run) -> int:
+async def _started(turn: asyncio.Future[None] | None, child: ShellState, stage: Run) -> int:
     """A stage, once it is its turn to start; cancelled before that, it never begins."""
     if turn is not None:
         await turn
     return await child.crew.steps(run_shell(child, stage, counted=True), whole=True)
 
 
-async def _going_on(child: Session, pending: Awaitable[int]) -> int:
+async def _going_on(child: ShellState, pending: Awaitable[int]) -> int:
     return await child.crew.steps(_await(pending), whole=True)
 
 
@@ -298,12 +298,12 @@ async def _await(pending: Awaitable[int]) -> int:
     return await pending
 
 
-def _unbegun(child: Session, task: asyncio.Task[int]) -> None:
+def _unbegun(child: ShellState, task: asyncio.Task[int]) -> None:
     """A stage that was left to end may never have begun."""
     child.shell.forget_unless_begun(child)
 
 
-def _replace(child: Session, fd: int, description: Description) -> None:
+def _replace(child: ShellState, fd: int, description: Description) -> None:
     old = child.fds.get(fd)
     if old is not None:
         old.release()
@@ -315,7 +315,7 @@ async def _gather(tasks: list[asyncio.Task[int] | int]) -> list[int]:
 
 
 def _timed(body: Run, form: str) -> Run:
-    async def run(sh: Session) -> int:
+    async def run(sh: ShellState) -> int:
         started, processor = time.perf_counter(), time.process_time()
         result: Any = body(sh)
         if type(result) is not int:
@@ -323,17 +323,17 @@ def _timed(body: Run, form: str) -> Run:
         elapsed, used = time.perf_counter() - started, time.process_time() - processor
         for text in blocks(times_text(sh, form, elapsed, used)):
             sh.err(text)
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
         return int(result)
 
     return lambda sh: drive(run(sh))
 
 
-def times_text(sh: Session, form: str, elapsed: float, used: float) -> Iterable[str]:
+def times_text(sh: ShellState, form: str, elapsed: float, used: float) -> Iterable[str]:
     """What `time` says, in pieces."""
     if form == "time -p":
         return (f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n",)
-    wanted = sh.store.get("TIMEFORMAT")
+    wanted = sh.variables.get("TIMEFORMAT")
     if wanted is None:
         return (f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n",)
     if not wanted:
@@ -341,7 +341,7 @@ def times_text(sh: Session, form: str, elapsed: float, used: float) -> Iterable[
     return _formatted(sh, wanted, elapsed, used)
 
 
-def _formatted(sh: Session, wanted: str, elapsed: float, used: float) -> Iterable[str]:
+def _formatted(sh: ShellState, wanted: str, elapsed: float, used: float) -> Iterable[str]:
     """The same as TIMEFORMAT wants it."""
     out: list[str] = []
     values = {"R": elapsed, "U": used, "S": 0.0}

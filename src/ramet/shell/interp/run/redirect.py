@@ -30,7 +30,7 @@ from ramet.shell.interp.run.batches import refused_patiently, told
 from ramet.shell.interp.run.maybe_async import EXIT, Result
 from ramet.shell.interp.run.traps import exit_redirected, failed
 from ramet.shell.interp.state.scopes import split_subscript
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArithSub, DoubleQuoted, Literal, Param, Part, Redirect, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     fd: int
     var: str | None
     wait: bool
-    target: Callable[[Session], Any]
+    target: Callable[[ShellState], Any]
     shown: str
     explicit: bool
     private: int
@@ -126,7 +126,7 @@ def _may_fail(part: Part) -> bool:
     return isinstance(part, ArithSub)
 
 
-def in_process(sh: Session, plans: list[Plan]) -> bool:
+def in_process(sh: ShellState, plans: list[Plan]) -> bool:
     """Whether the redirections of a program must be made where they touch nothing of this shell."""
     least = STRICTLY if sh.nounset else ALWAYS
     return "failglob" in sh.shopts or any(plan.private >= least for plan in plans)
@@ -136,11 +136,11 @@ _ROW = 16
 """Redirections of one command after which others may want to run."""
 
 
-async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
+async def apply(sh: ShellState, plans: list[Plan], undo: Undo) -> bool:
     """Make all redirections; False after a complaint (the caller still has to undo what was made)."""
     for place, plan in enumerate(plans, 1):
         if not place % _ROW:
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
         try:
             await _apply(sh, plan, undo)
         except RedirectError as error:
@@ -149,18 +149,18 @@ async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
     return True
 
 
-async def _document(sh: Session, text: str | Parts, end: str = "") -> Description:
+async def _document(sh: ShellState, text: str | Parts, end: str = "") -> Description:
     """A text, and what ends it, as input; others run while a long one becomes bytes."""
     if isinstance(text, str) and len(text) < LARGE:
         return Description(BytesReader(paths.encode(text + end)))
     parts: list[bytes] = []
     for part in slices(await made(sh, text) if isinstance(text, Parts) else Parts((text,))):
         parts.append(paths.encode(part))
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     return Description(BytesReader(*parts, paths.encode(end)))
 
 
-async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
+async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
     op = plan.op
     noglob = sh.noglob
     sh.noglob = noglob or sh.posix  # there, names of files are no patterns
@@ -198,7 +198,7 @@ async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
         _put(sh, 2, description.share(), undo)
 
 
-def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> None:
+def _install(sh: ShellState, plan: Plan, description: Description, undo: Undo) -> None:
     if plan.var is None:
         _put(sh, plan.fd, description, undo)
         return
@@ -207,9 +207,9 @@ def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> N
     name, subscript = split_subscript(plan.var)
     try:
         if subscript is None:
-            sh.store.set(name, str(fd))
+            sh.variables.set(name, str(fd))
         else:
-            sh.store.set_element(name, subscript, str(fd))
+            sh.variables.set_element(name, subscript, str(fd))
     except Readonly as error:
         _put(sh, fd, description, undo)  # so that it is closed
         sh.complain(error.message)
@@ -220,7 +220,7 @@ def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> N
         sh.fds[fd] = description
 
 
-def _put(sh: Session, fd: int, description: Description | None, undo: Undo) -> None:
+def _put(sh: ShellState, fd: int, description: Description | None, undo: Undo) -> None:
     undo.append((fd, sh.fds.get(fd)))
     if description is None:
         sh.fds.pop(fd, None)
@@ -228,7 +228,7 @@ def _put(sh: Session, fd: int, description: Description | None, undo: Undo) -> N
         sh.fds[fd] = description
 
 
-async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
+async def _duplicate(sh: ShellState, plan: Plan, word: str, undo: Undo) -> bool:
     """`>&2`, `<&-`, `3>&1-`; False when the word is a file name after all."""
     fd = plan.fd
     if plan.var is not None and word == "-":
@@ -271,7 +271,7 @@ async def _closed(description: Description) -> None:
         await closing
 
 
-async def open_file(sh: Session, word: str, op: str) -> Description:
+async def open_file(sh: ShellState, word: str, op: str) -> Description:
     """The description behind a file name."""
     if op != "<" and OPTION in sh.shopts:
         raise RedirectError(f"{word}: restricted: cannot redirect output")
@@ -328,14 +328,14 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
     return Description(stream, path=str(path), reads=bool(how & Open.READ), writes=bool(how & Open.WRITE))
 
 
-async def _is_plain(sh: Session, path: str) -> bool:
+async def _is_plain(sh: ShellState, path: str) -> bool:
     try:
         return (await sh.shell.fs.stat(paths.Path(path), follow=True)).is_file
     except OSError:
         return False
 
 
-async def _refuse_overwrite(sh: Session, path: paths.Path, word: str) -> None:
+async def _refuse_overwrite(sh: ShellState, path: paths.Path, word: str) -> None:
     try:
         there = (await sh.shell.fs.stat(path, follow=True)).is_file
     except OSError:
@@ -353,7 +353,7 @@ def _device_number(word: str) -> int | None:
     return None
 
 
-async def restore(sh: Session, undo: Undo) -> bool:
+async def restore(sh: ShellState, undo: Undo) -> bool:
     """Undo redirections; False when closing something failed (after a complaint)."""
     good = True
     while undo:
@@ -374,7 +374,7 @@ async def restore(sh: Session, undo: Undo) -> bool:
     return good
 
 
-async def keep(sh: Session, undo: Undo, lasting: bool = False) -> None:
+async def keep(sh: ShellState, undo: Undo, lasting: bool = False) -> None:
     """Make redirections permanent (`exec >file`): forget what they replaced."""
     # Several changes of one descriptor: the replaced ones in between are closed too, the live one is not in the list.
     while undo:
@@ -385,7 +385,7 @@ async def keep(sh: Session, undo: Undo, lasting: bool = False) -> None:
             await _closed(old)
 
 
-async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session], Result], blamed: bool) -> int:
+async def run_redirected(sh: ShellState, plans: list[Plan], run: Callable[[ShellState], Result], blamed: bool) -> int:
     """Run something under redirections; that these fail counts here where it is `blamed`, or nowhere else."""
     undo: Undo = []
     mark = len(sh.substitutions)
@@ -421,7 +421,7 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
     return int(result)
 
 
-async def read_device(sh: Session, file: str) -> bytes:
+async def read_device(sh: ShellState, file: str) -> bytes:
     """All that can be read from a device, which may be a descriptor of the shell."""
     try:
         description = await open_file(sh, file, "<")

@@ -44,13 +44,13 @@ from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import announce, before_command, child_died, exit_redirected
 from ramet.shell.interp.run.xtrace import trace_array, trace_value
 from ramet.shell.interp.state.assignment_hooks import LASTING, noticed
-from ramet.shell.interp.state.shell_state import Builtin, Session
+from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.special_variables import PLAIN_COMPUTED
 from ramet.shell.interp.state.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text
 
-Expand = Callable[[Session], Any]
+Expand = Callable[[ShellState], Any]
 """The words of a command as fields, at once or later."""
 
 
@@ -72,7 +72,7 @@ def compile_simple(node: Simple) -> Run:
     found = [assignment for word in arguments if (assignment := _keyword(word)) is not None]
     other: list[Run] = []
 
-    def perhaps(sh: Session) -> Result:
+    def perhaps(sh: ShellState) -> Result:
         """`set -k`: assignments are made for the command wherever they stand."""
         if not sh.watch or "keyword" not in sh.options:
             return run(sh)
@@ -114,13 +114,13 @@ def _with_words(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> R
     return _fast(node, expand)
 
 
-async def _prefixed(node: Simple, expand: Expand, assigns: list[Assign], sh: Session, argv: Any) -> int:
+async def _prefixed(node: Simple, expand: Expand, assigns: list[Assign], sh: ShellState, argv: Any) -> int:
     """A command with assignments before it whose words are there, take their time, or are still to be expanded."""
     known = argv if argv is None or type(argv) is list else await argv
     return await _general(sh, known, node, expand, False, assigns, [])
 
 
-def _nothing_read(sh: Session) -> Result:
+def _nothing_read(sh: ShellState) -> Result:
     """An alias that turned out to be empty, or a comment: not even `$?` changes."""
     return 0
 
@@ -145,7 +145,7 @@ _BRACES: Final = 1000
 """Assignments that one argument may stand for."""
 
 
-def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[Session], Any]]:
+def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[ShellState], Any]]:
     """The words of a command, with the assignments among the arguments of a declaration builtin."""
     plain = [word for word in sources if isinstance(word, Word)]
     if len(plain) < len(sources):
@@ -162,14 +162,14 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
     ]
     waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]
 
-    async def rest(sh: Session, out: list[str], start: int, pending: Awaitable[Any] | None) -> list[str]:
+    async def rest(sh: ShellState, out: list[str], start: int, pending: Awaitable[Any] | None) -> list[str]:
         if pending is not None:
             found = await pending
             out += found if type(found) is list else (found,)
         for place in range(start, len(plans)):
             fields, assign = plans[place]
             if place and not place % ROW:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if fields is not None:
                 out += await words.fields_of(fields, sh)
             elif assign is not None:
@@ -184,7 +184,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
 
     if not waits and len(plans) <= ROW:
 
-        def run(sh: Session) -> Any:
+        def run(sh: ShellState) -> Any:
             out: list[str] = []
             place = 0
             for fields, assign in plans:
@@ -203,13 +203,13 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
 
         return False, run
 
-    async def waiting(sh: Session) -> list[str]:
+    async def waiting(sh: ShellState) -> list[str]:
         return await rest(sh, [], 0, None)
 
     return True, waiting
 
 
-async def _declared(sh: Session, before: list[str], word: AssignWord) -> str:
+async def _declared(sh: ShellState, before: list[str], word: AssignWord) -> str:
     """`local a=(1 2) b=("${a[@]}")`: an array is declared before the words that follow it are expanded."""
     builtin = before[0] if before else ""
     given = [one for one in before[1:] if not isinstance(one, AssignWord)]
@@ -243,7 +243,7 @@ _USAGE_ENDS: Final = frozenset(
 """Special builtins whose wrong usage, status 2, ends a shell in POSIX mode."""
 
 
-def _ends_shell(sh: Session, name: str, result: int) -> bool:
+def _ends_shell(sh: ShellState, name: str, result: int) -> bool:
     """Does the failure of a builtin end a shell in POSIX mode?"""
     refused, sh.refused = sh.refused, False
     if refused and name in ("export", "readonly"):
@@ -251,13 +251,13 @@ def _ends_shell(sh: Session, name: str, result: int) -> bool:
     return result == 2 and name in _USAGE_ENDS and not sh.ignore
 
 
-def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
+def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
     line = node.line
     builtins = BUILTINS
     if not _is_short_name(node.words[0]):
         expand = _unless_long(expand)
 
-    def run(sh: Session) -> Result:
+    def run(sh: ShellState) -> Result:
         sh.line, sh.ran = line, node
         if sh.watch:
             return drive(_general(sh, None, node, expand, False, [], []))
@@ -296,13 +296,13 @@ def _is_short_name(word: Word | Assignment) -> bool:
     return isinstance(first, Literal) and len(first.text) <= LARGE
 
 
-def _unless_long(expand: Callable[[Session], list[str]]) -> Callable[[Session], list[str]]:
+def _unless_long(expand: Callable[[ShellState], list[str]]) -> Callable[[ShellState], list[str]]:
     """The same words; those of a command with a very long name, which takes its time to be looked up, for `_later`."""
 
     async def ready(argv: list[str]) -> list[str]:
         return argv
 
-    def run(sh: Session) -> Any:
+    def run(sh: ShellState) -> Any:
         argv = expand(sh)
         return ready(argv) if type(argv) is list and argv and len(argv[0]) > LARGE else argv
 
@@ -310,7 +310,7 @@ def _unless_long(expand: Callable[[Session], list[str]]) -> Callable[[Session], 
 
 
 async def _later(
-    sh: Session, node: Simple, expand: Callable[[Session], list[str]], pending: Awaitable[list[str]]
+    sh: ShellState, node: Simple, expand: Callable[[ShellState], list[str]], pending: Awaitable[list[str]]
 ) -> int:
     """A command one of whose words takes its time."""
     return await _general(sh, await pending, node, expand, False, [], [])
@@ -326,13 +326,13 @@ def shown_argument(word: str) -> str:
     return str(word)
 
 
-async def _called(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
+async def _called(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
     result = await pending
     sh.last_arg = argv[-1]
     return result
 
 
-async def _settle(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
+async def _settle(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
     result = await pending
     sh.last_arg = shown_argument(argv[-1])
     sh.pipes = None
@@ -343,14 +343,14 @@ async def _settle(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
     return result
 
 
-async def _program(sh: Session, argv: list[str], node: Simple) -> int:
+async def _program(sh: ShellState, argv: list[str], node: Simple) -> int:
     result = await _external(sh, argv)
     if sh.died or sh.jobs.jobs:
         _tell(sh, node)
     return result
 
 
-def _tell(sh: Session, node: Simple) -> None:
+def _tell(sh: ShellState, node: Simple) -> None:
     """What died while the command ran: its own shell, and jobs."""
     if sh.died:
         (number, pid), sh.died = sh.died, None
@@ -359,7 +359,7 @@ def _tell(sh: Session, node: Simple) -> None:
     sh.jobs.drop_told()
 
 
-async def _external(sh: Session, argv: list[str]) -> int:
+async def _external(sh: ShellState, argv: list[str]) -> int:
     result = await run_external(sh, argv)
     if sh.traps and not sh.lone:
         child_died(sh)
@@ -371,10 +371,10 @@ async def _external(sh: Session, argv: list[str]) -> int:
 
 
 async def _general(
-    sh: Session,
+    sh: ShellState,
     argv: list[str] | None,
     node: Simple,
-    expand: Callable[[Session], Any],
+    expand: Callable[[ShellState], Any],
     wait: bool,
     assigns: list[Assign],
     redirects: list[Plan],
@@ -417,7 +417,7 @@ _VERY_MANY: Final = 50_000
 """Words of a command that are not let go of all at once."""
 
 
-async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:
+async def _nothing(sh: ShellState, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:
     """All words vanished: what is left are assignments and redirections."""
     status = sh.substitution_status or 0
     undo: Undo = []
@@ -435,10 +435,10 @@ async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: 
 
 
 async def _with_assignments(
-    sh: Session, node: Simple, argv: list[str], assigns: list[Assign], redirects: list[Plan]
+    sh: ShellState, node: Simple, argv: list[str], assigns: list[Assign], redirects: list[Plan]
 ) -> int:
     """`x=1 command`: the variables exist, exported, while the command runs."""
-    store = sh.store
+    store = sh.variables
     lasting = sh.posix and argv[0] in SPECIAL and argv[0] not in sh.disabled
     store.push(temporary=True)
     if argv[0] in _DECLARING:
@@ -450,7 +450,7 @@ async def _with_assignments(
     try:
         for place, assign in enumerate(assigns):
             if place and not place % ROW:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if assign.node.subscript is not None:
                 sh.complain(f"`{assign.shown.rstrip('+=')}': not a valid identifier")
                 continue
@@ -507,14 +507,14 @@ async def _with_assignments(
             sh.hashed.clear()
 
 
-async def _as_text(sh: Session, assign: Assign, target: str) -> None:
+async def _as_text(sh: ShellState, assign: Assign, target: str) -> None:
     """An array, or what is computed, is a plain variable while a command runs that has an assignment to it."""
     word = await word_of(assign, sh)
-    old = (sh.store.get(target) or "") if word.append else ""
+    old = (sh.variables.get(target) or "") if word.append else ""
     value = await grown_patiently(sh, (old, word.value)) if old and word.is_long else old + word.value
     if sh.xtrace:
         await trace_value(sh, f"{assign.name}=", value)
-    sh.store.values[target] = value
+    sh.variables.values[target] = value
 
 
 _DECLARING: Final = ("declare", "export", "readonly", "typeset")
@@ -522,7 +522,7 @@ _BINDING: Final = ("getopts", "let", "printf")
 """Builtins that assign to the variable itself, not to the one that is there while they run: `x=1 let x=2`."""
 
 
-async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:
+async def _watched(sh: ShellState, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:
     if sh.watch and not await announce(sh, argv):
         return sh.status
     name = argv[0]
@@ -563,16 +563,16 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
     return result
 
 
-def _is_program(sh: Session, name: str) -> bool:
+def _is_program(sh: ShellState, name: str) -> bool:
     return name not in sh.functions and (name not in BUILTINS or name in sh.disabled)
 
 
-async def _in_its_process(sh: Session, argv: list[str], redirects: list[Plan]) -> int:
+async def _in_its_process(sh: ShellState, argv: list[str], redirects: list[Plan]) -> int:
     """A program whose redirections assign variables or may fail: none of that is seen outside of its process."""
     child = sh.fork(borrow=True)
     child.lone, child.staged = True, child
 
-    async def body(own: Session) -> int:
+    async def body(own: ShellState) -> int:
         undo: Undo = []
         good = await apply(own, redirects, undo)
         await keep(own, undo)
@@ -588,18 +588,18 @@ async def _in_its_process(sh: Session, argv: list[str], redirects: list[Plan]) -
     return sh.status
 
 
-async def _redirected(sh: Session, redirects: list[Plan], undo: Undo, scoped: bool) -> bool:
+async def _redirected(sh: ShellState, redirects: list[Plan], undo: Undo, scoped: bool) -> bool:
     """Apply redirections; the assignments before the command are not for them to see."""
     if not scoped:
         return await apply(sh, redirects, undo)
-    sh.store.exchange()
+    sh.variables.exchange()
     try:
         return await apply(sh, redirects, undo)
     finally:
-        sh.store.exchange()
+        sh.variables.exchange()
 
 
-async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: bool = True) -> int:
+async def invoke(sh: ShellState, argv: list[str], scoped: bool = False, functions: bool = True) -> int:
     """Run a command whose words are final: a function, a builtin, or a program."""
     name = argv[0]
     if len(name) > LARGE and not among(name, sh.functions):
@@ -624,7 +624,7 @@ async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: 
     return int(result)
 
 
-async def run_builtin(sh: Session, builtin: Builtin, argv: list[str]) -> int:
+async def run_builtin(sh: ShellState, builtin: Builtin, argv: list[str]) -> int:
     result: Any = builtin(sh, argv)
     if type(result) is not int:
         result = await result

@@ -31,7 +31,7 @@ from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Run, drive
 from ramet.shell.interp.run.substitution_lines import relined
 from ramet.shell.interp.run.traps import Leave, child_died, deliver, exit_trap, send
 from ramet.shell.interp.state.frames import Killed
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.lazy_simple import first_word
@@ -42,7 +42,7 @@ ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, Patter
 """What ends a shell, or its current line, with a message."""
 
 
-def report(sh: Session, error: Exception) -> int:
+def report(sh: ShellState, error: Exception) -> int:
     """Say what ended the command; the status."""
     if isinstance(error, RecursionError):
         sh.complain("maximum recursion depth reached")
@@ -51,7 +51,7 @@ def report(sh: Session, error: Exception) -> int:
     if isinstance(error, Fatal | Unbound) or (sh.posix and isinstance(error, Unforgiven | ArithFailure)):
         # What ends a shell ends `bash -c` with 127, also the process that it makes for a simple command; any other
         # shell, and one with `set -e`, with 1.
-        apart: Session | None = sh
+        apart: ShellState | None = sh
         level = sh.sub_level
         while apart is not None and apart.staged is not None:
             level, apart = level - 1, apart.parent
@@ -59,14 +59,14 @@ def report(sh: Session, error: Exception) -> int:
     return error.status if isinstance(error, ShellError) else 1
 
 
-async def report_patiently(sh: Session, error: Exception) -> int:
+async def report_patiently(sh: ShellState, error: Exception) -> int:
     """The same for who can wait."""
     if not isinstance(error, RecursionError):
         await told(sh, error)
     return report(sh, error)
 
 
-def defect(sh: Session, error: Exception) -> int:
+def defect(sh: ShellState, error: Exception) -> int:
     """What no script should be able to cause ends its shell with a message, not the workspace with a traceback."""
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
@@ -76,14 +76,14 @@ def defect(sh: Session, error: Exception) -> int:
     return sh.error(f"internal error: {type(error).__name__}: {error}", 70)
 
 
-def settle(sh: Session, result: int) -> int:
+def settle(sh: ShellState, result: int) -> int:
     """The exit status of a shell whose body ended with this result."""
     if result < 256:
         return result
     return sh.flow_status if result in (EXIT, RETURN) else sh.status
 
 
-async def run_shell(sh: Session, run: Run, counted: bool = False) -> int:
+async def run_shell(sh: ShellState, run: Run, counted: bool = False) -> int:
     """Run the body of a forked shell and close it; never raises for what a script does.
 
     It is one of the `processes` that may be alive; who starts several has `counted` them before.
@@ -96,7 +96,7 @@ async def run_shell(sh: Session, run: Run, counted: bool = False) -> int:
         sh.shell.forget_unless_begun(sh)
 
 
-async def _run_shell(sh: Session, run: Run, more: int) -> int:
+async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
     if sh.group is not None and not (sh.lone or sh.by_program or sh in sh.group.members):
         return await _in_group(sh, run, more)
     shell = sh.shell
@@ -105,7 +105,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
     try:
         try:
             if sh.budget.check():  # shells within shells: none of them may come to a loop that gives way
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             if more and shell.crowded(sh.budget.limits.processes):
                 raise sh.budget.exceeded("processes", "fork")
             result: Any = run(sh)
@@ -165,7 +165,7 @@ async def _run_shell(sh: Session, run: Run, more: int) -> int:
                 sh.retire()
 
 
-async def _in_group(sh: Session, run: Run, more: int) -> int:
+async def _in_group(sh: ShellState, run: Run, more: int) -> int:
     """A shell that the signals of its process group reach as well."""
     assert sh.group is not None
     members = sh.group.members
@@ -176,7 +176,7 @@ async def _in_group(sh: Session, run: Run, more: int) -> int:
         members.remove(sh)
 
 
-async def _last_words(sh: Session) -> None:
+async def _last_words(sh: ShellState) -> None:
     """A shell that a signal ends still runs its EXIT trap."""
     try:
         await exit_trap(sh)
@@ -188,7 +188,7 @@ _ALIAS: Final = Word((Literal("alias"),))
 _WORDS: Final = re.compile(r"[^\s;&|()<>'\"`$\\]+").findall
 
 
-def _with_aliases(sh: Session, body: Script) -> str | None:
+def _with_aliases(sh: ShellState, body: Script) -> str | None:
     """The text of a substitution in which an alias may take part: bash reads it again when it runs."""
     made = made_of(body)
     changes: bool | None = made.get(_changes_reading)
@@ -210,12 +210,12 @@ def _changes_reading(body: Script) -> bool:
     return any(isinstance(one.node, Simple) and first_word(one.node) == _ALIAS for one in statements[:-1])
 
 
-async def _read_again(sh: Session, body: Script, size: int) -> str | None:
+async def _read_again(sh: ShellState, body: Script, size: int) -> str | None:
     """The same, aside where there is much to look at."""
     return _with_aliases(sh, body) if size < LONG_SOURCE else await aside(sh, partial(_with_aliases, sh, body))
 
 
-async def command_text(sh: Session, node: CommandSub) -> str:
+async def command_text(sh: ShellState, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
     cat = False
@@ -268,10 +268,10 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     return await _captured_text(sh, capture)
 
 
-async def _text_in_place(sh: Session, plan: in_place.Plan, argv: list[str]) -> str:
+async def _text_in_place(sh: ShellState, plan: in_place.Plan, argv: list[str]) -> str:
     """The same of what needs no shell of its own."""
     if sh.budget.check():
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
     try:
         status = await in_place.run(sh, plan, argv, capture)
@@ -281,7 +281,7 @@ async def _text_in_place(sh: Session, plan: in_place.Plan, argv: list[str]) -> s
     return await _captured_text(sh, capture)
 
 
-async def _captured_text(sh: Session, capture: Capture) -> str:
+async def _captured_text(sh: ShellState, capture: Capture) -> str:
     if len(capture) > LARGE:
         return await _large_text(sh, capture.parts)
     data = capture.getvalue().rstrip(b"\n")
@@ -294,7 +294,7 @@ async def _captured_text(sh: Session, capture: Capture) -> str:
 _INTERRUPT: Final = signals.NUMBERS["INT"]
 
 
-def _runner(sh: Session, body: Script, shown: Simple | None) -> Run:
+def _runner(sh: ShellState, body: Script, shown: Simple | None) -> Run:
     """What runs a substitution; `< file`, alone or on its last line, shows the file."""
     if shown is None:
         return sh.shell.compiled(body)
@@ -303,7 +303,7 @@ def _runner(sh: Session, body: Script, shown: Simple | None) -> Run:
     return _then_cat(sh.shell.compiled(Script(body.statements[:-1])), shown)
 
 
-async def _long_runner(sh: Session, body: Script, shown: Simple | None) -> Run:
+async def _long_runner(sh: ShellState, body: Script, shown: Simple | None) -> Run:
     return await sh.shell.compiled_aside(sh, body) if shown is None else _runner(sh, body, shown)
 
 
@@ -332,7 +332,7 @@ def _shown_file(body: Script) -> Simple | None:
 def _then_cat(run: Run, last: Simple) -> Run:
     show = _cat(last)
 
-    async def both(sh: Session) -> int:
+    async def both(sh: ShellState) -> int:
         result: Any = run(sh)
         if type(result) is not int:
             result = await result
@@ -344,7 +344,7 @@ def _then_cat(run: Run, last: Simple) -> Run:
     return lambda sh: drive(both(sh))
 
 
-async def _last_writers(sh: Session, output: Description) -> None:
+async def _last_writers(sh: ShellState, output: Description) -> None:
     """A substitution ends when nobody can write to it any more: jobs that it left behind with its output may."""
     while holders := [
         process.task
@@ -354,7 +354,7 @@ async def _last_writers(sh: Session, output: Description) -> None:
         await asyncio.wait(holders, return_when=asyncio.FIRST_COMPLETED)
 
 
-def shift_lines(sh: Session, child: Session, written: Script | None, body: Script | None) -> None:
+def shift_lines(sh: ShellState, child: ShellState, written: Script | None, body: Script | None) -> None:
     """The lines of a substitution count from where the command ends that it stands in, not from where it stands."""
     if body is None:  # its text counts from there itself
         child.line, child.shift = sh.line_now(), (0, len(child.frames))
@@ -363,7 +363,7 @@ def shift_lines(sh: Session, child: Session, written: Script | None, body: Scrip
         child.shift = (further, len(child.frames)) if further else None
 
 
-async def _large_text(sh: Session, parts: list[bytes]) -> str:
+async def _large_text(sh: ShellState, parts: list[bytes]) -> str:
     """The same for much output, block by block; the text grows in place, which joining it at the end would copy."""
     while parts and not (last := parts.pop().rstrip(b"\n")):
         pass
@@ -371,7 +371,7 @@ async def _large_text(sh: Session, parts: list[bytes]) -> str:
     return await grown_patiently(sh, decoded_blocks(_without_nul(sh, parts)))
 
 
-def _without_nul(sh: Session, parts: list[bytes]) -> Iterator[bytes]:
+def _without_nul(sh: ShellState, parts: list[bytes]) -> Iterator[bytes]:
     warned = False
     for part in parts:
         for start in range(0, len(part), _BLOCK):
@@ -389,7 +389,7 @@ _BLOCK: Final = 1 << 20
 def _cat(simple: Simple) -> Run:
     """`$(< file)`: the file itself, without a command."""
 
-    async def run(sh: Session) -> int:
+    async def run(sh: ShellState) -> int:
         from ramet.shell.interp.run.redirect import apply, compile_redirects
 
         sh.line = simple.line
@@ -399,7 +399,7 @@ def _cat(simple: Simple) -> Run:
         try:
             while block := await reader.read():
                 writer.write(block)
-                await sh.budget.breathe()  # not every source waits
+                await sh.budget.yield_turn()  # not every source waits
                 if writer.full:
                     await writer.drain()
         except OSError as error:
@@ -418,7 +418,7 @@ class Substitution:
         self.fd, self.process, self.reads = fd, process, reads
 
 
-async def process_path(sh: Session, node: ProcessSub) -> str:
+async def process_path(sh: ShellState, node: ProcessSub) -> str:
     """Start a process substitution; the path by which the command reaches it. One without commands is nothing."""
     body = node.body
     if not body.statements:
@@ -447,7 +447,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
     sh.background = process.pid
     sh.substitutions.append(Substitution(fd, process, node.direction == ">"))
-    await sh.budget.breathe()  # one command may have very many
+    await sh.budget.yield_turn()  # one command may have very many
     return f"/dev/fd/{fd}"
 
 
@@ -456,7 +456,7 @@ def high_fd(taken: Container[int]) -> int:
     return next(number for number in chain(range(63, 4, -1), (3, 4), count(64)) if number not in taken)
 
 
-async def end_substitutions(sh: Session, mark: int, cancelled: bool = False) -> None:
+async def end_substitutions(sh: ShellState, mark: int, cancelled: bool = False) -> None:
     """The command is done with its process substitutions: close our ends.
 
     One that reads what we wrote gets a moment to say what it found (bash would go on, but that output would still

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.lazy_simple import Unread
@@ -15,7 +15,7 @@ _LONGEST: Final = 4096
 """Characters of a substitution that is read again: what is longer keeps the lines that it has in the script."""
 
 
-def relined(sh: Session, body: Script, size: int) -> Script:
+def relined(sh: ShellState, body: Script, size: int) -> Script:
     """The same commands with the lines that they have in bash's print of them, from 1 on.
 
     A body whose print does not read as itself stays as it is.

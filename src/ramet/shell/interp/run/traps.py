@@ -13,13 +13,13 @@ from ramet.shell.interp.run.batches import told
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
 from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.function_table import traced
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 if TYPE_CHECKING:
     pass
 
 
-def active(sh: Session, name: str, inherited: bool) -> bool:
+def active(sh: ShellState, name: str, inherited: bool) -> bool:
     """Whether a trap holds here: functions see DEBUG, ERR and RETURN only when told to inherit them."""
     if name not in sh.traps:
         return False
@@ -30,12 +30,12 @@ def active(sh: Session, name: str, inherited: bool) -> bool:
     return not inside or (name != "ERR" and all(traced(sh, call) for call in inside))
 
 
-def hidden(sh: Session, name: str) -> bool:
+def hidden(sh: ShellState, name: str) -> bool:
     """Whether a trap is one of the callers of a function that does not inherit it: to the function there is none."""
     return name in _INHERITABLE and name in sh.traps and not active(sh, name, _inherited(sh, name))
 
 
-def _inherited(sh: Session, name: str) -> bool:
+def _inherited(sh: ShellState, name: str) -> bool:
     return sh.errtrace if name == "ERR" else sh.functrace
 
 
@@ -44,7 +44,7 @@ _NESTED: Final = 10
 """How many calls of functions take as long to end as a trap within which a signal arrives."""
 
 
-async def run_trap(sh: Session, name: str) -> int:
+async def run_trap(sh: ShellState, name: str) -> int:
     """Run the action of a trap; `$?` outlives it. What it returns matters only when it is control flow."""
     action = sh.traps.get(name, "")
     if not action:
@@ -86,7 +86,7 @@ async def run_trap(sh: Session, name: str) -> int:
     return 0
 
 
-async def before_command(sh: Session, node: Any) -> int | None:
+async def before_command(sh: ShellState, node: Any) -> int | None:
     """What comes before a command and its words: signals, the DEBUG trap. Not None: the command is not to run, and
     ends with this."""
     if sh.noexec:
@@ -114,7 +114,7 @@ async def before_command(sh: Session, node: Any) -> int | None:
     return None
 
 
-async def announce(sh: Session, argv: list[str]) -> bool:
+async def announce(sh: ShellState, argv: list[str]) -> bool:
     """What looks at the words of a command before it runs: traces and the hook; False when it must not run."""
     if sh.xtrace:
         from ramet.shell.interp.run.xtrace import trace_command
@@ -128,7 +128,7 @@ async def announce(sh: Session, argv: list[str]) -> bool:
     return (argv[0] not in BUILTINS and argv[0] not in sh.functions) or await permitted(sh, argv)
 
 
-def _skipped(sh: Session) -> int:
+def _skipped(sh: ShellState) -> int:
     """Under `extdebug` a DEBUG trap that fails keeps the command from running; with 2 it also ends the function."""
     if sh.debug_status == 2 and sh.frames:
         sh.flow_status = sh.status = 2
@@ -137,7 +137,7 @@ def _skipped(sh: Session) -> int:
     return 0
 
 
-async def permitted(sh: Session, argv: list[str]) -> bool:
+async def permitted(sh: ShellState, argv: list[str]) -> bool:
     """Ask the hook; False (status 126, said on stderr) when it refuses."""
     hook = sh.shell.hook
     if hook is None:
@@ -160,7 +160,7 @@ class Leave(Exception):
         self.result = result
 
 
-async def deliver(sh: Session) -> int:
+async def deliver(sh: ShellState) -> int:
     """Run the traps of the signals that have arrived; control flow or 0."""
     while sh.pending:
         number = sh.pending.pop(0)
@@ -179,7 +179,7 @@ async def deliver(sh: Session) -> int:
     return 0
 
 
-def child_died(sh: Session, count: int = 1) -> None:
+def child_died(sh: ShellState, count: int = 1) -> None:
     """So many processes of a shell have ended. The trap runs for those of the trap itself too, but not before another
     one has ended: else it would never come to an end."""
     if not sh.traps.get("CHLD"):
@@ -192,18 +192,18 @@ def child_died(sh: Session, count: int = 1) -> None:
         sh.watch = True
 
 
-def interrupted(sh: Session) -> int:
+def interrupted(sh: ShellState) -> int:
     """The signal that ends what waits for something, 0 for none: the end of a process is no reason to stop waiting."""
     return next((number for number in sh.pending if number != signals.CHLD), 0)
 
 
-def deafen(sh: Session) -> None:
+def deafen(sh: ShellState) -> None:
     """What was started by `&` without job control is not interrupted from a keyboard; of INT its traps tell."""
     sh.traps["INT"] = ""
     sh.deaf = frozenset(("INT", "QUIT"))
 
 
-def send(sh: Session, number: int) -> None:
+def send(sh: ShellState, number: int) -> None:
     """A signal arrives at a shell: its trap is queued, or the default action is taken."""
     name = signals.NAMES[number] if number < len(signals.NAMES) else ""
     if name in sh.traps:
@@ -218,7 +218,7 @@ def send(sh: Session, number: int) -> None:
     raise Killed(number)
 
 
-def failed(sh: Session, status: int) -> Result:
+def failed(sh: ShellState, status: int) -> Result:
     """A command that counts has failed: the ERR trap, then `set -e`."""
     if sh.late_trap:
         sh.late_trap = False  # it was set by the command that failed
@@ -227,16 +227,16 @@ def failed(sh: Session, status: int) -> Result:
     return _over(sh, status) if sh.errexit else status
 
 
-def _over(sh: Session, status: int) -> int:
+def _over(sh: ShellState, status: int) -> int:
     """`set -e` ends the shell."""
     sh.flow_status = status
     sh.given_up, sh.loops_left = True, sh.loops
     if "EXIT" in sh.traps:
-        sh.store.forget_locals()
+        sh.variables.forget_locals()
     return EXIT
 
 
-async def _err(sh: Session, status: int) -> int:
+async def _err(sh: ShellState, status: int) -> int:
     # A failure inside the handler does not call the handler again, nor one that it has put in its place.
     action = sh.traps.pop("ERR")
     sh.status, pipes = status, sh.pipes
@@ -256,7 +256,7 @@ async def _err(sh: Session, status: int) -> int:
     return status
 
 
-async def _run_action(sh: Session, action: str) -> int:
+async def _run_action(sh: ShellState, action: str) -> int:
     if not action:
         return 0
     line, outer, ran = sh.line, sh.shift, sh.ran
@@ -276,7 +276,7 @@ async def _run_action(sh: Session, action: str) -> int:
         sh.line, sh.shift, sh.ran = line, outer, ran
 
 
-async def exit_trap(sh: Session) -> None:
+async def exit_trap(sh: ShellState) -> None:
     """The EXIT trap, once; it may change the status by calling `exit`."""
     action = sh.traps.pop("EXIT", "")
     if not action:
@@ -303,14 +303,14 @@ async def exit_trap(sh: Session) -> None:
     sh.status = sh.flow_status if result in (EXIT, RETURN) else status
 
 
-async def exit_redirected(sh: Session) -> None:
+async def exit_redirected(sh: ShellState) -> None:
     """`exit` leaves redirections as they are, unless it leaves them with a text that is evaluated: then what the text
     has made is undone before the trap runs."""
     if "EXIT" in sh.traps and (not sh.texts or any(frame.function for frame in sh.frames)):
         await exit_within(sh)
 
 
-async def exit_within(sh: Session) -> None:
+async def exit_within(sh: ShellState) -> None:
     """The same where `exit` leaves a function: the trap finds itself within the call still."""
     sh.status = sh.flow_status
     await exit_trap(sh)

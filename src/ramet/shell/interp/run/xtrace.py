@@ -14,17 +14,17 @@ from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.long_text import behind, blocks, has_any
 from ramet.shell.expand.offload import LARGE, aside, watched
 from ramet.shell.interp.run.assign import AssignWord
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 
 
-def trace(sh: Session, fields: list[str], raw: bool = False, prefix: str | None = None) -> None:
+def trace(sh: ShellState, fields: list[str], raw: bool = False, prefix: str | None = None) -> None:
     """A line of `set -x`."""
     if prefix is None:
         prefix = _prefix(sh)
     _write(sh, f"{prefix}{' '.join(fields if raw else _quoted(sh, fields))}\n")
 
 
-async def trace_patiently(sh: Session, fields: list[str], raw: bool = False) -> None:
+async def trace_patiently(sh: ShellState, fields: list[str], raw: bool = False) -> None:
     """The same where others may run meanwhile."""
     prefix = _prefix(sh)
     if _is_short(fields) and len(prefix) < LARGE:
@@ -42,13 +42,13 @@ def _spaced(words: Iterable[Iterable[str]]) -> Iterator[str]:
         yield from pieces
 
 
-async def _write_pieces(sh: Session, pieces: Iterable[str]) -> None:
+async def _write_pieces(sh: ShellState, pieces: Iterable[str]) -> None:
     for text in blocks(pieces):
         _write(sh, text)
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
 
 
-async def trace_value(sh: Session, head: str, value: str) -> None:
+async def trace_value(sh: ShellState, head: str, value: str) -> None:
     """A line that shows an assignment."""
     value = quote.as_locale(sh, value)
     if len(value) < LARGE:
@@ -58,12 +58,12 @@ async def trace_value(sh: Session, head: str, value: str) -> None:
         await _write_pieces(sh, chain((_prefix(sh), head), shown, ("\n",)))
 
 
-async def trace_command(sh: Session, argv: list[str]) -> None:
+async def trace_command(sh: ShellState, argv: list[str]) -> None:
     """The trace of a command; a declaration shows its arrays as assignments of their own."""
     shown: list[str] = []
     for place, word in enumerate(argv, 1):
         if not place % _ROW:
-            await sh.budget.breathe()
+            await sh.budget.yield_turn()
         if isinstance(word, AssignWord) and word.items is not None:
             await trace_array(sh, word)
             shown.append(word.name)
@@ -78,7 +78,7 @@ async def trace_command(sh: Session, argv: list[str]) -> None:
     if argv and argv[0] in ("export", "readonly"):
         for place, (head, value) in enumerate(_marked(argv), 1):
             if not place % _ROW:
-                await sh.budget.breathe()
+                await sh.budget.yield_turn()
             await trace_value(sh, head, value)
 
 
@@ -104,7 +104,7 @@ def _marked(argv: list[str]) -> Iterator[tuple[str, str]]:
 _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+\+?=", re.ASCII).match
 
 
-async def trace_array(sh: Session, word: AssignWord) -> None:
+async def trace_array(sh: ShellState, word: AssignWord) -> None:
     """The trace of an array among the arguments of a declaration."""
     inner = _items(word) if len(word.items or ()) < _ROW else await aside(sh, partial(_items, word))
     await trace_patiently(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
@@ -121,11 +121,11 @@ def _items(word: AssignWord) -> str:
     )
 
 
-def _quoted(sh: Session, fields: list[str]) -> list[str]:
+def _quoted(sh: ShellState, fields: list[str]) -> list[str]:
     return [quote.word(quote.as_locale(sh, str(field))) for field in fields]
 
 
-def _quoted_pieces(sh: Session, fields: list[str]) -> list[Iterator[str]]:
+def _quoted_pieces(sh: ShellState, fields: list[str]) -> list[Iterator[str]]:
     return [quote.word_pieces(quote.as_locale(sh, str(field))) for field in watched(fields)]
 
 
@@ -133,8 +133,8 @@ def _is_short(fields: list[str]) -> bool:
     return len(fields) < _ROW and sum(map(len, fields)) < LARGE
 
 
-def _prefix(sh: Session) -> str:
-    prefix = sh.store.get("PS4")
+def _prefix(sh: ShellState) -> str:
+    prefix = sh.variables.get("PS4")
     if prefix is None:
         return ""
     if has_any(prefix, "$`\\"):
@@ -146,8 +146,8 @@ def _prefix(sh: Session) -> str:
     return behind(prefix[0] * sh.trace_level, prefix) if prefix and sh.trace_level else prefix
 
 
-def _write(sh: Session, text: str) -> None:
-    target = sh.store.get("BASH_XTRACEFD")
+def _write(sh: ShellState, text: str) -> None:
+    target = sh.variables.get("BASH_XTRACEFD")
     if not target or sh.trace_lost:
         sh.err(text)
         return

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Final
 from ramet.shell.expand.arith.numerals import is_number
 
 if TYPE_CHECKING:
-    from ramet.shell.interp.state.shell_state import Session
+    from ramet.shell.interp.state.shell_state import ShellState
 
 
-def _path(sh: Session, value: str | None) -> None:
+def _path(sh: ShellState, value: str | None) -> None:
     sh.hashed.clear()
 
 
-def _option_index(sh: Session, value: str | None) -> None:
+def _option_index(sh: ShellState, value: str | None) -> None:
     if value is not None:
-        sh.store.option_place = (int(value) if is_number(value) else 1, 0)
+        sh.variables.option_place = (int(value) if is_number(value) else 1, 0)
 
 
-def _posixly_correct(sh: Session, value: str | None) -> None:
+def _posixly_correct(sh: ShellState, value: str | None) -> None:
     if sh.posix is not (value is not None):
         sh.set_option("posix", value is not None)
 
 
-def _glob_ignore(sh: Session, value: str | None) -> None:
+def _glob_ignore(sh: ShellState, value: str | None) -> None:
     """What leaves names out takes the hidden ones in, also after it has become empty."""
     if value:
         sh.shopts.add("dotglob")
@@ -34,7 +34,7 @@ def _glob_ignore(sh: Session, value: str | None) -> None:
         sh.shopts.discard("dotglob")
 
 
-def _compatibility(sh: Session, value: str | None) -> None:
+def _compatibility(sh: ShellState, value: str | None) -> None:
     level = _level(value)
     if value and level is None:
         sh.complain("BASH_COMPAT: ", value, ": compatibility value out of range")
@@ -43,7 +43,7 @@ def _compatibility(sh: Session, value: str | None) -> None:
         sh.shopts.add(f"compat{level}")
 
 
-def _trace_target(sh: Session, value: str | None) -> None:
+def _trace_target(sh: ShellState, value: str | None) -> None:
     description = sh.fds.get(int(value)) if value and is_number(value) else None
     sh.trace_lost = description is None or description.writer is None
     if value and sh.trace_lost:
@@ -58,9 +58,9 @@ def _level(value: str | None) -> int | None:
     return level if _OLDEST <= level <= _NEWEST else None
 
 
-def compatibility(sh: Session) -> int:
+def compatibility(sh: ShellState) -> int:
     """The version of bash that scripts are promised, as BASH_COMPAT says: 52 where it says nothing."""
-    return _level(sh.store.get("BASH_COMPAT")) or _NEWEST
+    return _level(sh.variables.get("BASH_COMPAT")) or _NEWEST
 
 
 COMPATIBLE: Final = frozenset(f"compat{level}" for level in (31, 32, 40, 41, 42, 43, 44))
@@ -68,7 +68,7 @@ _LEVEL: Final = re.compile(r"([0-9])\.?([0-9])").fullmatch
 _OLDEST, _NEWEST = 31, 52
 
 
-def switch_compatibility(sh: Session, name: str, on: bool) -> None:
+def switch_compatibility(sh: ShellState, name: str, on: bool) -> None:
     """`shopt -s compat42`: it is the only one then, and BASH_COMPAT says so."""
     others = sh.shopts & COMPATIBLE - {name}
     sh.shopts -= COMPATIBLE
@@ -79,7 +79,7 @@ def switch_compatibility(sh: Session, name: str, on: bool) -> None:
     sh.vars["BASH_COMPAT"] = min((one[6:] for one in sh.shopts & COMPATIBLE), default=str(_NEWEST))
 
 
-NOTICED: Final[dict[str, Callable[[Session, str | None], None]]] = {
+NOTICED: Final[dict[str, Callable[[ShellState, str | None], None]]] = {
     "PATH": _path,
     "OPTIND": _option_index,
     "POSIXLY_CORRECT": _posixly_correct,
@@ -93,7 +93,7 @@ LASTING: Final = ("POSIXLY_CORRECT", "GLOBIGNORE", "BASH_COMPAT")
 """Those of them that switch options, which is undone when an assignment has held for one command."""
 
 
-def noticed(sh: Session, name: str) -> Callable[[], None]:
+def noticed(sh: ShellState, name: str) -> Callable[[], None]:
     """What brings back the options that an assignment to one of these is about to switch."""
     posix, mine = sh.posix, {"dotglob"} if name == "GLOBIGNORE" else COMPATIBLE
     before = sh.shopts & mine

@@ -15,7 +15,7 @@ from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.state.frames import FunctionDef
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Function, Script
 from ramet.shell.syntax.parser import Parser
@@ -32,35 +32,35 @@ _ANY: Final = Options(extglob=True)
 """What reads every definition that some options allowed."""
 
 
-def flags(sh: Session, name: str) -> int:
+def flags(sh: ShellState, name: str) -> int:
     """The attributes of a function."""
-    return sh.store.attrs.get(MARK + name, 0)
+    return sh.variables.attrs.get(MARK + name, 0)
 
 
-def traced(sh: Session, name: str) -> bool:
+def traced(sh: ShellState, name: str) -> bool:
     """Whether a function inherits the DEBUG and RETURN traps: `declare -ft`."""
     return flags(sh, name) & TRACE != 0
 
 
-def set_flags(sh: Session, name: str, add: int, remove: int) -> None:
-    sh.store.flag(MARK + name, add, remove)
+def set_flags(sh: ShellState, name: str, add: int, remove: int) -> None:
+    sh.variables.flag(MARK + name, add, remove)
 
 
-def forget(sh: Session, name: str) -> None:
+def forget(sh: ShellState, name: str) -> None:
     """A function goes, with its attributes."""
     if not among(name, sh.functions) and len(name) > LONGEST_NAME:
         return
     sh.functions.pop(name, None)
-    sh.store.attrs.pop(MARK + name, None)
+    sh.variables.attrs.pop(MARK + name, None)
 
 
-def attribute_line(sh: Session, name: str) -> str:
+def attribute_line(sh: ShellState, name: str) -> str:
     """`declare -fx name`."""
     found = flags(sh, name)
     return f"declare -f{''.join(letter for letter, bit in _LETTERS if found & bit)} {name}\n"
 
 
-async def definition(sh: Session, name: str) -> list[str]:
+async def definition(sh: ShellState, name: str) -> list[str]:
     """A function as it is shown, in parts."""
     node = sh.functions[name].node
     if node.size <= LONG_SOURCE:
@@ -68,29 +68,29 @@ async def definition(sh: Session, name: str) -> list[str]:
     return [*await aside(sh, partial(function_parts, node, sh.posix)), "\n"]
 
 
-async def write_functions(sh: Session, names: Iterable[str], who: str) -> int:
+async def write_functions(sh: ShellState, names: Iterable[str], who: str) -> int:
     """The definitions of functions."""
     parts: list[str] = []
     for name in names:
         parts += await definition(sh, name)
-        await sh.budget.breathe()
+        await sh.budget.yield_turn()
     written = write_lines(sh, parts, len(parts), who)
     return written if isinstance(written, int) else await written
 
 
-async def ready_exported(sh: Session) -> None:
+async def ready_exported(sh: ShellState) -> None:
     """Make what exported functions are in the environment where that takes a while, before somebody asks for it."""
     if not sh.functions:
         return
-    for key in [key for key in sh.store.attrs if key[0] == MARK]:
+    for key in [key for key in sh.variables.attrs if key[0] == MARK]:
         function = sh.functions.get(key[1:])
         if function is not None and function.node.size > LONG_SOURCE and not _is_kept(function.node):
             await aside(sh, partial(_value, function.node))
 
 
-def add_exported(sh: Session, env: dict[str, str]) -> None:
+def add_exported(sh: ShellState, env: dict[str, str]) -> None:
     """Put the exported functions into an environment."""
-    for key, found in sh.store.attrs.items():
+    for key, found in sh.variables.attrs.items():
         if found & EXPORT and key[0] == MARK:
             function = sh.functions.get(key[1:])
             if function is not None:
@@ -116,7 +116,7 @@ def _value(node: Function) -> str:
     return text
 
 
-async def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
+async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
     """Define the functions that an environment brings; one that is no definition, and nothing else, is left out."""
     for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
@@ -156,7 +156,7 @@ _imported: dict[tuple[str, str], Script] = {}
 """Definitions that environments brought: every shell that is started reads them again."""
 
 
-def define_again(sh: Session, name: str, text: str, source: str | None, lines: list[int]) -> FunctionDef | None:
+def define_again(sh: ShellState, name: str, text: str, source: str | None, lines: list[int]) -> FunctionDef | None:
     """The same for a function that another session had: the text is how `declare -f` shows it, whatever the options
     were under which it was read; the other two say where it stood."""
     try:
@@ -172,7 +172,7 @@ def define_again(sh: Session, name: str, text: str, source: str | None, lines: l
     return function
 
 
-def _define(sh: Session, name: str, script: Script) -> FunctionDef | None:
+def _define(sh: ShellState, name: str, script: Script) -> FunctionDef | None:
     found = [statement.node for statement in script.statements]
     if len(found) != 1 or not isinstance(found[0], Function) or found[0].name != name:
         return None

@@ -100,7 +100,7 @@ class Speaker:
         """The same for a text of any length, in blocks between which others run."""
         for start in range(0, len(text), LARGE):
             self.err(text[start : start + LARGE])
-            await self.budget.breathe()
+            await self.budget.yield_turn()
 
     def out(self, data: bytes, who: str = "") -> Result:
         """Write to stdout: 0, an awaitable when it is full, 1 after a complaint when that failed."""

@@ -16,7 +16,7 @@ from ramet.shell.history.entries import Entry
 from ramet.shell.interp.state.function_table import define_again, set_flags
 from ramet.shell.interp.state.function_table import flags as function_flags
 from ramet.shell.interp.state.options import OPTIONS, SHOPTS
-from ramet.shell.interp.state.shell_state import Session
+from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.state.special_variables import DYNAMIC, OWN_ATTRIBUTES, own_variables
 from ramet.shell.syntax.positions import lines_of
 from ramet.shell.syntax.printer import function_text
@@ -25,10 +25,12 @@ _HOST: Final = frozenset(("BASH_VERSINFO", "PPID", "UID", "EUID"))
 """Variables that say where a shell runs, and that no script can change."""
 
 
-def dump(sh: Session) -> dict[str, Any]:
+def dump(sh: ShellState) -> dict[str, Any]:
     return {
         "variables": {
-            name: [_dumped(value), sh.store.attrs.get(name, 0)] for name, value in _own_values(sh) if name not in _HOST
+            name: [_dumped(value), sh.variables.attrs.get(name, 0)]
+            for name, value in _own_values(sh)
+            if name not in _HOST
         },
         "functions": {name: function_text(function.node) for name, function in sh.functions.items()},
         "function_places": {
@@ -41,14 +43,14 @@ def dump(sh: Session) -> dict[str, Any]:
     }
 
 
-def copy(sh: Session, twin: Session) -> None:
+def copy(sh: ShellState, twin: ShellState) -> None:
     """Make a fresh session what another one is: as its data would, but what nobody changes in place is shared.
 
     Arrays are shared until one of the two writes to them, as with a subshell.
     """
     twin.functions.update(sh.functions)
     load(twin, _rest(sh))
-    attrs, own = sh.store.attrs, twin.store.attrs
+    attrs, own = sh.variables.attrs, twin.variables.attrs
     shared = {name: value for name, value in _own_values(sh) if name not in _HOST}
     for name, value in shared.items():
         if isinstance(value, Indexed | Assoc):
@@ -57,14 +59,14 @@ def copy(sh: Session, twin: Session) -> None:
             own[name] = attrs[name]
         elif name in own:
             del own[name]
-    twin.store.values.update(shared)
+    twin.variables.values.update(shared)
     twin.aliases.update(sh.aliases)
     twin.remaining = sh.remaining
 
 
-def _own_values(sh: Session) -> Iterator[tuple[str, Value]]:
+def _own_values(sh: ShellState) -> Iterator[tuple[str, Value]]:
     """Variables that a fresh session does not have, or has otherwise."""
-    values, attrs, own = sh.store.values, sh.store.attrs, own_variables(sh)
+    values, attrs, own = sh.variables.values, sh.variables.attrs, own_variables(sh)
     for name, value in values.items():
         if not isinstance(value, Dynamic) and not (
             name in own and own[name] == value and attrs.get(name, 0) == OWN_ATTRIBUTES.get(name, 0)
@@ -72,9 +74,9 @@ def _own_values(sh: Session) -> Iterator[tuple[str, Value]]:
             yield name, value
 
 
-def _rest(sh: Session) -> dict[str, Any]:
+def _rest(sh: ShellState) -> dict[str, Any]:
     """What is little, whatever the session did."""
-    values, attrs, own = sh.store.values, sh.store.attrs, own_variables(sh)
+    values, attrs, own = sh.variables.values, sh.variables.attrs, own_variables(sh)
     return {
         "unset": [name for name in (*DYNAMIC, *own, "PWD") if name not in values],
         "computed_attributes": {
@@ -103,7 +105,7 @@ def _rest(sh: Session) -> dict[str, Any]:
         "background": sh.background,
         "ended": [[pid, status] for pid, status in sh.jobs.reaped.items()],
         "jobs": [list(job) for job in sh.jobs.over()],
-        "getopts": list(sh.store.option_place),
+        "getopts": list(sh.variables.option_place),
         "disabled": sorted(sh.disabled),
         "hashed": {name: list(place) for name, place in sh.hashed.items()},
         "completions": dict(sh.completions),
@@ -120,20 +122,20 @@ MOST_HISTORY: Final = 1000
 _PLACE: Final = [1, 0, 0, 0, 0, 0]
 
 
-def _entries(sh: Session) -> list[Entry]:
+def _entries(sh: ShellState) -> list[Entry]:
     """The newest entries of the history; what runs now is among the records of its call, without its secrets."""
     kept = sh.history
     return kept.entries[-MOST_HISTORY : len(kept.entries) - kept.provisional]
 
 
-def _place(sh: Session) -> list[int]:
+def _place(sh: ShellState) -> list[int]:
     kept = sh.history
     base = kept.base + max(len(kept.entries) - MOST_HISTORY, 0)
     # What runs now comes back from its record, so it is not in the list before that.
     return [base, kept.mark, kept.new, kept.in_file, int(kept.loaded), kept.ahead - (kept.provisional > 0)]
 
 
-def _load_history(sh: Session, data: dict[str, Any]) -> None:
+def _load_history(sh: ShellState, data: dict[str, Any]) -> None:
     texts = _strings(data, "history", [])
     times = data.get("history_times", [])
     if not isinstance(times, list) or not all(at is None or type(at) is int for at in times):
@@ -162,7 +164,7 @@ def _dumped(value: Value) -> Any:
     return value
 
 
-def load(sh: Session, data: dict[str, Any], *, partial: bool = False) -> list[str]:
+def load(sh: ShellState, data: dict[str, Any], *, partial: bool = False) -> list[str]:
     """Put dumped data into a fresh session; `partial` data leaves variables alone that it does not name.
 
     Malformed data is a ValueError.
@@ -184,8 +186,8 @@ def load(sh: Session, data: dict[str, Any], *, partial: bool = False) -> list[st
     return problems
 
 
-def _load_variables(sh: Session, data: dict[str, Any], partial: bool) -> None:
-    values, attrs = sh.store.values, sh.store.attrs
+def _load_variables(sh: ShellState, data: dict[str, Any], partial: bool) -> None:
+    values, attrs = sh.variables.values, sh.variables.attrs
     variables, own = _mapping(data, "variables"), own_variables(sh)
     for name, pair in variables.items():
         if name in _HOST:
@@ -205,53 +207,53 @@ def _load_variables(sh: Session, data: dict[str, Any], partial: bool) -> None:
             _set_attributes(sh, name, flags)
 
 
-def _set_attributes(sh: Session, name: str, flags: int) -> None:
+def _set_attributes(sh: ShellState, name: str, flags: int) -> None:
     if flags:
-        sh.store.attrs[name] = flags
+        sh.variables.attrs[name] = flags
     else:
-        sh.store.attrs.pop(name, None)
+        sh.variables.attrs.pop(name, None)
 
 
-def _loaded(sh: Session, name: str, value: Any) -> Value:
+def _loaded(sh: ShellState, name: str, value: Any) -> Value:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, dict) and len(value) == 1:
         (kind, content), *_ = value.items()
         if kind == "blank":
-            empty = Assoc({}, sh.store.token) if content == "assoc" else Indexed((), sh.store.token)
+            empty = Assoc({}, sh.variables.token) if content == "assoc" else Indexed((), sh.variables.token)
             empty.blank = True
             return empty
         if kind == "row" and isinstance(content, list):
-            return Indexed(tuple(_all_texts(content)), sh.store.token)
+            return Indexed(tuple(_all_texts(content)), sh.variables.token)
         if kind == "indexed" and isinstance(content, list):
-            array = Indexed((), sh.store.token)
+            array = Indexed((), sh.variables.token)
             for item in content:
                 if not (isinstance(item, list) and len(item) == 2 and type(item[0]) is int):
                     raise ValueError(f"variable {name!r} is not an array")
                 array.set(item[0], _text(item[1]))
             return array
         if kind == "assoc" and isinstance(content, dict):
-            return Assoc({key: _text(text) for key, text in content.items()}, sh.store.token)
+            return Assoc({key: _text(text) for key, text in content.items()}, sh.variables.token)
         if kind == "nameref":
             return NameRef(_text(content))
     raise ValueError(f"variable {name!r} has a value that no shell variable can have")
 
 
-def _load_options(sh: Session, data: dict[str, Any]) -> None:
+def _load_options(sh: ShellState, data: dict[str, Any]) -> None:
     wanted = set(_strings(data, "options", sorted(sh.options))) & set(OPTIONS)
     for option in set(OPTIONS) & (wanted ^ sh.options):
         sh.set_option(option, option in wanted)
     sh.shopts = set(_strings(data, "shopts", sorted(sh.shopts))) & set(SHOPTS)
 
 
-def _load_rest(sh: Session, data: dict[str, Any]) -> None:
+def _load_rest(sh: ShellState, data: dict[str, Any]) -> None:
     cwd = data.get("cwd")
     if isinstance(cwd, str) and cwd.startswith("/"):
         sh.cwd = paths.parse(cwd)
         name = data.get("pwd")
         sh.called = (sh.cwd, name) if isinstance(name, str) and name.startswith("/") else None
-        if "PWD" not in _mapping(data, "variables") and "PWD" in sh.store.values:
-            sh.store.values["PWD"] = sh.pwd
+        if "PWD" not in _mapping(data, "variables") and "PWD" in sh.variables.values:
+            sh.variables.values["PWD"] = sh.pwd
     sh.dirs = _strings(data, "dirs", [])
     sh.params = _strings(data, "params", [])
     if data.get("arguments") is not None:
@@ -286,7 +288,7 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     sh.condition_open = data.get("condition_open") is True
     place = _numbers(data, "getopts")
     if len(place) == 2:
-        sh.store.option_place = (place[0], place[1])
+        sh.variables.option_place = (place[0], place[1])
     dice = _numbers(data, "random")
     if len(dice) == 2:
         sh.dice().seed(dice[0])

@@ -1,4 +1,4 @@
-"""`Session`: all the state of one shell, and what it needs while it runs.
+"""`ShellState`: all the state of one shell, and what it needs while it runs.
 
 The first block of fields is the state proper: it can be forked (a subshell), and `session_data` turns it into plain
 data and back. The second block belongs to the run that is going on.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ramet.shell.interp.process.process import Process
 
 
-class Session(Speaker):
+class ShellState(Speaker):
     __slots__ = (
         "aliases",
         "allexport",
@@ -131,7 +131,6 @@ class Session(Speaker):
         "stack",
         "staged",
         "status",
-        "store",
         "sub_level",
         "substitution_status",
         "substitutions",
@@ -146,6 +145,7 @@ class Session(Speaker):
         "ulimits",
         "umask",
         "unmourned",
+        "variables",
         "vars",
         "watch",
         "xtrace",
@@ -162,8 +162,8 @@ class Session(Speaker):
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
-        self.store = Variables()
-        self.vars = self.store.values
+        self.variables = Variables()
+        self.vars = self.variables.values
         self.functions: dict[str, FunctionDef] = {}
         self.aliases: dict[str, str] = {}
         self.remaining: Parameters = []
@@ -250,7 +250,7 @@ class Session(Speaker):
         """The command for which the shell around this one has run the DEBUG trap."""
         self.staged: object = None
         """The simple command that this shell is there for, as a part of a pipeline."""
-        self.parent: Session | None = None
+        self.parent: ShellState | None = None
         self.group: Group | None = None
         """The process group that a signal would reach as a whole."""
         self.process: Process | None = None
@@ -287,22 +287,22 @@ class Session(Speaker):
         self.rewatch()
 
     def _wire(self) -> None:
-        store = self.store
+        store = self.variables
         store.host, store.warn = self, self.complain
         store.arith, store.number = self.evaluate_key, self.evaluate
         store.key_of = self.expand_key
 
     # ------------------------------------------------------------------------------------------------- forking
 
-    def fork(self, borrow: bool = False) -> Session:
+    def fork(self, borrow: bool = False) -> ShellState:
         """A subshell; with `borrow` this shell waits until the subshell is gone."""
         if self.depth >= self.budget.deepest:
             # Before anything is shared that would have to be let go.
             raise self.budget.exceeded(self.budget.hit or "recursion", "fork")
-        twin = object.__new__(Session)
+        twin = object.__new__(ShellState)
         twin.shell = self.shell
-        twin.store = self.store.fork(borrow)
-        twin.vars = twin.store.values
+        twin.variables = self.variables.fork(borrow)
+        twin.vars = twin.variables.values
         twin.functions = dict(self.functions)
         twin.aliases = dict(self.aliases)
         twin.remaining, twin.arguments = self.remaining, self.arguments
@@ -375,7 +375,7 @@ class Session(Speaker):
 
     def retire(self) -> None:
         """This shell is over and nothing of it runs on: cut the circle that only a collection would find."""
-        store = self.store
+        store = self.variables
         store.host, store.arith, store.number, store.key_of, store.warn = None, int, int, str, str
 
     # ------------------------------------------------------------------------------------------------- options
@@ -391,11 +391,11 @@ class Session(Speaker):
             if on:
                 self.vars.setdefault("IGNOREEOF", "10")
             else:
-                self.store.unset("IGNOREEOF")
+                self.variables.unset("IGNOREEOF")
         elif name == "history" and on:
             for variable in ("HISTSIZE", "HISTFILESIZE"):
                 if variable not in self.vars:
-                    self.vars[variable] = self.store.get("HISTSIZE") or HISTORY_SIZE
+                    self.vars[variable] = self.variables.get("HISTSIZE") or HISTORY_SIZE
         if on and name in ("vi", "emacs"):
             self.options.discard("vi" if name == "emacs" else "emacs")
         if name in HOT_OPTIONS:
@@ -403,13 +403,13 @@ class Session(Speaker):
             if name in ("xtrace", "noexec"):
                 self.rewatch()
             elif name == "allexport":
-                self.store.exporting = on
+                self.variables.exporting = on
             elif name == "posix" and on is not ("POSIXLY_CORRECT" in self.vars):
                 if on:
                     self.vars["POSIXLY_CORRECT"] = "y"
                     self.shopts |= {"expand_aliases", "inherit_errexit", "shift_verbose"}
                 else:
-                    self.store.unset("POSIXLY_CORRECT")
+                    self.variables.unset("POSIXLY_CORRECT")
                     self.shopts -= {"expand_aliases", "shift_verbose"}
 
     def shopt(self, name: str) -> bool:
@@ -474,10 +474,10 @@ class Session(Speaker):
         return None
 
     def calculate(self, text: str) -> int:
-        if len(text) > self.store.longest:
+        if len(text) > self.variables.longest:
             self.allow_expression(len(text), text)
         try:
-            return arith.evaluate(text, self.store)
+            return arith.evaluate(text, self.variables)
         except arith.Unbound as error:
             raise Fatal(str(error), 127) from None
 
@@ -489,8 +489,8 @@ class Session(Speaker):
 
     def allow_expression(self, size: int, head: str) -> None:
         """An error where an expression of this size, which begins like that, would hold up others."""
-        if size > self.store.longest and not apart() and self.budget.slice_end != float("inf"):
-            raise TooLong(f"{head[:40]}...: limit reached: expression_chars ({self.store.longest})")
+        if size > self.variables.longest and not apart() and self.budget.slice_end != float("inf"):
+            raise TooLong(f"{head[:40]}...: limit reached: expression_chars ({self.variables.longest})")
 
     def expand_key(self, text: str) -> str:
         """The text of a subscript that is read at run time (`unset 'a[$k]'`), as a key."""
@@ -533,7 +533,7 @@ class Session(Speaker):
 
     def home(self, user: str) -> str | None:
         if not user:
-            found = self.store.get("HOME")
+            found = self.variables.get("HOME")
             return self.shell.user.home if found is None else found
         if user == self.shell.user.name:
             return self.shell.user.home
@@ -543,9 +543,9 @@ class Session(Speaker):
         if len(prefix) > LONGEST_NAME:
             return None
         if prefix == "+":
-            return self.store.get("PWD")
+            return self.variables.get("PWD")
         if prefix == "-":
-            return self.store.get("OLDPWD")
+            return self.variables.get("OLDPWD")
         digits = prefix.lstrip("+-")
         if digits.isdigit() and len(prefix) - len(digits) <= 1:
             stack = [self.pwd, *self.dirs]
@@ -568,7 +568,7 @@ class Session(Speaker):
 
     @property
     def ifs(self) -> str:
-        found = self.store.get("IFS")
+        found = self.variables.get("IFS")
         return DEFAULT_IFS if found is None else distinct(found)
 
     @property
@@ -621,14 +621,14 @@ class Session(Speaker):
         return [frame.name for frame in reversed(self.frames)]
 
     def environment(self) -> dict[str, str]:
-        env = self.store.exported()
-        if self.functions and any(name[0] == "\1" for name in self.store.attrs):
+        env = self.variables.exported()
+        if self.functions and any(name[0] == "\1" for name in self.variables.attrs):
             from ramet.shell.interp.state.function_table import add_exported
 
             add_exported(self, env)
         return env
 
 
-Builtin = Callable[[Session, list[str]], Result]
+Builtin = Callable[[ShellState, list[str]], Result]
 
-__all__ = ["Builtin", "Discard", "Fatal", "Session"]
+__all__ = ["Builtin", "Discard", "Fatal", "ShellState"]

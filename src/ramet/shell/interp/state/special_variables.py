@@ -13,7 +13,7 @@ from ramet.shell.interp.state.assignment_hooks import NOTICED, compatibility
 from ramet.shell.interp.state.options import OPTIONS, SHOPTS
 
 if TYPE_CHECKING:
-    from ramet.shell.interp.state.shell_state import Session
+    from ramet.shell.interp.state.shell_state import ShellState
 
 VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -47,54 +47,54 @@ class Dice:
                 return number
 
 
-def _seed(sh: Session, value: str) -> None:
+def _seed(sh: ShellState, value: str) -> None:
     sh.dice().seed(int(value) if is_signed(value) else 0)
 
 
-def _set_seconds(sh: Session, value: str) -> None:
+def _set_seconds(sh: ShellState, value: str) -> None:
     offset = int(value) if is_signed(value) else 0
     sh.seconds_base = sh.shell.now() - offset
 
 
-def _set_arg0(sh: Session, value: str) -> None:
+def _set_arg0(sh: ShellState, value: str) -> None:
     sh.arg0 = value
     sh.name = value
 
 
-def _sources(sh: Session) -> list[str]:
+def _sources(sh: ShellState) -> list[str]:
     found = [frame.source for frame in reversed(sh.frames)]
     return [*found, *([sh.source] if sh.source else [])]
 
 
-def _lines(sh: Session) -> list[str]:
+def _lines(sh: ShellState) -> list[str]:
     found = [str(frame.line) for frame in reversed(sh.frames)]
     return [*found, *(["0"] if sh.source or (sh.origin == "main" and found) else [])]
 
 
-def _functions(sh: Session) -> list[str]:
+def _functions(sh: ShellState) -> list[str]:
     if not any(frame.function for frame in sh.frames):
         return []
     return [*sh.function_names(), *(["main"] if sh.source or sh.origin == "main" else [])]
 
 
-def _pipe_status(sh: Session) -> list[str]:
+def _pipe_status(sh: ShellState) -> list[str]:
     return [str(sh.status)] if sh.pipes is None else [str(status) for status in sh.pipes]
 
 
-def _line(sh: Session) -> str:
+def _line(sh: ShellState) -> str:
     return str(sh.line_now())
 
 
-def _level(sh: Session) -> str:
+def _level(sh: ShellState) -> str:
     # The words of a simple command in a pipeline are not yet within the shell that runs it.
     return str(sh.sub_level - (sh.staged is not None and sh.ran is sh.staged))
 
 
-def _directories(sh: Session) -> list[str]:
+def _directories(sh: ShellState) -> list[str]:
     return [sh.pwd, *sh.dirs]
 
 
-def _arguments(sh: Session) -> list[list[str]]:
+def _arguments(sh: ShellState) -> list[list[str]]:
     """What every call was made with, innermost first, as far as `extdebug` was on then; in the end the parameters of
     the script, if somebody asked for them outside of functions."""
     if sh.arguments is None and not any(frame.function for frame in sh.frames):
@@ -103,21 +103,21 @@ def _arguments(sh: Session) -> list[list[str]]:
     return calls if sh.arguments is None else [*calls, sh.arguments]
 
 
-def _command(sh: Session) -> str:
+def _command(sh: ShellState) -> str:
     from ramet.shell.interp.run.bash_command import command_shown
 
     return command_shown(sh)
 
 
-def _set_line(sh: Session, value: str) -> None:
+def _set_line(sh: ShellState, value: str) -> None:
     sh.line = int(value) if is_number(value) else 0
 
 
-def _set_last(sh: Session, value: str) -> None:
+def _set_last(sh: ShellState, value: str) -> None:
     sh.last_arg = value
 
 
-def _ignored(sh: Session, value: str) -> None:
+def _ignored(sh: ShellState, value: str) -> None:
     """Assignments to these have no effect."""
 
 
@@ -161,13 +161,13 @@ KEPT_BY_SHELL: Final = frozenset(("FUNCNAME", "GROUPS", "BASH_ARGC", "BASH_ARGV"
 """What no function can have for itself."""
 
 
-def _command_number(sh: Session) -> int:
+def _command_number(sh: ShellState) -> int:
     """The number in the history of the command that runs."""
     kept = sh.history
     return kept.base + len(kept.entries) - 1 if "history" in sh.options else 0
 
 
-def _commands(sh: Session) -> dict[str, str]:
+def _commands(sh: ShellState) -> dict[str, str]:
     return {name: path.lstrip("\0") for name, (path, _) in sh.hashed.items()}
 
 
@@ -179,18 +179,18 @@ def is_alias_name(name: str) -> bool:
     return not any(char in name for char in _NO_ALIAS)
 
 
-def _set_alias(sh: Session, name: str, value: str) -> None:
+def _set_alias(sh: ShellState, name: str, value: str) -> None:
     if is_alias_name(name):
         sh.aliases[name] = value
     else:
         sh.complain(f"`{name}': invalid alias name")
 
 
-def _set_command(sh: Session, name: str, value: str) -> None:
+def _set_command(sh: ShellState, name: str, value: str) -> None:
     sh.hashed[name] = (value, 0)
 
 
-def _set_directory(sh: Session, key: str, value: str) -> None:
+def _set_directory(sh: ShellState, key: str, value: str) -> None:
     place = int(key) if is_number(key) else 0
     if 1 <= place <= len(sh.dirs):
         sh.dirs[place - 1] = value
@@ -204,7 +204,7 @@ DYNAMIC: Final = {
 }
 
 
-def own_variables(sh: Session) -> dict[str, Value]:
+def own_variables(sh: ShellState) -> dict[str, Value]:
     """What every shell has besides its computed variables before it knows anything of its surroundings."""
     user = sh.shell.user
     return {
@@ -234,55 +234,55 @@ OWN_ATTRIBUTES: Final = {
 }
 
 
-def install(sh: Session) -> None:
+def install(sh: ShellState) -> None:
     """Give a new session the variables that every shell starts with."""
     sh.vars.update(DYNAMIC)
     sh.vars.update(own_variables(sh))
-    sh.store.attrs.update(OWN_ATTRIBUTES)
+    sh.variables.attrs.update(OWN_ATTRIBUTES)
 
 
-def adopt_environment(sh: Session, env: dict[str, str]) -> None:
+def adopt_environment(sh: ShellState, env: dict[str, str]) -> None:
     """Import an environment as exported variables, and complete what a login would have set."""
     adopt_variables(sh, env.items())
     complete_environment(sh, env)
 
 
-def adopt_variables(sh: Session, given: Iterable[tuple[str, str]]) -> None:
+def adopt_variables(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
     """Exported variables of an environment, or some of them."""
     for name, value in given:
-        if paths.encode(name) and is_name(name) and not sh.store.attrs.get(name, 0) & READONLY:
+        if paths.encode(name) and is_name(name) and not sh.variables.attrs.get(name, 0) & READONLY:
             if name == "SECONDS":
                 _set_seconds(sh, value)
             elif name not in _OUR_OWN:
                 if isinstance(sh.vars.get(name), Dynamic):
                     continue
                 sh.vars[name] = value
-            sh.store.attrs[name] = sh.store.attrs.get(name, 0) | EXPORT
+            sh.variables.attrs[name] = sh.variables.attrs.get(name, 0) | EXPORT
 
 
 _OUR_OWN: Final = frozenset(("IFS", "OPTIND", "OPTERR", "BASH_VERSION"))
 """Variables whose values no environment may bring along."""
 
 
-def complete_environment(sh: Session, env: Mapping[str, str]) -> None:
+def complete_environment(sh: ShellState, env: Mapping[str, str]) -> None:
     """What a shell makes of its variables once it has them all."""
     for option in env.get("SHELLOPTS", "").split(":"):
         if option in OPTIONS:
             sh.set_option(option, True)
     if "BASH_COMPAT" in env:
         NOTICED["BASH_COMPAT"](sh, env["BASH_COMPAT"])
-    level = sh.store.get("SHLVL") or "0"
+    level = sh.variables.get("SHLVL") or "0"
     number = int(level) + 1 if is_signed(level) else 1
     if number >= 1000:
         sh.err(f"{sh.name}: warning: shell level ({number}) too high, resetting to 1\n")
     sh.vars["SHLVL"] = str(max(number, 0) if number < 1000 else 1)
-    sh.store.attrs["SHLVL"] = EXPORT
+    sh.variables.attrs["SHLVL"] = EXPORT
     for name, value in (("PATH", PATH), ("TERM", "dumb"), ("SHELL", "/bin/bash")):
         if name not in sh.vars:
             sh.vars[name] = value
     if type(sh.vars.get("PWD")) is not str or paths.parse(str(sh.vars["PWD"]) or "/") != sh.cwd:
         sh.vars["PWD"] = str(sh.cwd)
-    sh.store.attrs["PWD"] = EXPORT
+    sh.variables.attrs["PWD"] = EXPORT
     if "OLDPWD" not in sh.vars:
         sh.vars["OLDPWD"] = None
-        sh.store.attrs["OLDPWD"] = EXPORT
+        sh.variables.attrs["OLDPWD"] = EXPORT

@@ -76,7 +76,7 @@ async def _read_members(texts: list[Any], budget: Budget) -> list[Json]:
         if group and (size > _GROUP or length >= LARGE):
             values += _read_some(group)
             group, size = [], 0
-            await budget.breathe()
+            await budget.yield_turn()
         if length >= LARGE:
             values.append(await read(text, budget))
     return values + _read_some(group) if group else values
@@ -164,7 +164,7 @@ _NESTED = (list, dict)
 # ------------------------------------------------------------------------------------------------------ forgetting
 
 
-async def let_go(inputs: list[Json], breathe: Breathe) -> None:
+async def let_go(inputs: list[Json], yield_turn: Breathe) -> None:
     """Forget inputs that nobody needs any more a part at a time: of very many members that takes a while."""
     todo = [inputs]
     for value in inputs if len(inputs) < _FEW else ():
@@ -178,7 +178,7 @@ async def let_go(inputs: list[Json], breathe: Breathe) -> None:
         part = todo.pop()
         while part:
             del part[-HEAVY:]
-            await breathe()
+            await yield_turn()
 
 
 _FEW = 100
