@@ -268,12 +268,12 @@ class Writer:
         """Once in a while a loop looks at the clock and, where it can, lets others run."""
         self.counted = True
         self.put("_n += 1")
-        self.put("if not _n & 31 and R.due(): await R.breathe()" if self.waiting else "if not _n & 1023: R.tidy()")
+        self.put("if not _n & 31 and R.due(): await R.yield_turn()" if self.waiting else "if not _n & 1023: R.tidy()")
 
     def called(self) -> None:
         """The same for functions that call themselves."""
         self.put("R.calls += 1")
-        wait, look = "if not R.calls & 31 and R.due(): await R.breathe()", "if not R.calls & 1023: R.tidy()"
+        wait, look = "if not R.calls & 31 and R.due(): await R.yield_turn()", "if not R.calls & 1023: R.tidy()"
         self.put(wait if self.waiting else look)
 
     def head(self, test: Expr | None) -> None:
