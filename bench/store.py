@@ -299,11 +299,11 @@ def insertion() -> float:
 
 HELD = """
 import os, sys, time
-from ramet.store.directory import commit_directory
-from ramet.store.objects import DirectoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.statcache import StatCache
+from ramet.store.commit.directory import commit_directory
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs.writer import PackWriter
+from ramet.store.packs.reader import PackReader
+from ramet.store.commit.stat_cache import StatCache
 
 base, files = sys.argv[1], int(sys.argv[2])
 for number in range(files):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ramet.concurrency.offload import Abandoned, here
+from ramet.concurrency.offload import Abandoned, _worker
 from ramet.patterns import AWK, compile
 from ramet.shell.expand.arith.parser import parse_arith
 
@@ -21,10 +21,10 @@ WORK: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("name", WORK)
 def test_abandoned_work_ends(name: str) -> None:
-    here.stop = threading.Event()
-    here.stop.set()
+    _worker.stop = threading.Event()
+    _worker.stop.set()
     try:
         with pytest.raises(Abandoned):
             WORK[name]()
     finally:
-        here.stop = None
+        _worker.stop = None

@@ -152,34 +152,3 @@ def test_how_output_begins_is_known_without_putting_it_together() -> None:
         out.write(part)
     assert [out.head(size) for size in (0, 1, 2, 3, 5, 9)] == [b"", b"a", b"ab", b"abc", b"abcde", b"abcdef"]
     assert len(out.parts) == 4
-
-
-def test_long_output_is_put_together_while_others_run() -> None:
-    out = Capture()
-    for _ in range(20):
-        out.write(b"x" * (1 << 20))
-
-    async def settle() -> int:
-        turns = 0
-        settling = asyncio.create_task(out.settle())
-        while not settling.done():
-            await asyncio.sleep(0)
-            turns += 1
-        return turns
-
-    assert asyncio.run(settle()) > 1
-    assert len(out.parts) == 1 and out.getvalue() == b"x" * (20 << 20)
-
-
-def test_a_very_long_line_is_a_block_of_its_own() -> None:
-    long = b"x" * 12_000_000
-    data = b"a\n" + long + b"\nb\nc\n" + long
-
-    def reader() -> BytesReader:
-        return BytesReader(*(data[at : at + 300_000] for at in range(0, len(data), 300_000)))
-
-    async def sizes() -> tuple[list[int], list[int]]:
-        blocks = [len(block) async for block in line_blocks(reader())]
-        return blocks, [len(line) async for line in lines(reader())]
-
-    assert asyncio.run(sizes()) == ([2, 12_000_001, 4, 12_000_000], [2, 12_000_001, 2, 2, 12_000_000])

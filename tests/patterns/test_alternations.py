@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from tests.support.loop_holds import longest_hold, too_long
 
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core.limits import Budget
 from ramet.patterns import AWK, PERL, POSIX_BASIC, POSIX_EXTENDED, Lines, compile
 from ramet.patterns.multi import UnionEngine
@@ -76,7 +76,7 @@ def test_a_long_pattern_is_made_while_others_run() -> None:
     number = iter(range(100))
 
     def make(budget: Budget) -> object:
-        return aside(budget, partial(compile, f"{pattern}|{next(number)}".encode(), AWK))
+        return offload(budget, partial(compile, f"{pattern}|{next(number)}".encode(), AWK))
 
     # The time of all threads: none may keep the interpreter to itself.
     assert not too_long(lambda: longest_hold(make(Budget()), time.process_time), 0.03)  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def test_who_no_longer_waits_for_a_pattern_waits_no_longer() -> None:
     pattern = "|".join("".join(_RNG.choices("abcdefghijklmnopqrstuvw", k=9)) for _ in range(20_000))
 
     async def main() -> float:
-        task = asyncio.ensure_future(aside(Budget(), partial(compile, pattern.encode(), POSIX_EXTENDED)))
+        task = asyncio.ensure_future(offload(Budget(), partial(compile, pattern.encode(), POSIX_EXTENDED)))
         await asyncio.sleep(0.001)
         start = time.process_time()
         task.cancel()

@@ -14,10 +14,10 @@ from ramet.store.verbs import diff
 
 PEAK = """
 import sys
-from ramet.store.ids import chunk_id
-from ramet.store.objects import DirectoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
+from ramet.store.model.ids import chunk_id
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs.writer import PackWriter
+from ramet.store.packs.reader import PackReader
 
 objects = DirectoryObjects(sys.argv[1], sync=False)
 writer = PackWriter(objects, PackReader(objects))
@@ -31,13 +31,13 @@ with open("/proc/self/status") as file:
 
 TREE = """
 import os, sys, time
-from ramet.store.checkout import checkout
-from ramet.store.diff import Summary, compare
-from ramet.store.directory import commit_directory
-from ramet.store.objects import DirectoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
-from ramet.store.statcache import StatCache
+from ramet.store.checkout.directory import checkout
+from ramet.store.verbs.diff import Summary, compare
+from ramet.store.commit.directory import commit_directory
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs.writer import PackWriter
+from ramet.store.packs.reader import PackReader
+from ramet.store.commit.stat_cache import StatCache
 
 base, files = sys.argv[1], int(sys.argv[2])
 for number in range(files):

@@ -1,7 +1,8 @@
-"""Work that would hold up the event loop, done in a thread while its execution waits: `aside`.
+"""Run blocking work in a thread without losing limits or cancellation.
 
-What runs there is plain Python or short calls into C, so the interpreter lock changes hands every few milliseconds.
-It calls `checkpoint` now and then, which ends it when nobody waits for the answer any more.
+- `offload` runs ordinary code in a thread while its execution waits; `offload_large` does so only above a size.
+- The deadline and the cancellation of the execution hold meanwhile: the caller gets them within 10 ms.
+- A thread cannot be interrupted, so long Python loops inside `work` call `checkpoint`, which ends abandoned work.
 """
 
 from __future__ import annotations
@@ -14,67 +15,72 @@ from contextvars import copy_context
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ramet.concurrency.collector import put_off, spare, work_begins, work_ends
+from ramet.concurrency.sizes import HUGE
 
 if TYPE_CHECKING:
     from ramet.core.limits import Budget
 
 T = TypeVar("T")
 
-MANY: Final = 20_000
-"""Things that are not gone through in a moment."""
-_LOOK: Final = 0.01
-"""Seconds between two looks at the budget while the work goes on."""
+_POLL: Final = 0.01
+"""Seconds between two checks of the budget while a thread works."""
+_THREADS: Final = 32
+"""Threads for offloaded work; backends have their own, so neither starves the other."""
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Threads of their own: whatever takes its time here keeps no backend from its work, nor other long work."""
-    return ThreadPoolExecutor(32, "ramet-aside")
+    return ThreadPoolExecutor(_THREADS, "ramet-offload")
 
 
 class Abandoned(BaseException):
-    """Nobody waits for this work; never leaves its thread."""
+    """Raised by `checkpoint` when no execution waits for this work; never leaves its thread."""
 
 
-class _Here(threading.local):
+class _Worker(threading.local):
     stop: threading.Event | None = None
-    """What tells the work of this thread that it was abandoned, if something does."""
-    home: asyncio.AbstractEventLoop | None = None
-    """The event loop that this thread works for; only its own thread may write to streams."""
+    """Set when the work of this thread was abandoned; None outside of `offload`."""
+    loop: asyncio.AbstractEventLoop | None = None
+    """The event loop that this thread works for."""
 
 
-here = _Here()
+_worker = _Worker()
 
 
-def watched(items: Iterable[T]) -> Iterator[T]:
-    """The same items; they end where the work on them was abandoned."""
+def in_thread() -> bool:
+    """Return whether this code runs inside `offload`."""
+    return _worker.stop is not None
+
+
+def checkpoint() -> None:
+    """End this work if it was abandoned. Costs one attribute lookup elsewhere."""
+    stop = _worker.stop
+    if stop is not None and stop.is_set():
+        raise Abandoned
+
+
+def interruptible(items: Iterable[T]) -> Iterator[T]:
+    """Yield the same items, with a `checkpoint` every 256 of them."""
     for place, item in enumerate(items):
         if not place & 255:
             checkpoint()
         yield item
 
 
-def drop(items: list[Any]) -> None:
-    """Let go of very many items, some at a time."""
-    while items:
+def interrupt_check(budget: Budget) -> Callable[[], None]:
+    """Return a function that ends work which was abandoned or is past its deadline, in any thread."""
+
+    def check() -> None:
         checkpoint()
-        del items[-1024:]
+        budget.check()
+
+    return check
 
 
-def checkpoint() -> None:
-    """End work that was abandoned. Costs next to nothing elsewhere."""
-    stop = here.stop
-    if stop is not None:
-        if stop.is_set():
-            raise Abandoned
-        spare()
-
-
-def at_home(work: Callable[[], object]) -> None:
-    """Have the event loop that this thread works for do something, and wait for it; do it where there is none."""
-    home = here.home
-    if home is None:
+def on_loop(work: Callable[[], object]) -> None:
+    """Run `work` on the event loop that this thread works for, and wait for it; run it here if there is none."""
+    loop = _worker.loop
+    if loop is None:
         work()
         return
     done = threading.Event()
@@ -87,59 +93,45 @@ def at_home(work: Callable[[], object]) -> None:
             failure.append(error)
         done.set()
 
-    home.call_soon_threadsafe(run)
-    while not done.wait(_LOOK):
+    loop.call_soon_threadsafe(run)
+    while not done.wait(_POLL):
         checkpoint()
     if failure:
         raise failure[0]
 
 
-def looking(budget: Budget) -> Callable[[], None]:
-    """What long work calls now and then, wherever it is done: it ends with the time of its execution, or abandoned."""
-
-    def look() -> None:
-        checkpoint()
-        budget.check()
-
-    return look
-
-
-async def aside(budget: Budget, work: Callable[[], T]) -> T:
-    """What `work` gives; the limits and the cancellation of the execution hold while it is done."""
+async def offload(budget: Budget, work: Callable[[], T]) -> T:
+    """Run `work` in a thread and return its result; raises as soon as the budget does."""
     if budget.slice_end == float("inf"):
-        return work()  # someone needs the answer without a pause
-    put_off()
-    stop, home = threading.Event(), asyncio.get_running_loop()
+        return work()  # the caller may not suspend
+    stop, loop = threading.Event(), asyncio.get_running_loop()
 
     def run() -> T:
-        here.stop, here.home = stop, home
-        work_begins()  # it may go on for a moment when its call has ended
+        _worker.stop, _worker.loop = stop, loop
         try:
             return work()
         finally:
-            work_ends()
-            here.stop = here.home = None
+            _worker.stop = _worker.loop = None
 
-    # What holds where this is called, such as the limits of a command, holds there too.
-    doing = home.run_in_executor(_threads(), copy_context().run, run)
+    # Context variables, such as the limits of a command, hold in the thread too.
+    future = loop.run_in_executor(_threads(), copy_context().run, run)
     try:
-        while not (await asyncio.wait((doing,), timeout=_LOOK))[0]:
+        while not (await asyncio.wait((future,), timeout=_POLL))[0]:
             budget.check()
-        return doing.result()
+        return future.result()
     finally:
-        doing.add_done_callback(_forget)
-        if not doing.done():
+        future.add_done_callback(_ignore_result)
+        if not future.done():
             stop.set()
-            # What it changes of the session, it changes before the next command begins.
-            await asyncio.wait((doing,), timeout=_LOOK)
+            # What the thread changes of the session should be done before the next command starts.
+            await asyncio.wait((future,), timeout=_POLL)
 
 
-async def through(budget: Budget, count: int, work: Callable[[], T]) -> T:
-    """What `work` gives that goes through so many things: aside when they are many."""
-    return work() if count < MANY else await aside(budget, work)
+async def offload_large(budget: Budget, size: int, work: Callable[[], T], threshold: int = HUGE) -> T:
+    """Run `work` on `size` bytes or items: inline up to the threshold, in a thread above it."""
+    return work() if size <= threshold else await offload(budget, work)
 
 
-def _forget(doing: asyncio.Future[Any]) -> None:
-    """The end of abandoned work is of no interest, nor is how it ended."""
-    if not doing.cancelled():
-        doing.exception()
+def _ignore_result(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -10,13 +10,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ramet.concurrency.collector import put_off
 from ramet.concurrency.scheduler import Line, give_way
 from ramet.core.errors import LimitExceeded
 
 MIB = 1024 * 1024
-NOTABLE = 64 * 1024
-"""Below this size no text is worth asking the limits."""
 
 
 class TimeUp(Exception):
@@ -109,14 +106,12 @@ class Budget:
     async def yield_turn(self) -> None:
         """Let the event loop run when this execution has had its slice."""
         if self.check():
-            put_off()
             await give_way(self._waiting())
             self.slice_end = self.clock() + self.SLICE
 
-    async def rest(self) -> None:
+    async def yield_turn_unchecked(self) -> None:
         """The same for what is to be finished in any case: late or cancelled, it goes on."""
         if self.clock() >= self.slice_end:
-            put_off()
             await give_way(self._waiting())
             self.slice_end = self.clock() + self.SLICE
 

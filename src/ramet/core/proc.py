@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from ramet.concurrency.bigtext import SLICE, sliced
+from ramet.concurrency.sizes import BATCH, LARGE
 from ramet.core import paths
 from ramet.core.errors import fail
 from ramet.core.fs import FileSystem, Open
@@ -20,7 +20,6 @@ from ramet.core.paths import Path
 from ramet.core.stat import Stat
 from ramet.core.streams import Reader, Writer
 
-_ROW: Final = 1024
 PROGRAM: Final = b"\x7fRAMET\0"
 """How a file begins that stands for a command of the table, whose name follows: running it, or a link to it, or a copy
 of it, runs the command."""
@@ -98,14 +97,14 @@ class Proc:
             await self.stdout.drain()
 
     async def emit_texts(self, texts: Iterable[str], writer: Writer | None = None) -> None:
-        """Texts of any length, encoded and written a piece at a time: to stdout where nothing else is said."""
+        """Write texts in batches, to stdout by default, and yield the event loop between batches."""
         out = self.stdout if writer is None else writer
         row: list[str] = []
         size = 0
-        for text in sliced(texts):
+        for text in texts:
             row.append(text)
             size += len(text)
-            if size > SLICE or len(row) > _ROW:
+            if size > LARGE or len(row) > BATCH:
                 out.write(paths.encode("".join(row)))
                 if out.full:
                     await out.drain()
@@ -157,7 +156,7 @@ class Proc:
             if isinstance(linked := await self._linked_descriptor(word, error), Reader):
                 return linked
             raise
-        reader.longest = self.budget.limits.string_bytes
+        reader.budget = self.budget
         return reader
 
     async def close(self, stream: Reader | Writer) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ramet.core.errors import LimitExceeded, fail
-from ramet.core.limits import DEFAULT_LIMITS
+from ramet.core.limits import DEFAULT_LIMITS, Budget
 from ramet.core.stat import Stat
 
 Item = TypeVar("Item")
@@ -29,7 +29,7 @@ WHOLE = 4
 class Reader:
     """Buffered input. Subclasses give `_fill` (and `_fill_now` when they can answer without waiting)."""
 
-    __slots__ = ("_buffer", "_pos", "idle", "longest")
+    __slots__ = ("_buffer", "_pos", "budget", "idle")
     terminal: bool = False
     """Whether somebody types this (`test -t`)."""
     refused: int = 0
@@ -42,8 +42,13 @@ class Reader:
         self._pos = 0
         self.idle: Callable[[], None] | None = None
         """What is done when others have to be waited for: see `live`."""
-        self.longest = DEFAULT_LIMITS.string_bytes
-        """Bytes of a line: who waits for the end of one that has none would take all memory."""
+        self.budget: Budget | None = None
+        """The execution that reads: every block checks its deadline and yields the event loop when a turn is due."""
+
+    @property
+    def longest(self) -> int:
+        """The most bytes that one line may have."""
+        return (DEFAULT_LIMITS if self.budget is None else self.budget.limits).string_bytes
 
     async def _fill(self) -> bytes:
         """The next block; empty at the end."""
@@ -53,11 +58,17 @@ class Reader:
         """The next block if it is there already, empty at the end, None when one would have to wait."""
         return None
 
+    async def _next(self) -> bytes:
+        """The next block, after a turn of the event loop if one is due: no command has to remember it."""
+        if self.budget is not None and self.budget.check():
+            await self.budget.yield_turn()
+        return await self._fill()
+
     async def read(self, size: int = BLOCK) -> bytes:
         """Some bytes, at most `size`; empty at the end."""
         buffer, pos = self._buffer, self._pos
         if pos >= len(buffer):
-            buffer, pos = await self._fill(), 0
+            buffer, pos = await self._next(), 0
         if pos == 0 and len(buffer) <= size:
             self._buffer, self._pos = b"", 0
             return buffer
@@ -78,7 +89,7 @@ class Reader:
                 break
             parts.append(part)
             size -= len(part)
-        return await joined(parts)
+        return b"".join(parts)
 
     async def read_all(self, limit: int | None = None) -> bytes:
         """Everything up to the end; what has none, or too much, is an error."""
@@ -92,7 +103,7 @@ class Reader:
                 raise LimitExceeded("string_bytes", limit)
             if len(parts) % PATIENCE == 0:
                 await asyncio.sleep(0)
-        return await joined(parts)
+        return b"".join(parts)
 
     def readline_now(self, delim: bytes = b"\n") -> bytes | None:
         """One line with its delimiter if that needs no waiting, else None, as for a very long one; empty at the end."""
@@ -122,7 +133,7 @@ class Reader:
             parts = [self._buffer[self._pos :]]
             held = len(parts[0])
             self._buffer, self._pos = b"", 0
-            while block := await self._fill():
+            while block := await self._next():
                 end = block.find(delim)
                 if end >= 0:
                     parts.append(block[: end + 1])
@@ -133,7 +144,7 @@ class Reader:
                 self.hold(held)
                 if len(parts) % PATIENCE == 0:
                     await asyncio.sleep(0)
-            return await joined(parts)
+            return b"".join(parts)
         line = self._buffer[self._pos : end + 1]
         self._pos = end + 1
         return line
@@ -272,30 +283,6 @@ class Capture(Writer):
             self.parts = [b"".join(self.parts)]
         return self.parts[0] if self.parts else b""
 
-    async def settle(self) -> None:
-        """Put together what is very long, so that `getvalue` need not."""
-        if len(self.parts) > _MANY:
-            await self._gather()
-        if self._size > _LONG and len(self.parts) > 1:
-            there = self.parts.copy()
-            self.parts[: len(there)] = [await joined(there)]  # a job may have written more meanwhile
-
-    async def _gather(self) -> None:
-        """Put together what came in very many parts, some at a time, and let go of them so."""
-        there, self.parts = self.parts, []
-        there.reverse()
-        done: list[bytes] = []
-        try:
-            while there:
-                row = there[-_MANY:]
-                row.reverse()
-                del there[-_MANY:]
-                done.append(b"".join(row))
-                del row
-                await asyncio.sleep(0)
-        finally:
-            self.parts[:0] = [*done, *reversed(there)]  # a job may have written more meanwhile
-
     def head(self, size: int) -> bytes:
         """How it begins."""
         if len(self.parts) > 1 and len(self.parts[0]) < size:
@@ -406,7 +393,7 @@ class PipeReader(Reader):
         channel = self._channel
         if not channel.blocks:
             return b"" if channel.writer_gone else None
-        if len(channel.blocks) == 1 or channel.size > _LONG:
+        if len(channel.blocks) == 1:
             block = channel.blocks.popleft()
             channel.size -= len(block)
         else:
@@ -531,19 +518,6 @@ class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, wh
             await close()
 
 
-_MANY: Final = 4096
-"""Parts that are put together at once."""
-_LONG: Final = 8 << 20
-"""Bytes that take too long to be put together in one go."""
-
-
-async def joined(parts: Sequence[bytes]) -> bytes:
-    """All of it in one; what is very long in a thread: the interpreter lets others run while it copies so much."""
-    if len(parts) > 1 and sum(map(len, parts)) > _LONG:
-        return await asyncio.to_thread(b"".join, parts)
-    return b"".join(parts)
-
-
 # ------------------------------------------------------------------------------------------- working with lines
 
 
@@ -567,8 +541,7 @@ def live(reader: Reader, flush: Callable[[], None]) -> Iterator[None]:
 async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -> AsyncIterator[bytes]:
     """Blocks that end at a line end (the last one perhaps not): the unit for work at C speed.
 
-    They are made of pieces of `size` bytes at most, which is to be little where each line takes long. A very long line
-    is a block of its own, of which nobody has to cut off others.
+    They are made of pieces of `size` bytes at most; pass a small size where each line takes long.
     """
     rest: list[bytes] = []
     held = 0
@@ -581,27 +554,17 @@ async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -
             if len(rest) % PATIENCE == 0:
                 await asyncio.sleep(0)
             continue
-        begin = 0
-        if held > _LONG:
-            begin = block.find(delim) + 1
-            rest.append(block[:begin])
-            yield await joined(rest)
-            rest = []
         held = 0
-        if begin < cut:
-            rest.append(block[begin:cut])
-            yield rest[0] if len(rest) == 1 else await joined(rest)
+        rest.append(block[:cut])
+        yield rest[0] if len(rest) == 1 else b"".join(rest)
         rest = [block[cut:]] if cut < len(block) else []
     if rest:
-        yield await joined(rest)
+        yield b"".join(rest)
 
 
 async def line_lists(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[list[bytes]]:
     """Lines with their delimiter, which only the last may lack, some at a time."""
     async for block in line_blocks(reader, delim):
-        if len(block) > _LONG + BLOCK:
-            yield [block]  # one very long line, which is not copied
-            continue
         pieces = block.split(delim)
         last = pieces.pop()
         found = [piece + delim for piece in pieces]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate, count, repeat
 from operator import add
 
-from ramet.concurrency.bigbytes import PIECE, cut
+from ramet.concurrency.bigbytes import PIECE
 from ramet.patterns.count import occurrences
 from ramet.patterns.matcher import Matcher
 
@@ -72,7 +72,7 @@ def _numbered_spans(matcher: Matcher, block: bytes, number: int) -> Iterator[tup
     for start, stop in matcher.lines(block):
         number += occurrences(block, b"\n", last, start)
         last = start
-        yield number, block[start:stop] if stop - start <= PIECE else cut(block, start, stop)
+        yield number, block[start:stop]
 
 
 def _cut(matcher: Matcher, block: bytes) -> tuple[list[bytes], list[bytes]] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ramet.concurrency.bigbytes import PIECE, changed
+from ramet.concurrency.bigbytes import PIECE
 
 
 class Changed(dict[int, str]):
@@ -31,11 +31,11 @@ _LOWER: Final = Changed(lambda char: char.lower()[0])
 
 def upper(text: str) -> str:
     if len(text) > PIECE:
-        return changed(text, upper)
+        return upper(text)
     return text.upper() if text.isascii() else text.translate(_UPPER)
 
 
 def lower(text: str) -> str:
     if len(text) > PIECE:
-        return changed(text, lower)
+        return lower(text)
     return text.lower() if text.isascii() else text.translate(_LOWER)

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ramet.concurrency.collector import work_begins, work_ends
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
@@ -93,8 +92,6 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
                 with _only_for_this_call(session, call):
                     await _with_cancel(_run(call, channels, outcome), call.cancel)
                 await _written(ws, channels, outcome)
-            await channels.captured_out.settle()
-            await channels.captured_err.settle()
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
             session.state.status = outcome.exit_code = INTERRUPTED
@@ -169,7 +166,6 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
         for writer in (channels.stdout, channels.stderr):
             if isinstance(writer, PipeWriter):
                 writer.terminal = True  # who types sees what is said
-    work_begins()
     try:
         async with asyncio.timeout(limits.wall_time):
             outcome.exit_code = await session.shell.run(
@@ -196,8 +192,6 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
         session.state.status = outcome.exit_code = 1
         outcome.truncated = True
         _tell(channels, f"ramet: {error}\n")
-    finally:
-        work_ends()
 
 
 def _tell(channels: Channels, message: str) -> None:

@@ -217,7 +217,7 @@ def test_the_table_says_what_the_verbs_say(verb: Any) -> None:
 
 def test_help_imports_no_engine(tmp_path: Path) -> None:
     script = (
-        "import sys; sys.argv = ['ramet', '--help']\nfrom ramet.apps.cli import main\n"
+        "import sys; sys.argv = ['ramet', '--help']\nfrom ramet.apps.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
         "print({'typer', 'rich', 'asyncio', 'obstore', 'msgspec'} & set(sys.modules), file=sys.stderr)"
     )
@@ -229,7 +229,7 @@ def test_an_ordinary_exec_imports_only_what_it_needs(tmp_path: Path) -> None:
     assert command("create", "demo", home=tmp_path).returncode == 0
     heavy = ("typer", "rich", "pydantic", "obstore", "re2", "regex", "pyfastcdc", "importlib.metadata", "email", "http")
     script = (
-        "import sys; sys.argv = ['ramet', 'exec', 'demo', 'echo hi']\nfrom ramet.apps.cli import main\n"
+        "import sys; sys.argv = ['ramet', 'exec', 'demo', 'echo hi']\nfrom ramet.apps.cli.main import main\n"
         f"try: main()\nexcept SystemExit: pass\nprint(sorted({set(heavy)!r} & set(sys.modules)))"
     )
     done = subprocess.run(
@@ -256,7 +256,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )  # fmt: skip
 def test_the_quick_way_says_what_the_whole_one_does(demo: Path, words: tuple[str, ...]) -> None:
     script = (
-        f"import sys; sys.argv = ['ramet', *{words!r}]\nfrom ramet.apps.cli import glancing, main\n"
+        f"import sys; sys.argv = ['ramet', *{words!r}]\n"
+        "from ramet.apps.cli import quick as glancing; from ramet.apps.cli.main import main\n"
         "if {slow}: glancing.understood = lambda *_: None\n"
         "try: main()\nexcept SystemExit as end: code = end.code\n"
         "sys.stdout.flush(); print('\\n', code, 'typer' in sys.modules, file=sys.stderr)"
@@ -571,7 +572,7 @@ import sys
 for name in {OPTIONAL.split()}:
     sys.modules[name] = None
 from ramet import *
-from ramet.apps.cli import main
+from ramet.apps.cli.main import main
 for words in (["ui", "x"], ["serve"], ["rendezvous", "r"], ["mcp", "x"], ["ls", "--store", "http://127.0.0.1:1"]):
     sys.argv[1:] = words
     try:
@@ -646,7 +647,7 @@ def test_an_ordinary_line_needs_no_command_line(words: list[str], found: Any, mo
 def test_shells_complete_the_names_of_workspaces(tmp_path: Path, shell: str, env: dict[str, str]) -> None:
     assert command("create", "alpha", home=tmp_path).returncode == 0
     done = subprocess.run(
-        [sys.executable, "-c", "from ramet.apps.cli import main; main()"], capture_output=True, text=True,
+        [sys.executable, "-c", "from ramet.apps.cli.main import main; main()"], capture_output=True, text=True,
         env={**os.environ, "RAMET_HOME": str(tmp_path), "_RAMET_COMPLETE": f"complete_{shell}", **env}, check=False,
     )  # fmt: skip
     assert "alpha" in done.stdout

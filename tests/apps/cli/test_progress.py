@@ -45,7 +45,8 @@ def test_long_work_is_drawn_now_and_then_and_taken_away() -> None:
 
 RUN = """
 import sys
-from ramet.apps.cli import bars, main
+from ramet.apps.cli import progress as bars
+from ramet.apps.cli.main import main
 bars.Bar.__init__.__kwdefaults__["after"] = 0.0
 sys.argv = ["ramet", *sys.argv[1:]]
 main()

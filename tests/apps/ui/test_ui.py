@@ -29,7 +29,7 @@ from ramet.apps.server.settings import ServerSettings
 from ramet.apps.ui.pages import LINK_SECONDS, LINKS, TYPES, Links, Pages, files
 from ramet.core.errors import RametError
 
-STATIC = Path(verb.__file__).parents[1] / "ui" / "static"
+STATIC = Path(verb.__file__).parents[2] / "ui" / "static"
 MODULES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
 NODE = shutil.which("node")
 node = pytest.mark.skipif(NODE is None, reason="Node is not installed")

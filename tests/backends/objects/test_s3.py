@@ -128,7 +128,7 @@ def test_a_mount_is_searched_with_one_request_for_each_file(server: S3Server) ->
 
 ENDING = """
 import asyncio, sys
-from ramet.backends.s3 import S3Config, S3Resource
+from ramet.backends.objects.s3 import S3Config, S3Resource
 from ramet.core import ops
 from ramet.core.paths import parse
 

@@ -11,7 +11,7 @@ import pytest
 
 from ramet.commands.data.jq import regex as matching
 from ramet.commands.data.jq.large_regex import Parted, alternatives
-from ramet.concurrency.offload import Abandoned, here
+from ramet.concurrency.offload import Abandoned, _worker
 from ramet.patterns import multi as many
 
 ATOMS = ["a", "b", "c", ".", "a*", "b?", "\\b", "^", "$", "\\.", "\\|"]
@@ -60,10 +60,10 @@ def test_a_long_pattern_can_be_abandoned() -> None:
     source = "|".join(f"word{number}" for number in range(3000))
     assert isinstance(matching._compiled(source, ""), Parted)
     matching._compiled.cache_clear()
-    here.stop = threading.Event()
-    here.stop.set()
+    _worker.stop = threading.Event()
+    _worker.stop.set()
     try:
         with pytest.raises(Abandoned):
             matching._compiled(source, "")
     finally:
-        here.stop = None
+        _worker.stop = None

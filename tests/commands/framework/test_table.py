@@ -15,7 +15,10 @@ from ramet.commands.framework.table import MODULES, Lazy
 
 
 def test_modules_are_imported_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [next(name for name, module in MODULES.items() if module == one) for one in ("sed", "grep", "awk", "jq")]
+    names = [
+        next(name for name, module in MODULES.items() if module == one)
+        for one in ("sed", "search.grep", "awk", "data.jq")
+    ]
     inside, most = 0, 0
     begun = threading.Event()
 

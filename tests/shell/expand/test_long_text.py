@@ -9,10 +9,10 @@ import pytest
 from tests.support.loop_holds import held_by, too_long
 
 from ramet import Workspace
+from ramet.concurrency.sizes import LARGE
 from ramet.core.limits import Budget
 from ramet.core.paths import decode
 from ramet.shell.expand.long_text import Parts, Span, decoded, grown, put_together
-from ramet.shell.expand.offload import LARGE
 
 
 @pytest.mark.parametrize("shift", range(5))

@@ -131,7 +131,7 @@ def test_large_things_hold_up_nobody(name: str) -> None:
 
 _FIRST = """
 import asyncio, sys
-from tests.holding import longest_hold
+from tests.support.loop_holds import longest_hold
 from ramet import Workspace
 
 async def main():

@@ -321,12 +321,12 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from tests.store.test_directory import commit, described, reading
+from tests.store.commit.test_directory import commit, described, reading
 from pathlib import Path
-from ramet.store.checkout import checkout
-from ramet.store.ids import chunk_id, tree_id
-from ramet.store.objects import DirectoryObjects
-from ramet.store.statcache import StatCache
+from ramet.store.checkout.directory import checkout
+from ramet.store.model.ids import chunk_id, tree_id
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.commit.stat_cache import StatCache
 
 base, what = Path(sys.argv[1]), sys.argv[2]
 source, points = base / "in", ("write", "rename", "replace", "link", "symlink", "mkdir", "utime", "unlink", "fdatasync")

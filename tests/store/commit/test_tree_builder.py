@@ -98,10 +98,10 @@ def test_files_with_several_names_are_numbered_by_a_walk(live: int) -> None:
 
 MANY = """
 import sys
-from ramet.store.building import Builder
-from ramet.store.objects import DirectoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
+from ramet.store.commit.tree_builder import Builder
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs.writer import PackWriter
+from ramet.store.packs.reader import PackReader
 
 objects = DirectoryObjects(sys.argv[1], sync=False)
 writer = PackWriter(objects, PackReader(objects))

@@ -140,10 +140,10 @@ def test_who_is_forgotten_leaves_nothing_behind(tmp_path: Path) -> None:
 
 DYING = """
 import os, random, signal, sys
-from ramet.store.ids import chunk_id
-from ramet.store.objects import DirectoryObjects
-from ramet.store.packing import PackWriter
-from ramet.store.packs import PackReader
+from ramet.store.model.ids import chunk_id
+from ramet.store.objects.objects import DirectoryObjects
+from ramet.store.packs.writer import PackWriter
+from ramet.store.packs.reader import PackReader
 
 class Dying(DirectoryObjects):
     left = int(sys.argv[2])

@@ -161,7 +161,7 @@ def test_memory_does_not_grow_with_the_content(tmp_path: Path) -> None:
 KILLED = """
 import sys, asyncio
 from ramet import Workspace, RAMResource
-from ramet.backends.blocks import Blocks
+from ramet.backends.local.buffers import Blocks
 from ramet.core.paths import parse
 ram = RAMResource()
 for i in range(40):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping
@@ -25,19 +24,18 @@ except ModuleNotFoundError as error:
 
 from ramet.apps.server.api import Api, log, problem_for
 from ramet.apps.server.auth import Gate
-from ramet.apps.server.collector import Collecting, collecting
 from ramet.apps.server.events import Events
 from ramet.apps.server.open_workspaces import Hosting
 from ramet.apps.server.openapi import document
 from ramet.apps.server.request import Receive, Scope, Send, encoded
 from ramet.apps.server.settings import ServerSettings, read_token
+from ramet.concurrency.collector import IdleCollector, idle_collection
 from ramet.workspace.stored.store import Store
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 GIT, UI = "/git", "/ui"
 OWN = (GIT, UI)
 """What is mounted here looks at the token itself."""
-M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
 
 
 class App:
@@ -109,10 +107,11 @@ class _Server(uvicorn.Server):
     """Ends streams as soon as the signal comes: waiting for them would last for ever."""
 
     app: App
-    collecting: Collecting
+    collector: IdleCollector | None = None
 
     async def on_tick(self, counter: int) -> bool:
-        self.collecting.tick(busy=bool(self.server_state.tasks))
+        if self.collector is not None:
+            self.collector.tick(busy=bool(self.server_state.tasks))
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -141,7 +140,6 @@ def serve(
     `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token. `ui` serves
     the page for people at `/ui/`. `listening` is a TCP socket that listens already, in the place of a port.
     """
-    _give_memory_back()
     settings = settings or ServerSettings()
     if not settings.token and token_file is not None:
         settings = replace(settings, token=read_token(token_file))
@@ -169,7 +167,7 @@ def serve(
     )  # fmt: skip
     server = _Server(config)
     server.app = app
-    with collecting() as server.collecting:
+    with idle_collection() if settings.tune_gc else contextlib.nullcontext() as server.collector:
         if uds is None:
             server.run(None if listening is None else [listening])
             return
@@ -178,17 +176,6 @@ def serve(
                 server.run(sockets=[listening])
             finally:
                 Path(uds).unlink(missing_ok=True)
-
-
-def _give_memory_back() -> None:
-    """Have what large blocks used returned when they are gone: the C library's heaps would keep most of it for ever.
-
-    Only where there is such a setting (glibc). Threads share one heap, and blocks of 1 MiB or more are not in it.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    if mallopt is not None:
-        mallopt(M_MMAP_THRESHOLD, 1 << 20)
-        mallopt(M_ARENA_MAX, 1)
 
 
 def _socket(path: str) -> socket.socket:

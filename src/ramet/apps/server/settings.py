@@ -73,6 +73,8 @@ class ServerSettings:
     """Stand-ins for mounts that were saved without credentials, by workspace and prefix."""
     configs: Mapping[str, Config] = field(default_factory=dict)
     """Descriptions of workspaces by name; `*` describes those that have none of their own."""
+    tune_gc: bool = False
+    """Collect garbage between requests instead of inside them. Process-wide: only for a process of its own."""
 
 
 def read_principals(file: str | Path) -> dict[str, str]:

@@ -40,8 +40,9 @@ from ramet.commands.framework.command import (
 )
 from ramet.commands.framework.inputs import is_utf8
 from ramet.commands.framework.posix_regex import patiently
-from ramet.concurrency.offload import aside, checkpoint, through
+from ramet.concurrency.offload import checkpoint, offload, offload_large
 from ramet.concurrency.recursion import Room
+from ramet.concurrency.sizes import MANY
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import encode
@@ -149,7 +150,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         if o.pretty is not None:
             await print_program(proc, compiled.program, o.pretty)
             return 0
-        runtime = await through(proc.budget, len(proc.argv), lambda: Runtime(proc, utf8))
+        runtime = await offload_large(proc.budget, len(proc.argv), lambda: Runtime(proc, utf8), MANY)
         runtime.sandbox, runtime.given = o.sandbox, frozenset(operands)
         runtime.extensions, runtime.regex = dialect.extensions, dialect.regex
         runtime.odd_escapes |= compiled.program.odd_escapes
@@ -158,7 +159,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             runtime.edit = Inplace(proc)
         with live(proc.stdin, runtime.flush):
             run = partial(_Run, proc, o, compiled, runtime, operands)
-            return await (await through(proc.budget, len(operands), run)).all()
+            return await (await offload_large(proc.budget, len(operands), run, MANY)).all()
     except (AwkError, MatchTimeout) as error:
         for message in (*getattr(error, "warnings", ()), str(error)):
             proc.complain(sources.in_reading(message).replace(IN_NAMESPACE, "::"))
@@ -216,7 +217,7 @@ class _Run:
         if place in self.compiled.waiting:
             await self.space[place]()
         elif self.laden or place in self.compiled.lasting:
-            await aside(self.proc.budget, self.space[place])
+            await offload(self.proc.budget, self.space[place])
         else:
             self.space[place]()
         self.runtime.resting = self.compiled.last_lines[place]
@@ -247,7 +248,7 @@ class _Run:
         runtime = self.runtime
         make = partial(compile_pattern, text, icase, runtime.utf8, runtime.seconds, runtime.regex)
         with suppress(AwkError):  # it is told where it is used
-            await aside(self.proc.budget, make)
+            await offload(self.proc.budget, make)
 
     async def all(self) -> int:
         runtime = self.runtime
@@ -343,13 +344,13 @@ class _Run:
                     if laden or "rules" in compiled.lasting:
                         batch = main.batch[main.at :] if main.at else main.batch
                         main.at = len(main.batch)
-                        await aside(runtime.proc.budget, partial(fast, batch))
+                        await offload(runtime.proc.budget, partial(fast, batch))
                     else:
                         await self.paced(main, fast)
                     break
                 try:
                     if (laden or "rules" in compiled.lasting) and not waiting:
-                        await aside(runtime.proc.budget, partial(self.several, rules))
+                        await offload(runtime.proc.budget, partial(self.several, rules))
                         continue
                     if not main.at & 7 and runtime.due():
                         self.laden = True
@@ -357,7 +358,7 @@ class _Run:
                     runtime.next_now()
                     if waiting:
                         if laden:
-                            await aside(runtime.proc.budget, runtime.get_fields)
+                            await offload(runtime.proc.budget, runtime.get_fields)
                         await rules()
                     else:
                         rules()

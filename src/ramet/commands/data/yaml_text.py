@@ -18,7 +18,6 @@ from ramet.commands.data.yaml_style import Document, Looks
 from ramet.commands.framework.command import UsageError
 from ramet.commands.framework.inputs import LONG
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigtext import grown
 from ramet.concurrency.offload import checkpoint
 
 
@@ -64,7 +63,7 @@ def patient_loader(library: Any) -> Any:
     def prefix(self: Any, length: int = 1) -> Any:
         if length <= longbytes.PIECE:
             return base.prefix(self, length)
-        return longbytes.cut(self.buffer, self.pointer, min(self.pointer + length, len(self.buffer)))
+        return self.buffer[self.pointer : min(self.pointer + length, len(self.buffer))]
 
     def check_printable(self: Any, data: str) -> None:
         try:
@@ -86,7 +85,7 @@ def _opened(library: Any, text: str) -> Any:
         return loader(library)(text)
     reader = patient_loader(library)("")
     reader.check_printable(text)
-    reader.buffer = grown((text, "\0"))  # as the library marks the end
+    reader.buffer = "".join((text, "\0"))  # as the library marks the end
     return reader
 
 
@@ -95,7 +94,7 @@ def read(library: Any, text: str) -> list[Document]:
     if (document := yaml_json.read(text)) is not None:
         return [document]
     reader = _opened(library, text)
-    lines = longbytes.split(text, "\n")
+    lines = text.split("\n")
     found: list[Document] = []
     try:
         while reader.check_node():

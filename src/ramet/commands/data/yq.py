@@ -19,9 +19,9 @@ from ramet.commands.data.jq.values import Break, CompileError, JqError, Json
 from ramet.commands.data.yaml_style import Document
 from ramet.commands.data.yaml_text import Writer
 from ramet.commands.framework.command import Command, UsageError
-from ramet.commands.framework.inputs import beside, slurp
+from ramet.commands.framework.inputs import slurp
 from ramet.concurrency.bigtext import decoded
-from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.offload import checkpoint, offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -188,7 +188,9 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
             wanted = _by_name(word) if read == "auto" else read
             documents: list[Document | Json] = [None]
             if not null_input:
-                documents = await beside(proc, len(text), partial(_documents, library, text, wanted), _LONG)
+                documents = await offload_large(
+                    proc.budget, len(text), partial(_documents, library, text, wanted), _LONG
+                )
         except OSError as error:
             proc.stderr.write(encode(f"Error: open {word}: {reason(error).lower()}\n"))
             return 1

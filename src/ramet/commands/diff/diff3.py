@@ -9,11 +9,11 @@ from functools import partial
 from ramet.commands.diff.changes import changes
 from ramet.commands.framework.command import Command, UsageError, choose, flag, ordered, quote, several
 from ramet.commands.framework.inputs import LONG
-from ramet.concurrency.offload import aside, looking
+from ramet.concurrency.offload import interrupt_check, offload
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import joined, line_lists
+from ramet.core.streams import line_lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +122,10 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
             proc.complain(f"{word}: {reason(error)}")
             return 2
     mine, old, yours = texts
-    check = looking(proc.budget)
+    check = interrupt_check(proc.budget)
     if len(mine) + len(old) + len(yours) > _MANY or any(len(line) > LONG for text in texts for line in text):
         # A comparison may take long, so it has a thread of its own.
-        found = await aside(proc.budget, partial(blocks, mine, old, yours, check))
+        found = await offload(proc.budget, partial(blocks, mine, old, yours, check))
     else:
         found = blocks(mine, old, yours, check)
     if o.kind and not o.merge:
@@ -148,7 +148,7 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
                 out.extend(piece for line in parts[number - 1] for piece in (indent, line))
                 if parts[number - 1] and not out[-1].endswith(b"\n"):
                     out.append(unended)
-    await proc.emit(await joined(out))
+    await proc.emit(b"".join(out))
     return 0
 
 
@@ -206,7 +206,7 @@ async def _merge(
             before = [] if o.kind == "E" else [b"||||||| " + labels[1], *b]
             out += [b"<<<<<<< " + labels[0], *a, *before, b"=======\n", *c, b">>>>>>> " + labels[2]]
     out += mine[at:]
-    await proc.emit(await joined(out))
+    await proc.emit(b"".join(out))
     return 1 if conflict else 0
 
 
@@ -249,7 +249,7 @@ async def _script(
                 out += _inserted(span + b"c", c, start + 1)
     if o.write:
         out += [b"w", b"q"]
-    await proc.emit(await joined([piece for line in out for piece in (line, b"\n")]))
+    await proc.emit(b"".join([piece for line in out for piece in (line, b"\n")]))
     return 1 if conflict else 0
 
 

@@ -13,12 +13,12 @@ from ramet.commands.diff.changes import Change, changes
 from ramet.commands.diff.line_formats import Formats
 from ramet.commands.diff.options import DiffOptions
 from ramet.commands.framework.inputs import LONG
-from ramet.concurrency.offload import aside, looking
+from ramet.concurrency.offload import interrupt_check, offload
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
-from ramet.core.streams import BytesReader, Reader, joined
+from ramet.core.streams import BytesReader, Reader
 from ramet.text.glob import fnmatch
 from ramet.text.strftime import at, strftime, zone_of
 
@@ -312,7 +312,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     beside = one.size + two.size > _LARGE
     compare = partial(_compare, job, first, second)
     many = len(lines_a) + len(lines_b) > _MANY
-    found = await aside(proc.budget, compare) if beside or many else compare()
+    found = await offload(proc.budget, compare) if beside or many else compare()
     if not found:
         if job.format in ("ed", "forward-ed") and not o.brief:
             _tell_unended(job, first, second)
@@ -341,7 +341,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
         await proc.run(["pr", "-h", title], stdin=sheets)
         return
     step = partial(_some, iter(pieces))
-    while (some := await aside(proc.budget, step) if beside else step()) is not None:
+    while (some := await offload(proc.budget, step) if beside else step()) is not None:
         await proc.emit(some)
         await proc.budget.yield_turn()
     if not found:
@@ -380,7 +380,7 @@ class _Lines:
         for block in blocks:
             pieces = block.split(b"\n")
             if len(pieces) > 1:
-                pieces[0] = await joined((*self.open, pieces[0]))
+                pieces[0] = b"".join((*self.open, pieces[0]))
                 self.open = [pieces.pop()]
                 self.lines += [line.removesuffix(b"\r") for line in pieces] if self.strip else pieces
             else:
@@ -388,7 +388,7 @@ class _Lines:
             await job.proc.budget.yield_turn()
 
     async def all(self) -> list[bytes]:
-        last = await joined(self.open)
+        last = b"".join(self.open)
         self.lines.append(last.removesuffix(b"\r") if self.strip else last)
         return self.lines
 
@@ -456,7 +456,7 @@ def _compare(job: Comparison, a: output.Side, b: output.Side) -> list[Change]:
         xs = xs if a.ended else [*xs[:-1], b"".join((xs[-1], b"\n"))]
         ys = ys if b.ended else [*ys[:-1], b"".join((ys[-1], b"\n"))]
 
-    found = changes(xs, ys, minimal=job.o.minimal, check=looking(job.proc.budget))
+    found = changes(xs, ys, minimal=job.o.minimal, check=interrupt_check(job.proc.budget))
     if job.ignored is not None:
         test = job.ignored
         kept = [c for c in found if not test(a.lines[c.a : c.b] + b.lines[c.c : c.d])]

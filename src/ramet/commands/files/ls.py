@@ -15,7 +15,7 @@ from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.human_sizes import BlockSize
 from ramet.commands.framework.inputs import is_utf8, text_width
 from ramet.commands.text.sort.compare import version_key
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode, parse
@@ -451,7 +451,7 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
     proc = listing.proc
     if where is not None and (listing.format == "long" or listing.o.blocks):
         blocks = partial(sum, (modes.allocated(e.stat) for e in entries))
-        number = await aside(proc.budget, blocks) if len(entries) > _MANY else blocks()
+        number = await offload(proc.budget, blocks) if len(entries) > _MANY else blocks()
         total = f"total {listing.blocks.show(number)}{listing.end}"
         await proc.emit(encode(total if listing.dired is None else listing.dired.plain(total)))
     if not entries:
@@ -461,7 +461,7 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
         for entry in entries:
             entry.address = await _address(listing, entry.path if where is None else where / entry.name)
     text = partial(_shown, listing, entries)
-    await proc.emit(await aside(proc.budget, text) if len(entries) > _MANY else text())
+    await proc.emit(await offload(proc.budget, text) if len(entries) > _MANY else text())
 
 
 _MANY: Final = 1000

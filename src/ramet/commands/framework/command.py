@@ -38,7 +38,8 @@ from ramet.commands.framework.options import (
     value,
 )
 from ramet.commands.framework.stdin_errors import REFUSALS, without_input
-from ramet.concurrency.offload import through
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import MANY
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
@@ -125,7 +126,7 @@ class Command:
             except OSError as error:
                 return unexpected(proc, error)
         try:
-            options, operands = await through(proc.budget, len(proc.argv), lambda: self._parsed(proc))
+            options, operands = await offload_large(proc.budget, len(proc.argv), lambda: self._parsed(proc), MANY)
             if options is None:
                 proc.stdout.write(encode(operands[0]))
                 return 0

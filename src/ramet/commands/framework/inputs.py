@@ -10,11 +10,10 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.framework.command import UsageError, called, quote
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload_large
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
-from ramet.core.streams import BLOCK, WHOLE, Reader, joined, line_blocks
+from ramet.core.streams import BLOCK, WHOLE, Reader, line_blocks
 
 T = TypeVar("T")
 
@@ -28,11 +27,6 @@ LONG = 4 * BLOCK
 """Bytes of a block that has a very long line in it: whatever is done with it is done while others run."""
 HELD = 4096
 """How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
-
-
-async def beside(proc: Proc, size: int, work: Callable[[], T], most: int = LONG) -> T:
-    """What `work` makes of so many bytes; of very many while others run."""
-    return work() if size <= most else await aside(proc.budget, work)
 
 
 def leave(reader: Reader, rest: bytes, taken: int) -> None:
@@ -119,15 +113,15 @@ class Inputs:
             if held > LONG:  # a very long line is a block of its own, of which nobody has to cut off others
                 begin = block.find(delim) + 1
                 rest.append(block[:begin])
-                yield await joined(rest)
+                yield b"".join(rest)
                 rest = []
             held = 0
             if begin < cut:
                 rest.append(block[begin:cut])
-                yield rest[0] if len(rest) == 1 else await joined(rest)
+                yield rest[0] if len(rest) == 1 else b"".join(rest)
             rest = [block[cut:]] if cut < len(block) else []
         if rest:
-            yield await joined(rest)
+            yield b"".join(rest)
 
 
 class Apart(Inputs):
@@ -158,20 +152,20 @@ async def filter_lines(
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, delim, PART):
             work = partial(_changed, block, change, delim, complete)
-            await proc.emit(await beside(proc, len(block), work, 4 * PART))
+            await proc.emit(await offload_large(proc.budget, len(block), work, 4 * PART))
             await proc.budget.yield_turn()
     return inputs.status
 
 
 def _changed(block: bytes, change: Callable[[list[bytes]], list[bytes]], delim: bytes, complete: bool) -> bytes:
-    pieces = longbytes.split(block, delim)
+    pieces = block.split(delim)
     ended = not pieces[-1]
     if ended:
         pieces.pop()
     out = change(pieces)
     if out and (ended or complete):
         out.append(b"")
-    return longbytes.joined(out, delim)
+    return delim.join(out)
 
 
 async def lead(proc: Proc, word: str, size: int) -> bytes:
@@ -202,7 +196,7 @@ async def slurp(proc: Proc, word: str) -> bytes:
             await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
-    return parts[0] if len(parts) == 1 else await joined(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
@@ -227,7 +221,7 @@ async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple
 
 async def split_lines(proc: Proc, data: bytes, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
     """The lines of a text without their delimiters, and whether the last one has one."""
-    lines = await beside(proc, len(data), partial(longbytes.split, data, delim))
+    lines = await offload_large(proc.budget, len(data), lambda: data.split(delim))
     ended = not lines[-1]
     if ended:
         lines.pop()

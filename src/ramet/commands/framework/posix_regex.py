@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ramet.commands.framework.command import UsageError
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.patterns import LONG, POSIX_BASIC, POSIX_EXTENDED, Dialect, Matcher, PatternError, compile
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 async def patiently(proc: Proc, sources: Iterable[str | bytes], work: Callable[[], T]) -> T:
     """What `work` makes of some texts that have patterns in them; if they are long, while others run."""
-    return work() if sum(map(len, sources)) <= LONG else await aside(proc.budget, work)
+    return work() if sum(map(len, sources)) <= LONG else await offload(proc.budget, work)
 
 
 def bre_bytes(pattern: str, *, icase: bool = False) -> Matcher:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ramet.commands.framework.command import Command, UsageError, ordered, several
-from ramet.commands.framework.inputs import beside, slurp
+from ramet.commands.framework.inputs import slurp
 from ramet.commands.math.bc.numbers import (
     Num,
     Trouble,
@@ -25,6 +25,7 @@ from ramet.commands.math.bc.numbers import (
     sub,
 )
 from ramet.concurrency.bigtext import decoded
+from ramet.concurrency.offload import offload_large
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
@@ -384,13 +385,13 @@ async def dc(proc: Proc, o: DcOptions, operands: list[str]) -> int:
             continue
         try:
             data = await slurp(proc, str(stored))
-            sources.append(await beside(proc, len(data), partial(decoded, data)))
+            sources.append(await offload_large(proc.budget, len(data), partial(decoded, data)))
         except OSError:
             proc.stderr.write(encode(f"dc: Could not open file {stored}\n"))
             return 0
     if not sources:
         data = await proc.stdin.read_all()
-        sources = [await beside(proc, len(data), partial(decoded, data))]
+        sources = [await offload_large(proc.budget, len(data), partial(decoded, data))]
     try:
         for source in sources:
             await machine.run(source)

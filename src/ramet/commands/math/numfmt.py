@@ -10,13 +10,13 @@ from functools import partial
 from typing import Final
 
 from ramet.commands.framework.command import Command, UsageError, flag, optional, ordered, quote, typographic, value
-from ramet.commands.framework.inputs import LONG, PART, beside
+from ramet.commands.framework.inputs import LONG, PART
 from ramet.commands.text.cut import END, parse_ranges
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency import bigtext as growth
 from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import aside, checkpoint
-from ramet.core.paths import encode
+from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
 
@@ -179,11 +179,11 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
             await proc.budget.yield_turn()
         return job.finish()
     async for block in line_blocks(proc.stdin, encode(end), PART):
-        lines = await beside(proc, len(block), partial(_lines, block, end))
+        lines = await offload_large(proc.budget, len(block), partial(_lines, block, end))
         tail = lines.pop()
         if header:
             for line in lines[:header]:
-                await proc.emit(await beside(proc, len(line), partial(growth.encoded, line)))
+                await proc.emit(await offload_large(proc.budget, len(line), partial(growth.encoded, line)))
                 await proc.emit(encode(end))
             lines, header = lines[header:], max(0, header - len(lines))
         if not o.zero and b"\0" in block:
@@ -195,7 +195,7 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
 
 
 def _lines(block: bytes, end: str) -> list[str]:
-    return longbytes.split(growth.decoded(block), end)
+    return decode(block).split(end)
 
 
 def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
@@ -373,7 +373,7 @@ class _Numfmt:
                 await self._say(made)
             return not self.aborted
         step = partial(next, steps, None)
-        while (one := await aside(self.proc.budget, step)) is not None:
+        while (one := await offload(self.proc.budget, step)) is not None:
             await self._say(one)
         return not self.aborted
 
@@ -411,7 +411,7 @@ class _Numfmt:
             if len(done) > LONG:
                 yield encode("".join(out))
                 out.clear()
-                yield growth.encoded(done)
+                yield encode(done)
                 done = ""
             out += (done, parting)
             held += len(done)
@@ -435,7 +435,7 @@ class _Numfmt:
                 stop = text.find(delimiter, at)
                 stop = len(text) if stop < 0 else stop
             number += 1
-            piece = text[at:stop] if short else longbytes.cut(text, at, stop)
+            piece = text[at:stop]
             yield piece, delimiter or " " if stop < len(text) else ""
             at = stop + 1
             if stop >= len(text):
@@ -490,7 +490,7 @@ class _Numfmt:
         number, places = Decimal(f"{whole or 0}.{fraction or 0}"), len(fraction or "")
         if sign and number:
             number = number.copy_negate()
-        rest = longbytes.cut(text, found.end(), len(text))
+        rest = text[found.end() :]
         if not rest:
             return number, places
         rest = rest.lstrip(" \t")

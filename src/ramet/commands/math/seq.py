@@ -16,10 +16,10 @@ from ramet.commands.framework.inputs import LONG, PART, Inputs
 from ramet.commands.framework.messages import misleads
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.bigtext import decoded
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import joined, line_blocks
+from ramet.core.streams import line_blocks
 
 # ---------------------------------------------------------------------------------------------------------- seq
 
@@ -261,7 +261,9 @@ async def _operands(proc: Proc, words: list[str]) -> AsyncIterator[list[str]]:
         return
     async for block in line_blocks(proc.stdin, size=PART):
         async for row in _words(proc, block):
-            yield [decode(raw) if len(raw) <= LONG else await aside(proc.budget, partial(decoded, raw)) for raw in row]
+            yield [
+                decode(raw) if len(raw) <= LONG else await offload(proc.budget, partial(decoded, raw)) for raw in row
+            ]
 
 
 async def _words(proc: Proc, block: bytes) -> AsyncIterator[list[bytes]]:
@@ -270,15 +272,15 @@ async def _words(proc: Proc, block: bytes) -> AsyncIterator[list[bytes]]:
         yield block.split()
         return
     rows = longbytes.word_runs(block)
-    while (row := await aside(proc.budget, partial(next, rows, None))) is not None:
+    while (row := await offload(proc.budget, partial(next, rows, None))) is not None:
         yield row
 
 
 async def _complain_of_long(proc: Proc, word: str) -> None:
-    number = await aside(proc.budget, lambda: longbytes.run_end(_DECIMAL, word, 0) == len(word))
+    number = await offload(proc.budget, lambda: longbytes.run_end(_DECIMAL, word, 0) == len(word))
     problem = "is too large" if number else "is not a valid positive integer"
-    if await aside(proc.budget, partial(misleads, word)):
-        parts = [await aside(proc.budget, partial(quote, word))]
+    if await offload(proc.budget, partial(misleads, word)):
+        parts = [await offload(proc.budget, partial(quote, word))]
     else:
         opening, _, closing = typographic(proc, "'x'").partition("x")
         parts = [opening, word, closing]
@@ -496,7 +498,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         if sum(map(len, part)) <= LONG:
             await proc.emit(b"\n".join(part) + b"\n")
         else:
-            await proc.emit(await joined([piece for node in part for piece in (node, b"\n")]))
+            await proc.emit(b"".join([piece for node in part for piece in (node, b"\n")]))
         for node in part:
             del before[node]
         await proc.budget.yield_turn()

@@ -9,11 +9,11 @@ from functools import partial
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import shown
 from ramet.commands.framework.human_dates import BadDate, parse_date
-from ramet.commands.framework.inputs import beside
 from ramet.commands.patch.apply import Applied, Way, apply_hunks, fuzz_needed, run_ed
 from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines, stripped_name
 from ramet.commands.patch.job import Job
 from ramet.commands.patch.rejects import save_rejects
+from ramet.concurrency.offload import offload_large
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.stat import Attrs
@@ -89,7 +89,7 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
             await save_rejects(job, item, target, Applied([], [], item.hunks), ignored=True)
             return
         await job.say(f"{verb} file{out_name}")
-    lines = await beside(proc, len(data), partial(keep_lines, data))
+    lines = await offload_large(proc.budget, len(data), partial(keep_lines, data))
     if item.kind == "ed":
         result = Applied(run_ed(lines, item.ed_script), [], [])
     else:

@@ -6,7 +6,7 @@ import io
 import re
 from dataclasses import dataclass, field
 
-from ramet.concurrency.offload import watched
+from ramet.concurrency.offload import interruptible
 
 
 @dataclass
@@ -67,7 +67,7 @@ class FilePatch:
 
 
 def keep_lines(data: bytes) -> list[bytes]:
-    return list(watched(io.BytesIO(data)))
+    return list(interruptible(io.BytesIO(data)))
 
 
 def stripped_name(name: str | None, strip: str | None) -> str | None:

@@ -9,29 +9,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ramet import patterns
-from ramet.commands.framework.command import (
-    Command,
-    UsageError,
-    choose,
-    flag,
-    mixed,
-    optional,
-    ordered,
-    several,
-    value,
-)
+from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
 from ramet.commands.framework.inputs import LARGE, PART, is_utf8, leave, slurp
 from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.search.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.search.grep_tree import TreeWalk
 from ramet.commands.search.pushdown import sieve
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import BLOCK, FileStream, Reader, joined
+from ramet.core.streams import BLOCK, FileStream, Reader
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
 from ramet.patterns.count import find
 from ramet.patterns.errors import CLASS_SYNTAX
@@ -595,11 +585,11 @@ class _Run:
             block = await reader.read(size)
             step = partial(search.feed_more, block) if block else search.finish
             if search.takes_long(block):
-                await aside(budget, step)
+                await offload(budget, step)
             else:
                 step()
             if search.out:
-                out.write(await joined(search.out))
+                out.write(b"".join(search.out))
                 search.out.clear()
                 if out.full:
                     await out.drain()

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ramet.commands.framework.inputs import LONG, PART
-from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.offload import checkpoint
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.classes import is_word
@@ -440,7 +439,7 @@ class Search:
         shown = list(filter(None, found))
         if shown:
             head = self.name_head(self.plan.match_mark)
-            self.out += (head, longbytes.joined(shown, b"\n" + head), b"\n")
+            self.out += (head, (b"\n" + head).join(shown), b"\n")
         self.selected += len(found)
         self._offset += len(block)
         return True

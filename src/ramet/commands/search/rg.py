@@ -21,12 +21,12 @@ from ramet.commands.search.rg_json import Messages
 from ramet.commands.search.rg_multiline import SpanSearch
 from ramet.commands.search.rg_options import TYPES, RgOptions
 from ramet.commands.search.rg_walk import Walk
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Capture, FileStream, PipeReader, joined
+from ramet.core.streams import Capture, FileStream, PipeReader
 from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError, perl
 from ramet.text.glob import fnmatch
 
@@ -361,13 +361,13 @@ class _Run:
                 if len(piece) < 4 * _PIECE:
                     await patiently(self.proc, self.wanted, work)
                 else:
-                    await aside(self.proc.budget, work)  # a very long line, or what is no text
+                    await offload(self.proc.budget, work)  # a very long line, or what is no text
                 if search.done:
                     break
                 await self.proc.budget.yield_turn()
             if not o.files_with:
                 self.selected = self.selected or bool(search.selected)
-            out = await joined(search.out)
+            out = b"".join(search.out)
             if search.binary_hit:
                 where = f'binary file matches (found "\\0" byte around offset {data.find(0)})\n'
                 out += encode(f"{name}: {where}" if self.show_name else where)
@@ -386,7 +386,9 @@ class _Run:
     async def beside(self, data: bytes, work: Callable[[], bytes]) -> bytes:
         """What is made of a file; of a large one while others go on."""
         return (
-            await patiently(self.proc, self.wanted, work) if len(data) < _PIECE else await aside(self.proc.budget, work)
+            await patiently(self.proc, self.wanted, work)
+            if len(data) < _PIECE
+            else await offload(self.proc.budget, work)
         )
 
     @property

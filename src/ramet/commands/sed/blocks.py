@@ -12,7 +12,6 @@ from typing import Final
 
 from ramet.commands.sed import substitute
 from ramet.commands.sed.program import LONG, Instruction, Kind, Substitution
-from ramet.concurrency import bigbytes as longbytes
 from ramet.patterns import Lines, Matcher
 from ramet.patterns.engines import ReEngine
 from ramet.patterns.match_lines import select
@@ -65,8 +64,8 @@ def _selection(item: Instruction, name: str) -> BlockChange | None:
 
     def change(block: bytes) -> bytes:
         cut = block.rfind(b"\n") + 1
-        kept = select(source, longbytes.cut(block, 0, cut), invert)[0] if cut else b""
-        last = longbytes.cut(block, cut, len(block))
+        kept = select(source, block[:cut], invert)[0] if cut else b""
+        last = block[cut:]
         return b"".join((kept, last)) if last and matcher.test(last) != invert else kept
 
     return change
@@ -100,13 +99,13 @@ def _substitution(item: Instruction, most: int) -> BlockChange | None:
 
 def _by_line(change: substitute.Change, block: bytes) -> bytes:
     """A block with characters beyond ASCII, which take another engine, or with a very long line."""
-    lines = longbytes.split(block, b"\n")
+    lines = block.split(b"\n")
     last = len(lines) - (0 if lines[-1] else 1)
     for index in range(last):
         changed = change(lines[index])
         if changed is not None:
             lines[index] = changed
-    return longbytes.joined(lines, b"\n")
+    return b"\n".join(lines)
 
 
 def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:

@@ -13,17 +13,7 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.framework.inputs import (
-    HELD,
-    LARGE,
-    PART,
-    beside,
-    is_unbuffered,
-    is_utf8,
-    leave,
-    only_opens,
-    slurp,
-)
+from ramet.commands.framework.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
 from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
@@ -31,13 +21,13 @@ from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.program import LONG, Flavour, Instruction, Kind, ScriptError, Source
 from ramet.commands.sed.script import parse, place_behind
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs
 from ramet.core.stat import Kind as FileKind
-from ramet.core.streams import BLOCK, Capture, Reader, joined, line_blocks, live
+from ramet.core.streams import BLOCK, Capture, Reader, line_blocks, live
 from ramet.patterns import MatchTimeout
 
 _MOST_LINKS = 40
@@ -284,7 +274,9 @@ class _Run:
         await self.proc.close(reader)
         if self.in_place:
             parts = self.out.parts
-            await self.replace_file(await beside(self.proc, sum(map(len, parts)), partial(b"".join, parts)))
+            await self.replace_file(
+                await offload_large(self.proc.budget, sum(map(len, parts)), partial(b"".join, parts))
+            )
             self.out.parts.clear()
             self.out.missing = False
 
@@ -349,7 +341,7 @@ class _Run:
             assert self.reader is not None
             try:
                 async for block in line_blocks(self.reader, size=size):
-                    changed = change(block) if len(block) < longest else await aside(budget, partial(change, block))
+                    changed = change(block) if len(block) < longest else await offload(budget, partial(change, block))
                     if changed or not drops:
                         self.out.parts.append(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
@@ -384,13 +376,13 @@ class _Run:
             most=self.proc.budget.limits.string_bytes,
             trace=self.trace(),
         )
-        machine = await aside(self.proc.budget, make) if self.heavy else make()
+        machine = await offload(self.proc.budget, make) if self.heavy else make()
         horizon = None if self.o.debug else _horizon(self.program)
         steps = machine.run()
         step, budget = partial(next, steps, None), self.proc.budget
         while True:
             laden = (self.heavy or machine.laden) and machine.trace is None
-            need = await aside(budget, step) if laden else step()
+            need = await offload(budget, step) if laden else step()
             if need is Need.LINES:
                 if horizon is not None and machine.number >= horizon and self.may_stop(machine):
                     await self.pass_rest()
@@ -471,7 +463,7 @@ class _Run:
                 block = b""
             if not block:
                 machine.file_done = True
-                data = await joined(parts)
+                data = b"".join(parts)
                 machine.lines, machine.at = ([data] if data else []), 0
                 machine.long_lines = held > LONG
                 machine.unfinished = bool(data)
@@ -485,8 +477,8 @@ class _Run:
             await self.proc.budget.yield_turn()
         parts.append(block[:cut])
         self.rest = block[cut + 1 :]
-        lines = partial(longbytes.split, await joined(parts), self.delim)
-        machine.lines, machine.at = await beside(self.proc, held, lines), 0
+        lines = partial(longbytes.split, b"".join(parts), self.delim)
+        machine.lines, machine.at = await offload_large(self.proc.budget, held, lines), 0
         machine.long_lines = held > LONG
         machine.unfinished = False
 

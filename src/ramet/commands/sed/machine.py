@@ -13,7 +13,6 @@ from ramet.commands.sed import substitute
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.pieces import Pieces
 from ramet.commands.sed.program import AFTER_RUN, LONG, Address, Instruction, Kind, ScriptError, Substitution
-from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.offload import checkpoint
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
@@ -565,7 +564,7 @@ class Machine:
     def _transliterate(self, item: Instruction) -> None:
         table = item.table
         if table is not None:
-            self.space = longbytes.changed(self.space, lambda piece: piece.translate(table))
+            self.space = (lambda piece: piece.translate(table))(self.space)
             return
         letters = str.maketrans(dict(item.mapping))
         text = self.space.decode("utf-8", "surrogateescape").translate(letters)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Final
 
 from ramet.commands.sed.program import LONG, Piece, Substitution
-from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.offload import checkpoint
 from ramet.core.errors import LimitExceeded
 from ramet.patterns import Matcher, after_char
@@ -90,9 +89,9 @@ def _literal(old: bytes, new: bytes, every: bool, most: int) -> Change:
         if len(line) < LONG:
             return line.replace(old, new, count)
         if every:
-            return longbytes.replaced(line, old, new)
+            return line.replace(old, new)
         at = line.find(old)
-        return b"".join((longbytes.cut(line, 0, at), new, longbytes.cut(line, at + len(old), len(line))))
+        return b"".join((line[:at], new, line[at + len(old) :]))
 
     return change
 
@@ -141,7 +140,7 @@ def _general(
             if not seen & 255:
                 checkpoint()
             if seen >= number:
-                out.append(longbytes.cut(line, copied, start))
+                out.append(line[copied:start])
                 out.append(fill(line, spans))
                 size += len(out[-1]) - (stop - start)
                 bounded(size, most)
@@ -152,8 +151,8 @@ def _general(
             pos = stop if stop > start else step(line, start)
         if seen < number:
             return None
-        out.append(longbytes.cut(line, copied, end))
-        return longbytes.joined(out, b"")
+        out.append(line[copied:end])
+        return b"".join(out)
 
     return change
 
@@ -195,7 +194,7 @@ def filler(pieces: tuple[Piece, ...]) -> Fill:
             else:
                 start, stop = spans[group]
                 if start >= 0:
-                    out.append(longbytes.cut(line, start, stop))
+                    out.append(line[start:stop])
         return b"".join(out)
 
     return fill

@@ -11,11 +11,11 @@ from functools import partial
 from ramet import patterns
 from ramet.commands.files.rename import perl_change
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, several, value
-from ramet.commands.framework.inputs import LONG, beside, read_lines, slurp
+from ramet.commands.framework.inputs import LONG, read_lines, slurp
 from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.system.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
 from ramet.concurrency.bigtext import decoded
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode, parse
@@ -172,7 +172,7 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     lines: list[str] = []
     for number, words in enumerate(items, 1):
         made = partial(template.line, words, number, len(items), many)
-        lines.append(await beside(proc, sum(map(len, words)), made))
+        lines.append(await offload_large(proc.budget, sum(map(len, words)), made))
         if number % _MANY == 0:
             await proc.budget.yield_turn()
     if o.dry_run:
@@ -350,7 +350,7 @@ async def _texts(proc: Proc, word: str, separator: bytes) -> list[str]:
     found: list[str] = []
     while raw:
         line = raw.pop()
-        found.append(decode(line) if len(line) <= LONG else await aside(proc.budget, partial(decoded, line)))
+        found.append(decode(line) if len(line) <= LONG else await offload(proc.budget, partial(decoded, line)))
         if not len(found) % _MANY:
             await proc.budget.yield_turn()
     return found
@@ -443,7 +443,6 @@ class _Pool:
                 self.proc.stderr.write(encode(warned))
             if status == 0:
                 break
-        await out.settle()
         data = out.getvalue()
         took = self.proc.now() - began
         if o.joblog is not None:

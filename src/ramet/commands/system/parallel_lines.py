@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ramet.commands.framework.command import UsageError
 from ramet.concurrency.bigbytes import PIECE, pieces, run_end
-from ramet.concurrency.bigtext import grown
 
 MARKS = (":::", "::::", ":::+", "::::+")
 Words = tuple[str, ...]
@@ -43,7 +42,7 @@ def _long_quoted(word: str) -> str:
         stop = run_end(_SOME_QUOTES, word, min(at + PIECE, len(word)))  # no run of quotes is cut
         out.append(_QUOTES.sub(lambda found: f"'\"{found[0]}\"'", word[at:stop]))
         at = stop
-    return grown([*out, "'"])
+    return "".join([*out, "'"])
 
 
 def combined(groups: Sequence[Sequence[Sequence[str]]], link: bool) -> list[Words]:
@@ -145,7 +144,7 @@ class Template:
             shown = [*([text] if text else []), *map(show, words)]
             if sum(map(len, words)) <= PIECE:
                 return " ".join(shown)
-            return grown(piece for place, word in enumerate(shown) for piece in (" " * bool(place), word))
+            return "".join(piece for place, word in enumerate(shown) for piece in (" " * bool(place), word))
         if many and len(words) > 1:
             whole = re.compile(r"\S*\{(?:\.|/|//|/\.)?\}\S*")
             text = whole.sub(lambda m: " ".join(self._alone(m[0], word, show) for word in words), self.text)

@@ -21,16 +21,15 @@ from ramet.commands.framework.command import (
     typographic,
     value,
 )
-from ramet.commands.framework.inputs import LONG, PART, beside
+from ramet.commands.framework.inputs import LONG, PART
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
 from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import aside, checkpoint
+from ramet.concurrency.offload import checkpoint, offload, offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.signals import BySignal
-from ramet.core.streams import Null, Reader, joined
+from ramet.core.streams import Null, Reader
 
 LIMIT = 128 * 1024
 
@@ -288,12 +287,12 @@ async def _items(
             await proc.budget.yield_turn()
     carried, warned = b"", False
     async for raw in _bounded_lines(proc, reader, limit, _QUOTING if whole_lines else _SEPARATING):
-        whole = await joined((carried, raw)) if carried else raw
+        whole = b"".join((carried, raw)) if carried else raw
         carried = b""
         if len(whole) <= LONG:
             line = _line(whole, whole_lines)
         else:
-            line = await aside(proc.budget, partial(_line, whole, whole_lines))
+            line = await offload(proc.budget, partial(_line, whole, whole_lines))
         words, open_quote = line.words, line.open_quote
         if line.null and not warned:
             proc.complain(
@@ -322,7 +321,10 @@ async def _items(
             yield words, not goes_on
         await proc.budget.yield_turn()
     if carried:
-        yield (await beside(proc, len(carried), partial(_line, carried, whole_lines, carried=True))).words, True
+        yield (
+            (await offload_large(proc.budget, len(carried), partial(_line, carried, whole_lines, carried=True))).words,
+            True,
+        )
 
 
 class _Line(NamedTuple):
@@ -337,10 +339,10 @@ class _Line(NamedTuple):
 
 
 def _line(raw: bytes, whole: bool, carried: bool = False) -> _Line:
-    text = decode(raw) if len(raw) <= LONG else growth.decoded(raw)
+    text = decode(raw)
     body = text
     if text.endswith("\n") and not carried:
-        body = text[:-1] if len(raw) <= LONG else longbytes.cut(text, 0, len(text) - 1)
+        body = text[:-1] if len(raw) <= LONG else text[: len(text) - 1]
     if whole and not carried:
         body = body.lstrip(" \t\r\v\f")
     null = "\0" in body and not carried
@@ -354,10 +356,10 @@ async def _bounded_lines(proc: Proc, reader: Reader, limit: int, special: re.Pat
         if len(block) > LONG and block.find(b"\n") in (-1, len(block) - 1):
             yield block  # one very long line, which is not copied
             continue
-        pieces = await beside(proc, len(block), partial(longbytes.split, block, b"\n"))
+        pieces = await offload_large(proc.budget, len(block), partial(longbytes.split, block, b"\n"))
         last = pieces.pop()
         for piece in pieces:
-            yield await joined((piece, b"\n")) if len(piece) > LONG else piece + b"\n"
+            yield b"".join((piece, b"\n")) if len(piece) > LONG else piece + b"\n"
         if last:
             yield last
 
@@ -371,7 +373,7 @@ async def _bounded_blocks(
     while block := await reader.read(PART):
         cut = block.rfind(delim) + 1
         if cut:
-            yield await joined([*rest, block[:cut]])
+            yield b"".join([*rest, block[:cut]])
             rest, held, open_ended = [], 0, False
             block = block[cut:]
         if block:
@@ -383,7 +385,7 @@ async def _bounded_blocks(
                 raise _too_long(proc)
         await proc.budget.yield_turn()
     if rest:
-        yield await joined(rest)
+        yield b"".join(rest)
 
 
 def _too_long(proc: Proc) -> _Broken:
@@ -434,7 +436,7 @@ def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
     if whole and not any(c in text for c in "'\"\\"):
         return ([text] if text else []), "", False
     if not whole and text.isascii() and not _is_special(text):
-        return text.split() if len(text) <= LONG else longbytes.words(text), "", False
+        return text.split(), "", False
     out: list[str] = []
     word: list[str] | None = None
     for found in _WORD.finditer(text):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, optional, quote, value
-from ramet.commands.framework.inputs import PART, Apart, Inputs, beside, is_utf8
+from ramet.commands.framework.inputs import PART, Apart, Inputs, is_utf8
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -161,7 +162,7 @@ async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
         async for block in line_blocks(reader, end, PART):
             plain = not utf8 or block.isascii()
             if len(block) > _LONG:
-                *lines, last = await beside(proc, len(block), partial(longbytes.split, block, end))
+                *lines, last = await offload_large(proc.budget, len(block), partial(longbytes.split, block, end))
                 for line in lines:
                     await _turned_line(proc, line if plain else decode(line))
                     await proc.emit(end)
@@ -310,7 +311,7 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
 
     def numbered(block: bytes) -> bytes:
         nonlocal style, line_number, blanks
-        pieces = longbytes.split(block, b"\n")
+        pieces = block.split(b"\n")
         if not pieces[-1]:
             pieces.pop()
         out: list[bytes] = []
@@ -340,10 +341,10 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
                 line_number += step
         if out:
             out.append(b"")
-        return longbytes.joined(out, b"\n")
+        return b"\n".join(out)
 
     async for block in inputs.joined_lines():
-        await proc.emit(await beside(proc, len(block), partial(numbered, block)))
+        await proc.emit(await offload_large(proc.budget, len(block), partial(numbered, block)))
     return inputs.status
 
 

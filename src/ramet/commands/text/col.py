@@ -20,11 +20,11 @@ from ramet.commands.framework.command import (
     several,
     value,
 )
-from ramet.commands.framework.inputs import LONG, Inputs, beside, char_width, slurp
+from ramet.commands.framework.inputs import LONG, Inputs, char_width, slurp
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import checkpoint
-from ramet.core.paths import encode
+from ramet.concurrency.offload import checkpoint, offload_large
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
 # ------------------------------------------------------------------------------------------------------------ col
@@ -50,7 +50,7 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
     if len({given for name, given in o.order if name == "tabs"}) > 1:
         raise UsageError("mutually exclusive arguments: --tabs --spaces", hint=False)
     raw = await proc.stdin.read_all()
-    data = await beside(proc, len(raw), partial(growth.decoded, raw))
+    data = await offload_large(proc.budget, len(raw), partial(growth.decoded, raw))
     if not data:
         return 0
     if "\v" not in data and "\x1b" not in data:
@@ -101,17 +101,17 @@ async def _by_line(proc: Proc, o: ColOptions, data: str) -> None:
     at, end = 0, len(data)
     while at < end:
         stop = data.find("\n", min(at + _PART, end)) + 1 or end
-        await proc.emit(await beside(proc, stop - at, partial(_made, data, at, stop, o)))
+        await proc.emit(await offload_large(proc.budget, stop - at, partial(_made, data, at, stop, o)))
         at = stop
         await proc.budget.yield_turn()
 
 
 def _made(data: str, at: int, stop: int, o: ColOptions) -> bytes:
     """What some lines become."""
-    lines = longbytes.split(longbytes.cut(data, at, stop - (data[stop - 1] == "\n")), "\n")
+    lines = data[at : stop - (data[stop - 1] == "\n")].split("\n")
     if stop - at <= LONG:
         return encode("".join([_straight(line, o) + "\n" for line in lines]))
-    return b"".join([part for line in lines for part in (growth.encoded(_straight(line, o)), b"\n")])
+    return b"".join([part for line in lines for part in (encode(_straight(line, o)), b"\n")])
 
 
 _PART = 16 * 1024
@@ -125,7 +125,7 @@ def _straight(line: str, o: ColOptions) -> str:
     if not _is_printable(wide):
         return _line(_cells(line, o), o)
     wide = wide.rstrip(" ")
-    if not o.tabs or not longbytes.has(wide, "  "):
+    if not o.tabs or "  " not in wide:
         return wide
     out: list[str] = []
     last = 0
@@ -257,13 +257,13 @@ async def colrm(proc: Proc, o: NoOptions, operands: list[str]) -> int:
     first, last = (*numbers, 0, 0)[:2]
     inputs = Inputs(proc, [])
     async for block in inputs.joined_lines():
-        await proc.emit(await beside(proc, len(block), partial(_all_without, block, first, last)))
+        await proc.emit(await offload_large(proc.budget, len(block), partial(_all_without, block, first, last)))
         await proc.budget.yield_turn()
     return 0
 
 
 def _all_without(block: bytes, first: int, last: int) -> bytes:
-    lines = [_without(line, first, last) if line else line for line in longbytes.split(growth.decoded(block), "\n")]
+    lines = [_without(line, first, last) if line else line for line in decode(block).split("\n")]
     return encode("\n".join(lines)) if len(block) <= LONG else b"\n".join(list(map(growth.encoded, lines)))
 
 
@@ -290,9 +290,9 @@ def _without(line: str, first: int, last: int) -> str:
             if not rest & 0xFFFF:
                 checkpoint()
         if rest < len(line):
-            out += [" " * (column - last), longbytes.cut(line, rest, len(line))]
+            out += [" " * (column - last), line[rest:]]
         break
-    return "".join(out) if len(line) <= LONG else growth.grown(("".join(out[:-1]), *out[-1:]))
+    return "".join(out) if len(line) <= LONG else "".join(("".join(out[:-1]), *out[-1:]))
 
 
 def _next_column(char: str, column: int) -> int:
@@ -320,7 +320,9 @@ async def ul(proc: Proc, o: UlOptions, operands: list[str]) -> int:
     inputs = Inputs(proc, operands, form="cannot open {}: {}", name=str)
     last = b"\n"
     async for block in inputs.joined_lines():
-        await proc.emit(await beside(proc, len(block), partial(_underlined, block, o.indicated, coloured)))
+        await proc.emit(
+            await offload_large(proc.budget, len(block), partial(_underlined, block, o.indicated, coloured))
+        )
         await proc.budget.yield_turn()
         last = block[-1:]
     if last != b"\n":
@@ -331,7 +333,7 @@ async def ul(proc: Proc, o: UlOptions, operands: list[str]) -> int:
 def _underlined(block: bytes, indicated: bool, coloured: bool) -> bytes:
     if b"\b" not in block:
         return block
-    lines = longbytes.split(growth.decoded(block), "\n")
+    lines = decode(block).split("\n")
     for place, line in enumerate(lines):
         if "\b" not in line:
             continue

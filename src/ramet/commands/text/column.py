@@ -9,11 +9,11 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, value, version_text
-from ramet.commands.framework.inputs import LONG, Apart, beside, text_width
+from ramet.commands.framework.inputs import LONG, Apart, text_width
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency import bigtext as growth
 from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import aside, checkpoint
+from ramet.concurrency.offload import checkpoint, offload, offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -75,7 +75,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     async for block in inputs.joined_lines():
         wide = wide or len(block) > LONG
         work = partial(_texts, block, empty=o.empty_lines and o.table)
-        lines += await beside(proc, len(block), work)
+        lines += await offload_large(proc.budget, len(block), work)
     if not lines:
         return inputs.status
     if o.table or o.json:
@@ -137,7 +137,7 @@ def _visible_width(text: str) -> int:
 
 def _texts(block: bytes, empty: bool) -> list[str]:
     """The lines of a block; what is no text shows as escapes."""
-    pieces = longbytes.split(growth.decoded(block, errors="backslashreplace"), "\n")
+    pieces = growth.decoded(block, errors="backslashreplace").split("\n")
     if not pieces[-1]:
         pieces.pop()
     if b"\0" in block:
@@ -229,7 +229,7 @@ class _Turns:
         self.proc, self.wide = proc, wide
 
     async def take(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
-        done = await aside(self.proc.budget, partial(work, some)) if self.wide else work(some)
+        done = await offload(self.proc.budget, partial(work, some)) if self.wide else work(some)
         await self.proc.budget.yield_turn()
         return done
 
@@ -280,7 +280,7 @@ def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
     """What makes cells of a line."""
     if separator is None:
         if not limit:
-            return lambda line: [cell for cell in longbytes.split(line.replace("\t", " "), " ") if cell] or [""]
+            return lambda line: [cell for cell in line.replace("\t", " ").split(" ") if cell] or [""]
         return lambda line: _limited(line.lstrip(" \t"), limit)
     if not separator:
         return lambda line: [line]
@@ -346,7 +346,7 @@ def _row(glue: str, widths: list[int], order: list[int], right: set[int], row: R
         pad = " " * (widths[i] - text_width(row[i]))
         last = n == len(order) - 1
         cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
-    return longbytes.joined(cells, glue) + "\n"
+    return glue.join(cells) + "\n"
 
 
 def _columns(text: str, names: list[str], count: int) -> list[int]:

@@ -21,13 +21,13 @@ from ramet.commands.framework.command import (
     several,
     value,
 )
-from ramet.commands.framework.inputs import LONG, PART, Inputs, beside, filter_lines
+from ramet.commands.framework.inputs import LONG, PART, Inputs, filter_lines
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Reader, joined, line_blocks
+from ramet.core.streams import Reader, line_blocks
 
 # ---------------------------------------------------------------------------------------------------------- cut
 
@@ -189,7 +189,7 @@ def _is_long(lines: list[bytes]) -> bool:
 
 def _sliced(line: bytes, part: slice) -> bytes:
     start, stop, _ = part.indices(len(line))
-    return longbytes.cut(line, start, max(start, stop))
+    return line[start : max(start, stop)]
 
 
 def _long_fields(line: bytes, delim: bytes, low: int, high: int) -> bytes | None:
@@ -203,10 +203,10 @@ def _long_fields(line: bytes, delim: bytes, low: int, high: int) -> bytes | None
     for place in range(low, high + 1):
         stop = line.find(delim, stop + 1)
         if stop < 0:
-            return None if place == 1 else longbytes.cut(line, start, len(line))
+            return None if place == 1 else line[start:]
         if high == END:
-            return longbytes.cut(line, start, len(line))
-    return longbytes.cut(line, start, stop)
+            return line[start:]
+    return line[start:stop]
 
 
 def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: bool, end: bytes) -> Change:
@@ -363,7 +363,7 @@ class _Column:
 
 
 async def _lines_of(proc: Proc, block: bytes, end: bytes) -> list[bytes]:
-    lines = await beside(proc, len(block), partial(longbytes.split, block, end))
+    lines = await offload_large(proc.budget, len(block), partial(longbytes.split, block, end))
     if not lines[-1]:
         lines.pop()
     return lines
@@ -393,7 +393,7 @@ async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes]
         for source in live:
             del source.lines[: count * source.turns]
         make = partial(longbytes.joined, out, b"")
-        await proc.emit(await aside(proc.budget, make) if any(source.long for source in live) else make())
+        await proc.emit(await offload(proc.budget, make) if any(source.long for source in live) else make())
         await proc.budget.yield_turn()
 
 
@@ -500,12 +500,12 @@ def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: li
 
 async def _ended(rows: list[bytes], end: bytes) -> bytes:
     if sum(map(len, rows)) > LONG:
-        return await joined([part for row in rows for part in (row, end)])
+        return b"".join([part for row in rows for part in (row, end)])
     return end.join(rows) + end if rows else b""
 
 
 async def _behind(lead: bytes, line: bytes) -> bytes:
-    return lead + line if len(line) <= LONG or not lead else await joined((lead, line))
+    return lead + line if len(line) <= LONG or not lead else b"".join((lead, line))
 
 
 async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:

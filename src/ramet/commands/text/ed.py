@@ -16,11 +16,12 @@ from ramet.commands.framework.inputs import LONG, only_opens, read_ended_lines, 
 from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.text.ed_buffer import Buffer, EdOptions, Trouble
 from ramet.commands.text.ed_lines import apart, delimited, number_of, replaced, visible
-from ramet.concurrency.offload import MANY, aside
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import MANY
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import BytesReader, Capture, FileStream, joined
+from ramet.core.streams import BytesReader, Capture, FileStream
 from ramet.patterns import MatchTimeout
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ class Editor(Buffer):
 
     async def flush(self) -> None:
         if self.out:
-            await self.proc.emit(await joined(self.out))
+            await self.proc.emit(b"".join(self.out))
             self.out.clear()
         await self.proc.budget.yield_turn()
 
@@ -130,7 +131,7 @@ class Editor(Buffer):
         simple = _SIMPLE.get(letter)
         if simple is not None:
             if letter in _SHOWS and (self.heavy or len(self.lines) > MANY):
-                after = await aside(self.proc.budget, partial(simple, self, given, rest))
+                after = await offload(self.proc.budget, partial(simple, self, given, rest))
             else:
                 after = simple(self, given, rest)
             await self.end(after)
@@ -154,12 +155,12 @@ class Editor(Buffer):
 
     async def patiently(self, text: str, work: Callable[[], T]) -> T:
         """What `work` gives; where a text with patterns, or a line, is very long, while others run."""
-        return await (aside(self.proc.budget, work) if self.heavy else patiently(self.proc, (text,), work))
+        return await (offload(self.proc.budget, work) if self.heavy else patiently(self.proc, (text,), work))
 
     async def end(self, suffix: str | None) -> None:
         """What stands behind a command is done too."""
         if suffix and self.heavy:
-            await aside(self.proc.budget, partial(self.suffix, suffix))
+            await offload(self.proc.budget, partial(self.suffix, suffix))
         elif suffix:
             self.suffix(suffix)
 
@@ -349,7 +350,7 @@ class Editor(Buffer):
             if len(line) <= LONG:
                 new = replaced(matcher, line, made, "g" in chosen, number)
             else:
-                new = await aside(self.proc.budget, partial(replaced, matcher, line, made, "g" in chosen, number))
+                new = await offload(self.proc.budget, partial(replaced, matcher, line, made, "g" in chosen, number))
             if new is None:
                 at += 1
                 continue
@@ -379,7 +380,9 @@ class Editor(Buffer):
         for index in range(start - 1, stop):
             line = self.lines[index]
             found = (
-                matcher.test(line) if len(line) <= LONG else await aside(self.proc.budget, partial(matcher.test, line))
+                matcher.test(line)
+                if len(line) <= LONG
+                else await offload(self.proc.budget, partial(matcher.test, line))
             )
             if found == wanted:
                 self.lines[index] = apart(self.lines[index])
@@ -480,7 +483,6 @@ class Editor(Buffer):
         if name.startswith("!"):
             out = Capture(self.proc.budget.limits.output_bytes)
             await self.proc.run(["sh", "-c", name[1:]], stdout=out)
-            await out.settle()
             lines, ended = await split_lines(self.proc, out.getvalue())
         else:
             self.name = self.name or name
@@ -500,7 +502,7 @@ class Editor(Buffer):
 
     async def write(self, given: list[int], name: str, append: bool) -> None:
         start, stop = self.span(given, 1, len(self.lines)) if self.lines else (1, 0)
-        data = await joined([piece for line in self.lines[start - 1 : stop] for piece in (line, b"\n")])
+        data = b"".join([piece for line in self.lines[start - 1 : stop] for piece in (line, b"\n")])
         target = name or self.name
         if not target:
             raise Trouble("No current filename")

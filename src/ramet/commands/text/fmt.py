@@ -12,10 +12,10 @@ from operator import add
 from typing import NamedTuple
 
 from ramet.commands.framework.command import Command, UsageError, flag, quote, several, value
-from ramet.commands.framework.inputs import PART, Inputs, beside, filter_lines, parse_count
+from ramet.commands.framework.inputs import PART, Inputs, filter_lines, parse_count
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import aside, checkpoint
+from ramet.concurrency.offload import checkpoint, offload, offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -269,7 +269,7 @@ async def unexpand(proc: Proc, o: UnexpandOptions, operands: list[str]) -> int:
 
 
 def unexpanded(line: bytes, tabs: Tabs, everything: bool) -> bytes:
-    blanks = everything and (b"  " in line if len(line) <= PIECE else longbytes.has(line, b"  "))
+    blanks = everything and b"  " in line
     if b"\t" not in line and not blanks and not line.startswith(b" "):
         return line  # a lone blank stays what it is
     out = bytearray()
@@ -359,14 +359,14 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     async for _, reader in inputs.each():
         made = _Paragraphs(o, width, goal, prefix, lead)
         async for block in line_blocks(reader, size=PART):
-            lines = await beside(proc, len(block), partial(longbytes.split, block, b"\n"))
+            lines = await offload_large(proc.budget, len(block), partial(longbytes.split, block, b"\n"))
             unfinished = bool(lines[-1])
             if not unfinished:
                 lines.pop()
             for index, line in enumerate(lines, 1):
                 found = made.feed(line, unfinished and index == len(lines))
                 if len(line) > 4 * PART:
-                    while some := await aside(proc.budget, partial(_some, found)):
+                    while some := await offload(proc.budget, partial(_some, found)):
                         await proc.emit(b"".join(some))
                     continue
                 for finished in found:

@@ -10,14 +10,14 @@ from functools import partial
 from operator import gt, itemgetter
 
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, quote, several, value
-from ramet.commands.framework.inputs import LONG, PART, beside, read_lines
+from ramet.commands.framework.inputs import LONG, PART, read_lines
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Reader, joined, line_blocks
+from ramet.core.streams import Reader, line_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Side:
         separator = b" " if self.separator is None else self.separator
         if not separator:
             return [line]
-        return line.split(separator) if len(line) <= LONG else longbytes.split(line, separator)
+        return line.split(separator)
 
     async def advance(self) -> None:
         before = self.keys[self.at] if self.keys else None
@@ -99,10 +99,10 @@ class _Side:
         self.at, self.ragged = 0, False
         block = await anext(self._blocks, b"")
         self.long = len(block) > LONG
-        await beside(self._proc, len(block), partial(self._take, block, last))
+        await offload_large(self._proc.budget, len(block), partial(self._take, block, last))
 
     def _take(self, block: bytes, last: bytes | None) -> None:
-        self._raw = self.lines = longbytes.split(block, self.end)
+        self._raw = self.lines = block.split(self.end)
         if not self.lines[-1]:
             self.lines.pop()
         if self.separator is None and not self._parted(block):
@@ -115,9 +115,9 @@ class _Side:
 
     def _parted(self, block: bytes) -> bool:
         """Whether single blanks part all fields already."""
-        if b"\t" in block or longbytes.has(block, b"  ") or block[:1] == b" ":
+        if b"\t" in block or (b"  " in block) or block[:1] == b" ":
             return False
-        return b"\n" not in block if self.end == b"\0" else not longbytes.has(block, b"\n ")
+        return b"\n" not in block if self.end == b"\0" else b"\n " not in block
 
     def _keys(self) -> list[bytes]:
         field, separator = self.field, b" " if self.separator is None else self.separator
@@ -134,7 +134,7 @@ class _Side:
                 for line in self.lines
                 for parts in [line.split(separator, most)]
             ]
-        return [longbytes.changed(key, bytes.lower) for key in keys] if self.fold else keys
+        return [bytes.lower(key) for key in keys] if self.fold else keys
 
     async def group(self, budget: Budget) -> list[bytes]:
         """The lines from here on that have the same key."""
@@ -172,7 +172,7 @@ def _field_of_long(line: bytes, separator: bytes, field: int) -> bytes:
         if not at:
             return b""
     stop = line.find(separator, at)
-    return longbytes.cut(line, at, len(line) if stop < 0 else stop)
+    return line[at : len(line) if stop < 0 else stop]
 
 
 def _field(texts: tuple[str, ...], both: str | None) -> int:
@@ -246,14 +246,14 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     await right.advance()
     writer.auto_counts(left, right)
     if o.header and left.line is not None and right.line is not None:
-        await beside(proc, len(left.line) + len(right.line), partial(writer.pair, left.line, right.line))
+        await offload_large(proc.budget, len(left.line) + len(right.line), partial(writer.pair, left.line, right.line))
         await left.advance()
         await right.advance()
         left.disorder = right.disorder = None
     elif o.header:
         for side in sides:
             if side.line is not None:
-                await beside(proc, len(side.line), partial(writer.single, side, side.line))
+                await offload_large(proc.budget, len(side.line), partial(writer.single, side, side.line))
                 await side.advance()
     unpairable = False
     while left.lines or right.lines:
@@ -262,14 +262,14 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
         if not right.lines or (left.lines and left.key < right.key):
             if writer.show1:
                 line = left.lines[left.at]
-                await beside(proc, len(line), partial(writer.single, left, line))
+                await offload_large(proc.budget, len(line), partial(writer.single, left, line))
             await left.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(right.lines)
         elif not left.lines or right.key < left.key:
             if writer.show2:
                 line = right.lines[right.at]
-                await beside(proc, len(line), partial(writer.single, right, line))
+                await offload_large(proc.budget, len(line), partial(writer.single, right, line))
             await right.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(left.lines)
@@ -281,7 +281,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
                 for a in first:
                     for b in second:
                         if long := len(a) + len(b) > LONG:
-                            await aside(proc.budget, partial(writer.pair, a, b))
+                            await offload(proc.budget, partial(writer.pair, a, b))
                         else:
                             writer.pair(a, b)
                         if len(writer.out) > 1023 or long:
@@ -381,12 +381,12 @@ class _Rows:
     async def take(self) -> bytes:
         """The rows that are ready."""
         out, self.out = self.out, []
-        return await joined(out)
+        return b"".join(out)
 
     def pair(self, a: bytes, b: bytes) -> None:
         if self.plain:
             stop = b.find(self.glue) if self.glue else -1
-            self.out += (a, longbytes.cut(b, stop, len(b)) if stop >= 0 else b"", self.end)
+            self.out += (a, b[stop:] if stop >= 0 else b"", self.end)
         else:
             self._row(self.left.fields(a), self.right.fields(b))
 
@@ -405,7 +405,7 @@ class _Rows:
         if self.empty and b"" in cells:
             cells = [cell or self.empty for cell in cells]
         if self.left.long or self.right.long:
-            self.out += (longbytes.joined(cells, self.glue), self.end)
+            self.out += (self.glue.join(cells), self.end)
         else:
             self.out.append(self.glue.join(cells) + self.end)
 

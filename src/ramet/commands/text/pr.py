@@ -9,11 +9,10 @@ from functools import partial
 from itertools import islice
 
 from ramet.commands.framework.command import Command, UsageError, flag, optional, ordered, quote, typographic, value
-from ramet.commands.framework.inputs import LONG, PART, Inputs, beside, parse_count
-from ramet.concurrency import bigbytes as longbytes
+from ramet.commands.framework.inputs import LONG, PART, Inputs, parse_count
 from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import aside
-from ramet.core.paths import encode
+from ramet.concurrency.offload import offload, offload_large
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
 from ramet.text.strftime import NANO, at, strftime, zone_of
@@ -193,7 +192,7 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
         ended = True
         async for block in line_blocks(reader, size=PART):
             ended = block.endswith(b"\n")
-            lines += await beside(proc, len(block), partial(_lines, o, layout, block), 4 * PART)
+            lines += await offload_large(proc.budget, len(block), partial(_lines, o, layout, block), 4 * PART)
             await proc.budget.yield_turn()
         moment = int(proc.now() * NANO)
         if word != "-":
@@ -220,7 +219,7 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
                 for place, line in enumerate(part[begin : begin + 1024], begin):
                     number = layout.numbered(start + place)
                     if len(line) > LONG:
-                        part[place] = await aside(proc.budget, partial(growth.grown, (number, line)))
+                        part[place] = await offload(proc.budget, partial(growth.grown, (number, line)))
                     else:
                         part[place] = number + line
                 await proc.budget.yield_turn()
@@ -237,7 +236,7 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
 
 
 def _lines(o: PrOptions, layout: _Layout, block: bytes) -> list[str]:
-    pieces = longbytes.split(growth.decoded(block), "\n")
+    pieces = decode(block).split("\n")
     if not pieces[-1]:
         pieces.pop()
     return _shown(o, layout, pieces)
@@ -367,7 +366,7 @@ async def _emit_lines(proc: Proc, before: str, lines: list[str], behind: str) ->
     if any(len(line) > LONG for line in lines):
         for line in lines:
             await proc.emit(encode(before))
-            await proc.emit(await beside(proc, len(line), partial(growth.encoded, line)))
+            await proc.emit(await offload_large(proc.budget, len(line), partial(growth.encoded, line)))
             before = "\n"
         behind = f"\n{behind}"
         lines, before = [], ""

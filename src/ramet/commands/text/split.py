@@ -21,13 +21,14 @@ from ramet.commands.framework.command import (
     typographic,
     value,
 )
-from ramet.commands.framework.inputs import beside, parse_count, parse_size
+from ramet.commands.framework.inputs import parse_count, parse_size
 from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, joined, line_blocks
+from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, line_blocks
 
 _IN_MEMORY = 8 << 20
 """Bytes of a pipe that are kept in memory until its size is known; more go to a temporary file of the interpreter."""
@@ -285,7 +286,7 @@ async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: byt
         held += len(rest[-1])
         if not end:
             if held > amount:
-                whole = await joined(rest)
+                whole = b"".join(rest)
                 full = (held - 1) // amount * amount
                 for at in range(0, full, amount):
                     yield True, whole[at : at + amount]
@@ -293,8 +294,8 @@ async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: byt
             else:
                 reader.hold(held)
             continue
-        whole = await joined(rest)
-        *lines, _ = await beside(proc, held, partial(longbytes.split, whole, separator))
+        whole = b"".join(rest)
+        *lines, _ = await offload_large(proc.budget, held, partial(longbytes.split, whole, separator))
         del whole
         rest, held = ([block[end:]], len(block) - end) if end < len(block) else ([], 0)
         for line in lines:
@@ -310,7 +311,7 @@ async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: byt
                 used = 0
             yield used == 0, line
             used += len(line)
-    whole = await joined(rest)
+    whole = b"".join(rest)
     for at in range(0, held, amount):
         # A last line without a newline takes the room that one would take.
         yield cutting or used == 0 or used + held + 1 > amount, whole[at : at + amount]

@@ -11,12 +11,12 @@ from functools import partial
 from typing import IO
 
 from ramet.commands.framework.command import Command, flag, quote, value
-from ramet.commands.framework.inputs import Inputs, beside
+from ramet.commands.framework.inputs import Inputs
 from ramet.commands.framework.posix_regex import patiently
-from ramet.concurrency import bigbytes as longbytes
+from ramet.concurrency.offload import offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import FileStream, Reader, joined
+from ramet.core.streams import FileStream, Reader
 
 _BLOCK = 128 * 1024
 _IN_MEMORY = 8 << 20
@@ -45,7 +45,7 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
             if o.regex:
                 turned = await patiently(proc, (o.separator, data), lambda: _turned(_records(data, o)))  # noqa: B023
             else:
-                turned = await beside(proc, len(data), partial(_backward, data, separator, o.before))
+                turned = await offload_large(proc.budget, len(data), partial(_backward, data, separator, o.before))
             await proc.emit(turned)
         elif isinstance(reader, FileStream) and (size := (await reader.stat()).size):
             await _backwards(proc, _stream_part(reader), reader.tell(), size, separator, o.before)
@@ -78,19 +78,19 @@ def _basic(pattern: str) -> str:
 
 def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
     """The records of a text, last one first."""
-    pieces = longbytes.split(data, separator) if len(separator) == 1 else data.split(separator)
+    pieces = data.split(separator)
     pieces.reverse()
     if before:
         first = pieces.pop()
-        return b"".join((separator, longbytes.joined(pieces, separator), first)) if pieces else first
+        return b"".join((separator, separator.join(pieces), first)) if pieces else first
     unfinished, pieces = pieces[0], pieces[1:]
-    return b"".join((unfinished, longbytes.joined(pieces, separator), separator)) if pieces else unfinished
+    return b"".join((unfinished, separator.join(pieces), separator)) if pieces else unfinished
 
 
 async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> None:
     """The records of [start, stop), last one first; `separator` is one byte."""
     async for data in _whole_records(proc, read, start, stop, separator, before):
-        await proc.emit(await beside(proc, len(data), partial(_backward, data, separator, before)))
+        await proc.emit(await offload_large(proc.budget, len(data), partial(_backward, data, separator, before)))
         await proc.budget.yield_turn()
 
 
@@ -111,7 +111,7 @@ async def _whole_records(
             continue
         held.append(block[cut:])
         held.reverse()
-        yield await joined(held)
+        yield b"".join(held)
         held = [block[:cut]] if cut else []
 
 

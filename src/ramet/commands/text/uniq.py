@@ -10,10 +10,10 @@ from itertools import groupby, islice, pairwise
 from operator import eq
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, mixed, optional, quote, value
-from ramet.commands.framework.inputs import LONG, beside, only_opens
+from ramet.commands.framework.inputs import LONG, only_opens
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
@@ -105,7 +105,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
 
     def take(block: bytes) -> None:
         nonlocal held, held_key, count
-        lines = longbytes.split(block, end)
+        lines = block.split(end)
         if not lines[-1]:
             lines.pop()
         if counting and plain and lines and not any(map(eq, lines, islice(lines, 1, None))) and lines[0] != held_key:
@@ -142,11 +142,11 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
 
     longest = 0
     async for block in line_blocks(reader, end):
-        await beside(proc, len(block), partial(take, block))
+        await offload_large(proc.budget, len(block), partial(take, block))
         longest = max(longest, len(block))
         await groups.flush(long=longest > LONG)
         await proc.budget.yield_turn()
-    await beside(proc, longest, finish)
+    await offload_large(proc.budget, longest, finish)
     await groups.flush(long=longest > LONG)
     await proc.close(reader)
     await proc.close(out)
@@ -160,14 +160,14 @@ def _key(fields: int, chars: int, width: int | None, fold: bool) -> Callable[[by
 
     def key(line: bytes) -> bytes:
         if skip is not None and len(line) > PIECE:
-            line = longbytes.cut(line, _behind_fields(line, fields), len(line))
+            line = line[_behind_fields(line, fields) :]
         elif skip is not None:
             found = skip.match(line)
             line = line[found.end() :] if found else b""
         if len(line) > PIECE:
             start = min(chars, len(line))
-            line = longbytes.cut(line, start, len(line) if width is None else min(start + width, len(line)))
-            return longbytes.changed(line, bytes.upper) if fold else line
+            line = line[start : len(line) if width is None else min(start + width, len(line))]
+            return bytes.upper(line) if fold else line
         if chars:
             line = line[chars:]
         if width is not None:
@@ -243,7 +243,7 @@ class _Groups:
         if self.parts:
             self.parts.append(b"")
             make = partial(longbytes.joined, self.parts, self.end)
-            self.out.write(await aside(self.budget, make) if long else make())
+            self.out.write(await offload(self.budget, make) if long else make())
             self.parts.clear()
             if self.out.full:
                 await self.out.drain()

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ramet.concurrency.sizes import SMALL
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.long_text import decoded, encoded, grown
-from ramet.shell.expand.offload import WINDOW, windows
+from ramet.shell.expand.long_text import windows
 
 
 def bytewise(host: Any) -> bool:
@@ -22,20 +22,20 @@ def bytewise(host: Any) -> bool:
 
 def as_bytes(text: str) -> str:
     """The text with one character per byte."""
-    if len(text) > WINDOW:
-        return grown(map(as_bytes, windows(text)))
+    if len(text) > SMALL:
+        return "".join(map(as_bytes, windows(text)))
     return encode(text).decode("ascii", "surrogateescape")
 
 
 def as_text(text: str) -> str:
     """The reverse: bytes that make up characters become those again."""
-    return text if text.isascii() else decoded(encoded(text))
+    return text if text.isascii() else decode(encode(text))
 
 
 def whole(text: str) -> str:
     """Bytes that came one by one, as by `x+=$'\\xa9'`, and form characters together become these; a text of more than
     a window stays as it is."""
-    return text if len(text) > WINDOW or _BYTES(text) is None else decode(encode(text))
+    return text if len(text) > SMALL or _BYTES(text) is None else decode(encode(text))
 
 
 def at_seam(text: str, more: str) -> tuple[str, str]:

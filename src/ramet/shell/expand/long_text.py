@@ -20,8 +20,9 @@ from ramet.concurrency.bigtext import decoded_blocks as decoded_blocks
 from ramet.concurrency.bigtext import grown as grown
 from ramet.concurrency.bigtext import part_of as part_of
 from ramet.concurrency.bigtext import spanned as spanned
+from ramet.concurrency.offload import checkpoint, offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
 from ramet.core.paths import decode, encode
-from ramet.shell.expand.offload import LARGE, WINDOW, aside, checkpoint, windows
 from ramet.shell.expand.values import HUGE
 
 
@@ -62,14 +63,14 @@ async def grown_patiently(host: Any, parts: Iterable[str]) -> str:
 async def put_together(host: Any, parts: Parts) -> str:
     """The text that some parts make, while others run."""
     if isinstance(parts, Deferred):
-        return await aside(host, parts.make)
+        return await offload(host.budget, parts.make)
     return await grown_patiently(host, slices(await made(host, parts)))
 
 
 async def made(host: Any, parts: Parts) -> Parts:
     """The same parts, none of which is yet to be made."""
     if isinstance(parts, Deferred):
-        return Parts((await aside(host, parts.make),))
+        return Parts((await offload(host.budget, parts.make),))
     for place, part in enumerate(parts):
         if isinstance(part, Parts):
             parts[place] = await made(host, part)
@@ -81,9 +82,7 @@ def whole(parts: Parts) -> str:
     if isinstance(parts, Deferred):
         return parts.make()
     start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, sys.maxsize)
-    return grown(
-        whole(part) if isinstance(part, Parts) else part_of(part, start, min(stop, len(part))) for part in parts
-    )
+    return "".join(whole(part) if isinstance(part, Parts) else part[start : min(stop, len(part))] for part in parts)
 
 
 def length(text: str | Parts) -> int:
@@ -95,7 +94,7 @@ def length(text: str | Parts) -> int:
 
 def joined(separator: str, parts: Iterable[str]) -> str:
     """`separator.join` for parts of any number and any length."""
-    return grown(blocks(between(separator, parts)))
+    return "".join(blocks(between(separator, parts)))
 
 
 def between(separator: str, parts: Iterable[str]) -> Iterator[str]:
@@ -140,12 +139,12 @@ def spliced(text: str, start: int, stop: int, new: str = "") -> str:
     """A text with something else in the place of a part of it."""
     if len(text) <= _SLICE and len(new) <= _SLICE:
         return text[:start] + new + text[stop:]
-    return grown(chain(spanned(text, 0, start), (new,), spanned(text, stop, len(text))))
+    return "".join(chain(spanned(text, 0, start), (new,), spanned(text, stop, len(text))))
 
 
 def behind(head: str, text: str) -> str:
     """`head + text`, however long the text is."""
-    return head + text if len(text) <= _SLICE else grown((head, text))
+    return head + text if len(text) <= _SLICE else "".join((head, text))
 
 
 # -------------------------------------------------------------------------------------------------- text and bytes
@@ -159,7 +158,7 @@ def decoded(data: bytes | bytearray, stop: int | None = None, start: int = 0) ->
             return decode(bytes(data))
     if stop - start < LARGE:
         return decode(bytes(data[start:stop]))
-    return grown(decoded_blocks(bytes(data[at : min(at + LARGE, stop)]) for at in range(start, stop, LARGE)))
+    return "".join(decoded_blocks(bytes(data[at : min(at + LARGE, stop)]) for at in range(start, stop, LARGE)))
 
 
 def encoded(text: str) -> bytes:
@@ -178,8 +177,8 @@ async def script_text(host: Any, data: bytes) -> str:
     if len(data) < LARGE:
         return decode(data)
     if len(data) < HUGE or data.endswith((b"\n", b"\\")):
-        return await aside(host, partial(decoded, data))
-    return await aside(host, lambda: grown(decoded_blocks(chain(_blocks_of(data), (b"\n",)))))
+        return await offload(host.budget, partial(decoded, data))
+    return await offload(host.budget, lambda: "".join(decoded_blocks(chain(_blocks_of(data), (b"\n",)))))
 
 
 def _blocks_of(data: bytes) -> Iterator[bytes]:
@@ -191,7 +190,7 @@ def _blocks_of(data: bytes) -> Iterator[bytes]:
 
 def has_any(text: str, chars: str) -> bool:
     """Whether any of some characters is in a text of any length."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return any(char in text for char in chars)
     return any(char in part for part in windows(text) for char in chars)
 
@@ -211,7 +210,7 @@ def find(text: str, part: str, pos: int = 0) -> int:
 
 def _find_long(text: str, part: str, pos: int) -> int:
     """The same for what is very long itself: where its beginning is, the rest is compared."""
-    begins = part[:WINDOW]
+    begins = part[:SMALL]
     for _ in range(_BEGINNINGS):
         pos = find(text, begins, pos)
         if pos < 0 or pos + len(part) > len(text):
@@ -241,10 +240,10 @@ def starts(text: str, part: str, pos: int = 0) -> bool:
 def search(one: re.Pattern[str], text: str, pos: int = 0) -> int:
     """Where the pattern of a single character first matches, sought a part at a time; the end if it does nowhere."""
     while pos < len(text):
-        found = one.search(text, pos, pos + WINDOW)
+        found = one.search(text, pos, pos + SMALL)
         if found is not None:
             return found.start()
-        pos += WINDOW
+        pos += SMALL
         checkpoint()
     return len(text)
 
@@ -260,3 +259,18 @@ def slices(parts: Parts) -> Iterator[str]:
         else:
             start, stop = (parts.start, parts.stop) if isinstance(parts, Span) else (0, len(part))
             yield from spanned(part, start, stop)
+
+
+_EXTENDED: Final = 2048
+
+
+def long_match(pattern: str, size: int) -> bool:
+    """Whether so many characters take a while to match: groups look at each of them again and again."""
+    return len(pattern) > LONG_SCRIPT or size > (_EXTENDED if "(" in pattern else LARGE)
+
+
+def windows(text: str) -> Iterator[str]:
+    """A long text in parts."""
+    for start in range(0, len(text), SMALL):
+        checkpoint()
+        yield text[start : start + SMALL]

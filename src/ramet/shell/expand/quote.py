@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any, Final
 from unicodedata import category
 
+from ramet.concurrency.sizes import SMALL
 from ramet.core.paths import encode
 from ramet.shell.expand.c_locale import as_bytes, bytewise
-from ramet.shell.expand.long_text import find, grown
-from ramet.shell.expand.offload import WINDOW, windows
+from ramet.shell.expand.long_text import windows
 
 # It names the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
 _BACKSLASH: Final = re.compile(r"[\x00-\x22$&-*,;<>?\[-^`{-}\x7f]")
@@ -36,7 +36,7 @@ _NAMED: Final = {
 
 
 def unprintable(text: str) -> bool:
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return _CONTROL(text) is not None or not (text.isascii() or text.isprintable() or all(map(_is_assigned, text)))
     if text.isascii():
         return any(_has_any(part, _CONTROL_BYTES) for part in windows(text))
@@ -78,9 +78,9 @@ def as_locale(host: Any, text: str) -> str:
 
 def ansi(text: str) -> str:
     """`$'...'`."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return f"$'{text.translate(_ANSI)}'"
-    return grown(_ansi_pieces(text))
+    return "".join(_ansi_pieces(text))
 
 
 def _ansi_pieces(text: str) -> Iterator[str]:
@@ -111,14 +111,14 @@ _ANSI: Final = _Escapes(
 
 def single(text: str) -> str:
     """`'...'`, with `'\\''` for quotes inside."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return "\\'" if text == "'" else "'" + text.replace("'", "'\\''") + "'"
-    return grown(single_pieces(text))
+    return "".join(single_pieces(text))
 
 
 def single_pieces(text: str) -> Iterator[str]:
     """The same, of a long text in pieces."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return iter((single(text),))
     return _within("'", lambda part: part.replace("'", "'\\''"), text, "'")
 
@@ -132,8 +132,8 @@ def backslashed(text: str) -> str:
     """`printf %q`: backslashes where needed."""
     if not text:
         return "''"
-    if len(text) > WINDOW:
-        return grown(backslashed_pieces(text))
+    if len(text) > SMALL:
+        return "".join(backslashed_pieces(text))
     if unprintable(text):
         return ansi(text)
     quoted = _backslashes(_BACKSLASH, text)
@@ -142,7 +142,7 @@ def backslashed(text: str) -> str:
 
 def backslashed_pieces(text: str) -> Iterator[str]:
     """The same, of a long text in pieces."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return iter((backslashed(text),))
     return _ansi_pieces(text) if unprintable(text) else _marked(text)
 
@@ -163,8 +163,8 @@ def _marked(text: str) -> Iterator[str]:
 
 def double(text: str) -> str:
     """`"..."` as `declare -p` writes values."""
-    if len(text) > WINDOW:
-        return grown(double_pieces(text))
+    if len(text) > SMALL:
+        return "".join(double_pieces(text))
     if unprintable(text):
         return ansi(text)
     return '"' + _backslashes(_DOUBLE, text) + '"'
@@ -172,7 +172,7 @@ def double(text: str) -> str:
 
 def double_pieces(text: str) -> Iterator[str]:
     """The same, of a long text in pieces."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return iter((double(text),))
     if unprintable(text):
         return _ansi_pieces(text)
@@ -192,9 +192,9 @@ _META_BYTES: Final = b" \t\n'\"\\|&;()<>!{}*[]?^$`"
 
 def is_special(text: str) -> bool:
     """Whether anything in a text means something to the shell."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return _METAS(text) is not None
-    if text[0] in "~#" or find(text, "=~") >= 0 or find(text, ":~") >= 0:
+    if text[0] in "~#" or text.find("=~") >= 0 or text.find(":~") >= 0:
         return True
     return any(_has_any(part, _META_BYTES) for part in windows(text))
 
@@ -210,7 +210,7 @@ def word(text: str) -> str:
 
 def word_pieces(text: str) -> Iterator[str]:
     """The same, of a long text in pieces."""
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return iter((word(text),))
     if is_special(text):
         return single_pieces(text)

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ramet.core.limits import NOTABLE
-from ramet.shell.expand import long_text as growing
-from ramet.shell.expand.offload import WINDOW, checkpoint
+from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.sizes import SMALL
 
 
 def within(host: Any, size: int) -> None:
     """An error if a text of so many characters is too long."""
-    if size > NOTABLE and size > host.budget.limits.string_bytes:
+    if size > SMALL and size > host.budget.limits.string_bytes:
         raise host.budget.exceeded("string_bytes")
 
 
@@ -25,7 +24,7 @@ def joined(host: Any, separator: str, values: Sequence[str]) -> str:
     within(host, size)
     if size < _LONG or len(values) == 1:
         return separator.join(values)
-    return growing.joined(separator, values)
+    return separator.join(values)
 
 
 _LONG: Final = 1 << 23
@@ -35,7 +34,7 @@ _LONG: Final = 1 << 23
 def total(values: Sequence[str | None]) -> int:
     """The characters of very many values."""
     size = 0
-    for start in range(0, len(values), WINDOW):
+    for start in range(0, len(values), SMALL):
         checkpoint()
-        size += sum(map(len, filter(None, values[start : start + WINDOW])))
+        size += sum(map(len, filter(None, values[start : start + SMALL])))
     return size

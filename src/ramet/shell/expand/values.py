@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from ramet.concurrency.offload import checkpoint, interruptible
+from ramet.concurrency.sizes import SMALL
 from ramet.core.paths import encode
-from ramet.shell.expand.offload import WINDOW, checkpoint, watched
 
 EXPORT, READONLY, INTEGER, LOWER, UPPER, NAMEREF, TRACE, CAPITAL = (1 << n for n in range(8))
 
@@ -212,7 +213,7 @@ class Assoc:
                 names.sort(key=bucket)
             else:
                 rows: list[list[str]] = [[] for _ in range(self.buckets)]
-                for name in watched(names):
+                for name in interruptible(names):
                     rows[_hashed(name) % self.buckets].append(name)
                 checkpoint()
                 names = list(chain.from_iterable(rows))
@@ -221,12 +222,12 @@ class Assoc:
 
     def values(self) -> list[str]:
         keys = self.keys()
-        if len(keys) <= WINDOW:
+        if len(keys) <= SMALL:
             return list(map(self.items.__getitem__, keys))
         found: list[str] = []
-        for start in range(0, len(keys), WINDOW):
+        for start in range(0, len(keys), SMALL):
             checkpoint()
-            found += map(self.items.__getitem__, keys[start : start + WINDOW])
+            found += map(self.items.__getitem__, keys[start : start + SMALL])
         return found
 
     def stored(self) -> list[str]:
@@ -267,12 +268,12 @@ def key_names(array: Indexed | Assoc) -> list[str]:
     if isinstance(array, Assoc):
         return array.keys()
     found: Sequence[int] = array.keys() if array.whole is None else range(array.top)
-    if len(found) <= WINDOW:
+    if len(found) <= SMALL:
         return list(map(str, found))
     names: list[str] = []
-    for start in range(0, len(found), WINDOW):
+    for start in range(0, len(found), SMALL):
         checkpoint()
-        names += map(str, found[start : start + WINDOW])
+        names += map(str, found[start : start + SMALL])
     return names
 
 

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigtext import SLICE, grown
 from ramet.shell.history.expansion import Memory, Past
 
 Source = Callable[[int], Awaitable[list[tuple[int, str, float]]]]
@@ -99,7 +97,7 @@ def file_text(entries: list[Entry], times: bool) -> str:
         if times and entry.at is not None:
             texts.append(f"#{entry.at}\n")
         texts += (entry.text, "\n")
-    return longbytes.joined(texts, "") if sum(map(len, texts)) <= SLICE else grown(texts)
+    return "".join(texts)
 
 
 def read_entries(text: str, skip: int, whole: bool) -> tuple[list[Entry | str], int]:
@@ -110,7 +108,7 @@ def read_entries(text: str, skip: int, whole: bool) -> tuple[list[Entry | str], 
     found: list[Entry | str] = []
     count = 0
     at: int | None = None
-    lines = longbytes.split(text, "\n")
+    lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
     timed = is_time(text)

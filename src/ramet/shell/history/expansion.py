@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ramet.concurrency.bigtext import grown
 from ramet.concurrency.offload import checkpoint
 
 _NO_EXPANSION: Final = frozenset(" \t\n\r=")
@@ -507,7 +506,7 @@ def _chosen(line: str, first: int, last: int) -> str | None:
         words = [line[begins[place] : ends[place]] for place in range(start, min(start + _RUN, end))]
         return " " * (start > first) + " ".join(words)
 
-    return grown(map(run, range(first, end, _RUN)))
+    return "".join(map(run, range(first, end, _RUN)))
 
 
 _RUN: Final = 1024

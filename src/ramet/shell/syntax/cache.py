@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from typing import Final, NamedTuple
 
-from ramet.concurrency.release import let_go
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.scanner import Options
@@ -109,7 +108,5 @@ def _make_room(size: int) -> None:
     while _scripts and (len(_scripts) >= _KEPT or _size + size > _CHARACTERS):
         # Oldest first; a dictionary keeps the order of insertion.
         key = next(iter(_scripts))
-        known = _scripts.pop(key)
+        del _scripts[key]
         _size -= len(key[0])
-        if len(key[0]) > _LARGE:
-            let_go(known)

@@ -14,16 +14,7 @@ from typing import Literal as OneOf
 
 from ramet.shell.syntax.compound import CompoundReader
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
-from ramet.shell.syntax.nodes import (
-    AndOr,
-    Command,
-    Param,
-    Pipeline,
-    Script,
-    Simple,
-    Statement,
-    Word,
-)
+from ramet.shell.syntax.nodes import AndOr, Command, Param, Pipeline, Script, Simple, Statement, Word
 from ramet.shell.syntax.redirects import CLOSERS, REDIRECTIONS, continues
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
 from ramet.shell.syntax.simple import NAMES, RESERVED

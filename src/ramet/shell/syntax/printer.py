@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from ramet.concurrency.bigtext import SLICE, grown
+from ramet.concurrency.bigtext import SLICE
 from ramet.concurrency.recursion import room
 from ramet.shell.syntax.nodes import (
     AndOr,
@@ -87,7 +87,7 @@ def command_text(node: Any) -> str:
 
 def function_text(function: Function) -> str:
     """What ``declare -f`` prints, without the newline at the end."""
-    return grown(function_parts(function))
+    return "".join(function_parts(function))
 
 
 def function_parts(function: Function, posix: bool = False) -> list[str]:
@@ -109,7 +109,7 @@ def function_value(function: Function) -> str:
     text = "".join(printer.out)
     body = text.partition("{ \n")[2]
     close = body.rindex("\n }")
-    return grown(printer.parted(f"() {{ {body[:close]}\n}}{body[close + 3 :]}"))
+    return "".join(printer.parted(f"() {{ {body[:close]}\n}}{body[close + 3 :]}"))
 
 
 def word_text(word: Word, bash: bool = False) -> str:
@@ -201,7 +201,7 @@ class _Printer:
         return [self.long[int(part)] if place % 2 else part for place, part in enumerate(found)]
 
     def filled(self, text: str) -> str:
-        return grown(self.parted(text)) if self.long else text
+        return "".join(self.parted(text)) if self.long else text
 
     def text(self) -> str:
         return self.filled("".join(self.out))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from ramet.concurrency.bigtext import grown, part_of
 from ramet.concurrency.offload import checkpoint
 from ramet.shell.syntax.conditions import ConditionReader
 from ramet.shell.syntax.errors import Unready
@@ -173,12 +172,12 @@ class RedirectReader(ConditionReader):
             bare = line.lstrip("\t") if one.strip else line
             if bare == delimiter:
                 self.pos = end if stop < 0 else stop + 1
-                return self._stripped(part_of(text, begin, pos), one)
+                return self._stripped(text[begin:pos], one)
             if self._closing and bare.startswith(delimiter) and self._closing in bare[len(delimiter) :]:
                 # `$(cat <<E ... E)`: the parenthesis may follow the delimiter, somewhere in its line.
                 self.pos = pos + len(line) - len(bare) + len(delimiter)
                 self._unfinished(one, self.line_at(pos))
-                return self._stripped(part_of(text, begin, pos), one)
+                return self._stripped(text[begin:pos], one)
             if not one.quoted and stop >= 0 and continues(text, pos, stop):
                 # A continued line is looked at as a whole.
                 first = pos
@@ -188,13 +187,13 @@ class RedirectReader(ConditionReader):
                 whole = text[first : end if stop < 0 else stop].replace("\\\n", "")
                 if (whole.lstrip("\t") if one.strip else whole) == delimiter:
                     self.pos = end if stop < 0 else stop + 1
-                    return self._stripped(part_of(text, begin, first), one)
+                    return self._stripped(text[begin:first], one)
             if stop < 0:
                 break
             pos = stop + 1
         self.pos = end
         self._unfinished(one, self.last_line() - 1)
-        return self._stripped(part_of(text, begin, end), one)
+        return self._stripped(text[begin:end], one)
 
     def _unfinished(self, one: _Pending, line: int) -> None:
         wanted = f"warning: here-document at line {one.line} delimited by end-of-file (wanted `{one.delimiter}')"
@@ -207,7 +206,7 @@ class RedirectReader(ConditionReader):
         without = (_TABS if one.quoted else _TABS_OF_LINES).sub
         if len(body) <= _LONG_LINE:
             return without("", body)
-        return grown(piece for part in _runs_of_lines(body) for piece in _without_tabs(part, without))
+        return "".join(piece for part in _runs_of_lines(body) for piece in _without_tabs(part, without))
 
 
 def _without_tabs(part: str, without: Callable[[str, str], str]) -> Iterator[str]:
@@ -220,7 +219,7 @@ def _without_tabs(part: str, without: Callable[[str, str], str]) -> Iterator[str
     head = without("", part[: border + _LONG_LINE])
     yield head
     tabs = not head or head.endswith("\n")  # still nothing but tabs
-    yield part[border + _LONG_LINE :].lstrip("\t") if tabs else part_of(part, border + _LONG_LINE, len(part))
+    yield part[border + _LONG_LINE :].lstrip("\t") if tabs else part[border + _LONG_LINE :]
 
 
 def _runs_of_lines(text: str) -> Iterator[str]:
@@ -230,7 +229,7 @@ def _runs_of_lines(text: str) -> Iterator[str]:
         end = text.find("\n", begin + _LONG_LINE) + 1
         while end and text.startswith("\\", end - 2):
             end = text.find("\n", end) + 1
-        yield part_of(text, begin, end or len(text))
+        yield text[begin : end or len(text)]
         begin = end or len(text)
 
 

@@ -13,7 +13,7 @@ import re
 import sys
 from typing import NamedTuple, NoReturn
 
-from ramet.concurrency.bigtext import SLICE, grown, part_of
+from ramet.concurrency.bigtext import SLICE
 from ramet.concurrency.offload import checkpoint
 from ramet.shell.syntax.errors import SyntaxFailure
 
@@ -198,7 +198,7 @@ class Scanner:
         """The line that holds ``pos``, for the second message of a syntax error."""
         begin = self.text.rfind("\n", 0, pos) + 1
         end = self.text.find("\n", pos)
-        return part_of(self.text, begin, len(self.text) if end < 0 else end)
+        return self.text[begin : len(self.text) if end < 0 else end]
 
     # ------------------------------------------------------------------ failures
 
@@ -212,8 +212,8 @@ class Scanner:
             return SyntaxFailure("syntax error: unexpected end of file", self.last_line())
         token = self.token_text()
         end = max(self.pos, self.start)  # all of the token is read
-        message = grown(("syntax error near unexpected token `", token, "'"))
-        return SyntaxFailure(message, self.line_at(end), grown(("`", self.source_line(end), "'")))
+        message = "".join(("syntax error near unexpected token `", token, "'"))
+        return SyntaxFailure(message, self.line_at(end), "".join(("`", self.source_line(end), "'")))
 
     def token_text(self) -> str:
         """The token in sight as error messages show it."""

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Mapping
 
-from ramet.concurrency.bigtext import part_of
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.lazy_simple import Unread, read_plain
@@ -181,7 +180,7 @@ class SimpleReader(AssignmentReader):
                 if len(words) == 1 and not assigns and not redirects:
                     self.peek()
                     if self.kind == OPERATOR and self.raw == "(":
-                        return self._function_after(part_of(self.text, start, self.pos), line)
+                        return self._function_after(self.text[start : self.pos], line)
             elif kind == OPERATOR and self.raw in REDIRECTIONS:
                 second = self.start if parts == 1 and words else second
                 self._leave_aliases(self.start)

@@ -11,7 +11,6 @@ import re
 from typing import Literal as OneOf
 
 from ramet.concurrency.bigtext import apart as apart_of_others
-from ramet.concurrency.bigtext import part_of
 from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import DEEPEST, room
 from ramet.shell.syntax.ansi_c import ansi_decode
@@ -323,7 +322,7 @@ class WordReader(Scanner):
                     continue
                 if end < 0:
                     raise self.missing("'", pos)
-                found = SingleQuoted(part_of(text, pos + 1, end))
+                found = SingleQuoted(text[pos + 1 : end])
                 pos = end + 1
             elif c == '"' and '"' not in stops:
                 if apart:
@@ -380,7 +379,7 @@ class WordReader(Scanner):
         if plain:
             parts.append(Literal(plain))
         if bad or (self._unclosed and '"' not in stops):
-            surround(bad, self._unclosed, part_of(text, begin, pos), '"' in stops)
+            surround(bad, self._unclosed, text[begin:pos], '"' in stops)
         self.pos = pos
         return tuple(parts)
 
@@ -417,7 +416,7 @@ class WordReader(Scanner):
                 break
             pos += 2
         self.pos = pos + 1
-        written = part_of(text, opened + 1, pos)
+        written = text[opened + 1 : pos]
         if "\\" not in written:
             return CommandSub(None, written, True, self.line_at(opened))
         source = (_UNTICK_QUOTED if quoted else _UNTICK).sub(r"\1", written)
@@ -482,7 +481,7 @@ class WordReader(Scanner):
                 break
             end = slash + 2
         self.pos = quote + 1
-        source = part_of(self.text, pos + 1, quote)
+        source = self.text[pos + 1 : quote]
         return AnsiQuoted(ansi_decode(source, self.options.bytewise), source)
 
     def _arith_sub(self, pos: int, opened: int) -> ArithSub | None:
@@ -605,7 +604,7 @@ class WordReader(Scanner):
                 while m := rest(text, self.pos, self.n):
                     checkpoint()
                     self.pos = m.end()
-                name = part_of(text, begin, self.pos)
+                name = text[begin : self.pos]
             if text.startswith("\\\n", self.pos):
                 name, self.pos = self._joined_name(name, self.pos)
                 while text.startswith("\\\n", self.pos):

@@ -12,7 +12,6 @@ import pytest
 from tests.support.loop_holds import Lateness, longest_hold, too_long
 
 from ramet import Workspace
-from ramet.concurrency import collector as collecting
 from ramet.core.errors import RametError
 from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.state.shell_state import ShellState
@@ -137,31 +136,6 @@ def test_shells_that_were_cancelled_are_no_garbage(script: str) -> None:
         gc.enable()
 
 
-def test_what_is_left_to_end_is_work() -> None:
-    """So that nobody looks for garbage through all of it meanwhile."""
-
-    async def slow(end: asyncio.Event) -> None:
-        try:
-            await asyncio.sleep(99)
-        finally:
-            await end.wait()
-
-    async def act() -> None:
-        crew, end = Crew(), asyncio.Event()
-        tasks = [asyncio.create_task(crew.member(lambda: slow(end), whole=True)) for _ in range(100)]
-        await asyncio.sleep(0)
-        crew.stop()
-        await crew.end(tasks)  # of so many it does not wait for the last
-        assert collecting._at_work == 100
-        end.set()
-        await crew.gone()
-        await asyncio.sleep(0)
-        assert collecting._at_work == 0
-
-    asyncio.run(act())
-
-
-@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
 def test_the_end_of_many_shells_fills_no_turn_of_the_loop(script: str) -> None:
     async def act() -> float:
         async with Workspace() as ws:

@@ -80,6 +80,7 @@ def serve(
             bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
             configs={found.name or "*": found for found in configs},
             principals={} if principals is None else read_principals(principals), push_to=tuple(push_to or ()),
+            tune_gc=True,
         )  # fmt: skip
         token = value("token_file", token_file)
         if token is None and (socket is None or value("rendezvous", rendezvous) is not None):

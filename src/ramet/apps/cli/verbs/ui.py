@@ -97,7 +97,7 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
         told = "Enter prints a new link, Ctrl-C ends it."
     typer.echo(f"It opens once. {told}", err=True)
     configs = {} if described is None else {described.name or "*": described}
-    settings = ServerSettings(token=token, configs=configs, idle=IDLE)
+    settings = ServerSettings(token=token, configs=configs, idle=IDLE, tune_gc=True)
     serve(served, settings=settings, mounts={UI: pages}, listening=at)
 
 

@@ -13,8 +13,7 @@ from ramet.commands.awk.run.streams import Runtime
 from ramet.commands.awk.run.values import Array, Value, as_number, num
 from ramet.commands.awk.run.values import Field as FieldValue
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.concurrency.offload import aside, drop, watched
-from ramet.concurrency.sorting import in_order
+from ramet.concurrency.offload import interruptible, offload
 
 Item = tuple[str, Value]
 
@@ -63,7 +62,7 @@ def ordered(runtime: Runtime, array: Array, how: str) -> list[tuple[str, Value]]
         if len(parts) != 3 or parts[0] not in ("ind", "val"):
             raise AwkError(f"fatal: sort comparison function `{how}' is not defined")
         key = _index_key(parts[1]) if parts[0] == "ind" else _value_key(runtime, parts[1])
-        return in_order(items, key, parts[2] == "desc")
+        return sorted(items, key=key, reverse=parts[2] == "desc")
     function = runtime.namespace.get("f_" + how)
     if function is None:
         raise AwkError(f"fatal: sort comparison function `{how}' is not defined")
@@ -101,14 +100,14 @@ async def keys_patiently(runtime: Runtime, array: Array) -> list[str]:
     """The same as `keys`, while others run."""
     if len(array) < _MANY or _may_wait(runtime, str(runtime.procinfo.get("sorted_in") or "")):
         return keys(runtime, array)
-    return await aside(runtime.proc.budget, partial(keys, runtime, array))
+    return await offload(runtime.proc.budget, partial(keys, runtime, array))
 
 
 async def asort_patiently(runtime: Runtime, array: Array, into: Array | None, how: Value, indices: bool) -> float:
     """The same as `asort`, while others run."""
     if len(array) < _MANY or _may_wait(runtime, runtime.text(how)):
         return asort(runtime, array, into, how, indices)
-    return await aside(runtime.proc.budget, partial(asort, runtime, array, into, how, indices))
+    return await offload(runtime.proc.budget, partial(asort, runtime, array, into, how, indices))
 
 
 def keys(runtime: Runtime, array: Array) -> list[str]:
@@ -120,7 +119,7 @@ def keys(runtime: Runtime, array: Array) -> list[str]:
     if not _is_whole(first):
         return _as_hashed(list(array))  # what begins with a name holds numbers as names, too
     names = [key for key in array if not _is_whole(key)]
-    return _as_hashed(names) + in_order([key for key in array if _is_whole(key)], int)
+    return _as_hashed(names) + sorted([key for key in array if _is_whole(key)], key=int)
 
 
 def _is_whole(key: str) -> bool:
@@ -166,10 +165,8 @@ def asort(runtime: Runtime, array: Array, into: Array | None, how: Value, indice
     target = array if into is None else into
     count = len(items)
     values = [FieldValue(key) if indices else value for key, value in items]
-    drop(items)
-    for _ in watched(range(len(target))):
+    for _ in interruptible(range(len(target))):
         target.popitem()
-    for index, value in enumerate(watched(values), 1):
+    for index, value in enumerate(interruptible(values), 1):
         target[str(index)] = value
-    drop(values)
     return float(count)

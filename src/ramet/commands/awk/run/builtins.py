@@ -19,8 +19,6 @@ from ramet.commands.awk.run.values import Array, TypedRegex, Value, looks_numeri
 from ramet.commands.awk.run.values import Field as FieldValue
 from ramet.commands.awk.syntax.lexer import IN_NAMESPACE
 from ramet.commands.awk.syntax.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Typed, Var
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
 from ramet.concurrency.offload import checkpoint
 from ramet.text import casing as letters
 
@@ -140,9 +138,9 @@ def substr(text: str, start: float, length: float | None) -> str:
         return ""
     first = len(text) if start >= len(text) + 1 else max(int(start), 1) - 1 if start > 0 else 0
     if length is None or length > len(text):
-        return text[first:] if len(text) <= PIECE else longbytes.cut(text, first, len(text))
+        return text[first:]
     count = int(length) if length > 0 else 0
-    return text[first : first + count] if count <= PIECE else longbytes.cut(text, first, min(first + count, len(text)))
+    return text[first : first + count]
 
 
 def trunc(value: float) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ramet.commands.awk.run import regex
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.concurrency.bigbytes import PIECE, words
 from ramet.concurrency.offload import checkpoint
 
 _WIDTH = re.compile(r"[0-9]+|\*")
@@ -17,7 +16,7 @@ _SPACES = re.compile(r"[^ \t\n]+")
 def split_blanks(text: str) -> list[str]:
     """By runs of spaces, tabs and newlines; `str.split` knows more kinds of white space, so it may only help."""
     if text.isascii() and not any(odd in text for odd in "\r\x0b\x0c\x1c\x1d\x1e\x1f"):
-        return text.split() if len(text) <= PIECE else words(text)
+        return text.split()
     return _SPACES.findall(text)
 
 

@@ -12,7 +12,6 @@ from typing import Final
 from ramet.commands.awk.run.values import Field, Value, looks_numeric, num, number_text
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.bigtext import grown
 
 _SPEC = re.compile(
     r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"
@@ -129,7 +128,7 @@ def sprintf(
             out.append(_pad(text if precision is None else text[:precision], width, flags))
         else:
             out.append(_convert(kind, flags, width, precision, number(value)))
-    return "".join(out) if not long or len(out) == 1 else grown(out)
+    return "".join(out)
 
 
 def _convert(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:
@@ -164,7 +163,7 @@ def _pad(text: str, width: int, flags: str) -> str:
     if width > PIECE:
         blanks = repeat(" " * PIECE, (width - len(text)) // PIECE)
         rest = " " * ((width - len(text)) % PIECE)
-        return grown((text, *blanks, rest) if "-" in flags else (*blanks, rest, text))
+        return "".join((text, *blanks, rest) if "-" in flags else (*blanks, rest, text))
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 

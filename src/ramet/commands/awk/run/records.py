@@ -11,10 +11,9 @@ from ramet.commands.awk.syntax.tree import AwkError
 from ramet.commands.framework.inputs import LONG
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import aside, checkpoint
+from ramet.concurrency.offload import checkpoint, offload
 from ramet.core.limits import Budget
 from ramet.core.streams import PATIENCE, Reader
-from ramet.core.streams import joined as together
 from ramet.patterns import LONG as HEAVY
 
 
@@ -70,7 +69,7 @@ class Records:
         if self._rest:
             self._raw.insert(0, self._rest.encode("utf-8", "surrogateescape"))
             self._rest = ""
-            joined = await together(self._raw)
+            joined = b"".join(self._raw)
             cut = joined.rfind(delim)
             if cut >= 0:
                 self._raw = [joined[cut + 1 :]] if cut + 1 < len(joined) else []
@@ -92,11 +91,11 @@ class Records:
                     await asyncio.sleep(0)
                 continue
             self._raw.append(block[:cut])
-            data = await together(self._raw) if len(self._raw) > 1 else self._raw[0]
+            data = b"".join(self._raw) if len(self._raw) > 1 else self._raw[0]
             self._raw = [block[cut + 1 :]] if cut + 1 < len(block) else []
             await self._split(data, rs)
             return True
-        data = await together(self._raw)
+        data = b"".join(self._raw)
         self._raw = []
         self.batch = []
         if not data:
@@ -108,12 +107,12 @@ class Records:
     async def _split(self, data: bytes, rs: str) -> None:
         self.long = len(data) > LONG
         work = partial(self._records, data, rs)
-        self.plain, self.batch = await aside(self.budget, work) if self.long else work()
+        self.plain, self.batch = await offload(self.budget, work) if self.long else work()
 
     def _records(self, data: bytes, rs: str) -> tuple[bool, list[str]]:
         plain = _is_plain(data) if not self.long else all(map(_is_plain, longbytes.pieces(data)))
-        text = growth.decoded(data, self._coding)
-        return plain, longbytes.split(text, rs) if not self.long or longbytes.has(text, rs) else [text]
+        text = data.decode(self._coding, "surrogateescape")
+        return plain, text.split(rs) if not self.long or (rs in text) else [text]
 
     async def _read_text(self) -> bool:
         if self.done:
@@ -134,7 +133,7 @@ class Records:
         """Put together what was read."""
         parts = [self._rest, *self._more, last]
         if sum(map(len, parts)) > LONG:
-            self._rest = await aside(self.budget, partial(growth.grown, parts))
+            self._rest = await offload(self.budget, partial(growth.grown, parts))
         else:
             self._rest = "".join(parts)
         self._more, self._waiting = [], 0
@@ -167,7 +166,7 @@ class Records:
             term = ""
             if paragraphs and record.endswith("\n"):
                 work = partial(_ended, record)
-                record, term = await aside(self.budget, work) if len(record) > LONG else work()
+                record, term = await offload(self.budget, work) if len(record) > LONG else work()
                 if not record:
                     return False
             self.batch.append(record)
@@ -178,13 +177,13 @@ class Records:
     async def _cut_on(self, rx: Rx, rs: str) -> bool:
         self.long = len(self._rest) > LONG
         work = partial(self._cut, rx, rs == "")
-        return await aside(self.budget, work) if self.long or len(rs) > HEAVY else work()
+        return await offload(self.budget, work) if self.long or len(rs) > HEAVY else work()
 
     def _cut(self, rx: Rx, paragraphs: bool) -> bool:
         """Split what is surely complete: a separator that touches the end of the text might go on."""
         assert self.terms is not None
         text, start, pos = self._rest, 0, 0
-        if self.long and paragraphs and not longbytes.has(text, "\n\n"):
+        if self.long and paragraphs and "\n\n" not in text:
             return False
         while True:
             found = rx.search(text, pos)
@@ -195,12 +194,12 @@ class Records:
                 if pos > len(text):
                     break
                 continue
-            self.batch.append(longbytes.cut(text, start, found[0]))
+            self.batch.append(text[start : found[0]])
             self.terms.append(text[found[0] : found[1]])
             start = pos = found[1]
             if len(self.batch) >= 1000:
                 break
-        self._rest = longbytes.cut(text, start, len(text))
+        self._rest = text[start:]
         return bool(self.batch)
 
 
@@ -218,4 +217,4 @@ def _ended(paragraph: str) -> tuple[str, str]:
         end -= 1
         if not end & 4095:
             checkpoint()
-    return longbytes.cut(paragraph, 0, end), longbytes.cut(paragraph, end, len(paragraph))
+    return paragraph[:end], paragraph[end:]

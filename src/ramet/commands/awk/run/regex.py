@@ -9,9 +9,9 @@ from collections.abc import Callable
 from ramet import patterns
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
 from ramet.concurrency.bigbytes import PIECE
 from ramet.concurrency.offload import checkpoint
+from ramet.core.paths import encode
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, Dialect, parse
@@ -53,8 +53,8 @@ class Rx:
     def _test_long(self, text: str) -> bool:
         """The same by an engine that lets others run meanwhile."""
         if self.plain is not None:
-            return longbytes.has(text, self.plain)
-        data = growth.encoded(text)
+            return self.plain in text
+        data = encode(text)
         return self.matcher.bulk(data).search(data, 0) is not None
 
     def search(self, text: str, pos: int = 0) -> Span | None:

@@ -21,7 +21,6 @@ from ramet.commands.awk.run.values import Array, Field, Value, compare, long_fie
 from ramet.commands.awk.syntax.lexer import as_bytes
 from ramet.commands.awk.syntax.sources import Sources
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.bigbytes import PIECE
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
@@ -231,9 +230,7 @@ class State:
         if len(fs) == 1:
             # In paragraph mode a newline separates fields as well as one character does; a pattern is asked alone.
             lines = record and self.rs == "" and fs.isascii()
-            return lambda text: (
-                longbytes.split(longbytes.replaced(text, "\n", fs) if lines else text, fs) if text else []
-            )
+            return lambda text: (text.replace("\n", fs) if lines else text).split(fs) if text else []
         rx = self.dynamic(fs)
         return lambda text: [piece for piece, _ in cut(rx, text)]
 
@@ -365,7 +362,7 @@ class State:
             assert self.fields is not None
             if len(self.ofs) * len(self.fields) > self.longest:
                 raise self.proc.budget.exceeded("string_bytes")
-            self.record = self.grown(longbytes.joined(self.fields, self.ofs))
+            self.record = self.grown(self.ofs.join(self.fields))
             self.stale = False
         return self.record
 

@@ -18,9 +18,9 @@ from ramet.commands.awk.run.values import Field, num
 from ramet.commands.awk.syntax.lexer import IN_NAMESPACE, unescape
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.commands.framework.inputs import LONG
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import aside, checkpoint, here
+from ramet.concurrency.offload import checkpoint, in_thread, offload
 from ramet.core.errors import reason
+from ramet.core.paths import encode
 from ramet.core.signals import BySignal
 from ramet.core.streams import BytesReader, Reader, Writer, pipe
 
@@ -37,7 +37,7 @@ def _encoded_long(parts: list[str]) -> bytes:
         if len(part) <= LONG:
             row.append(part)
             continue
-        made += (_encoded(row), growth.encoded(part))
+        made += (_encoded(row), encode(part))
         row.clear()
     return b"".join([*made, _encoded(row)])
 
@@ -331,14 +331,14 @@ class Runtime(State):
     # ------------------------------------------------------------------ output
 
     def flush(self) -> None:
-        if self.out and here.stop is None:  # what works in a thread leaves this to whoever waits for it
+        if self.out and not in_thread():  # what works in a thread leaves this to whoever waits for it
             self.stdout.write(_encoded(self.out))
             self.out.clear()
 
     async def send(self) -> None:
         """The same for texts that may be very long."""
         if sum(map(len, self.out)) > LONG:
-            data = await aside(self.proc.budget, partial(_encoded_long, self.out))
+            data = await offload(self.proc.budget, partial(_encoded_long, self.out))
             self.out.clear()
             self.stdout.write(data)
         else:

@@ -30,8 +30,6 @@ from ramet.commands.data.jq.values import (
     sort_key,
     truthy,
 )
-from ramet.concurrency.offload import drop
-from ramet.concurrency.sorting import in_order
 
 
 def _plain_native(function: Callable[..., Json]) -> Native:
@@ -331,12 +329,11 @@ def _by(name: str) -> Native:
                 yield _extreme_pair(pairs, name == "max")
                 return
             if _comparable(pairs):
-                pairs = in_order(pairs, lambda pair: pair[0][0])
+                pairs = sorted(pairs, key=lambda pair: pair[0][0])
             else:
-                pairs = in_order(pairs, lambda pair: sort_key(pair[0]))
+                pairs = sorted(pairs, key=lambda pair: sort_key(pair[0]))
             if name == "sort":
                 found = [element for _, element in pairs]
-                drop(pairs)
                 yield found
                 return
             groups: list[tuple[Json, list[Json]]] = []
@@ -346,8 +343,6 @@ def _by(name: str) -> Native:
                 else:
                     groups.append((key, [element]))
             found = [group if name == "group" else group[0] for _, group in groups]
-            drop(pairs)
-            drop(groups)
             yield found
 
         return compiler.computed(run, path)

@@ -27,14 +27,14 @@ from ramet.commands.data.jq.parser import Node, parse
 from ramet.commands.data.jq.prelude import definitions
 from ramet.commands.data.jq.scopes import ROOT, Run, Scope
 from ramet.commands.data.jq.values import Break, CompileError, JqError, Json, as_error
-from ramet.commands.framework.inputs import HELD, LONG, beside, is_unbuffered
+from ramet.commands.framework.inputs import HELD, LONG, is_unbuffered
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import WHOLE, joined
+from ramet.core.streams import WHOLE
 
 _MOMENT = 32 * 1024
 """Characters of input that are read without a look at the clock."""
@@ -313,7 +313,7 @@ class JqRun:
                     continue
                 if complete is None:
                     # It cannot be read in pieces: all of it is taken at once.
-                    block, gathered = b"", [await joined(growing.text)]
+                    block, gathered = b"", [b"".join(growing.text)]
                     wait = 2 * len(gathered[0])
                 else:
                     yield self.long_one(growing, reader)
@@ -325,7 +325,7 @@ class JqRun:
                 if len(rest) % _MANY == 0 and sum(map(len, rest)) > self.proc.budget.limits.string_bytes * WHOLE:
                     raise self.proc.budget.exceeded("string_bytes")
                 continue
-            head = await joined((*rest, block[:end]))
+            head = b"".join((*rest, block[:end]))
             rest = [block[end + 1 :]]
             if reader.idle and not gathered and len(head) > 2 * LARGE and (texts := await self.cut(head)) is not None:
                 reader.line += head.count(b"\n") + 1
@@ -344,7 +344,7 @@ class JqRun:
                 gathered.append(reader.left() if not gathered else b"")
                 gathered.append(head + b"\n")
                 size = sum(map(len, gathered))
-                texts = await self.cut(await joined(gathered)) if size >= wait else None
+                texts = await self.cut(b"".join(gathered)) if size >= wait else None
                 if texts is None:
                     wait = max(wait, 2 * size) if size >= wait else wait
                     continue
@@ -361,10 +361,10 @@ class JqRun:
                 yield self.long_one(growing, reader)
                 rest = [growing.left]
             else:
-                gathered = [await joined(growing.text)]
+                gathered = [b"".join(growing.text)]
         long = reader.stuck + sum(map(len, rest)) >= LARGE and (reader.stuck or reader.idle)
         if gathered or (long and not self.parse_error):
-            data = await joined((*gathered, *rest) if gathered else (reader.left(), *rest))
+            data = b"".join((*gathered, *rest) if gathered else (reader.left(), *rest))
             texts = await self.cut(data)
             rest = [data]
             if texts is not None:
@@ -377,13 +377,13 @@ class JqRun:
             yield batch
 
     async def cut(self, data: bytes) -> list[Any] | None:
-        return await beside(self.proc, len(data), partial(cut, data))
+        return await offload_large(self.proc.budget, len(data), partial(cut, data))
 
     async def grown(self, value: Growing, block: bytes) -> bool | None:
         """Whether more text completed a large value; None when that cannot be read piece by piece."""
         step, budget = partial(next, value.feed(block), None), self.proc.budget
         try:
-            while (complete := await aside(budget, step) if value.is_slow else step()) is not None:
+            while (complete := await offload(budget, step) if value.is_slow else step()) is not None:
                 if complete:
                     return True
                 await budget.yield_turn()
@@ -393,7 +393,7 @@ class JqRun:
 
     async def ends(self, value: Growing) -> bool:
         try:
-            return await aside(self.proc.budget, value.finish) if value.is_slow else value.finish()
+            return await offload(self.proc.budget, value.finish) if value.is_slow else value.finish()
         except Unreadable:
             return False
 
@@ -454,19 +454,19 @@ class JqRun:
                 if held > self.proc.budget.limits.string_bytes:
                     raise self.proc.budget.exceeded("string_bytes")
                 continue
-            lines = await self.texts(await joined((*rest, block[:cut])))
+            lines = await self.texts(b"".join((*rest, block[:cut])))
             rest, held = [block[cut + 1 :]], len(block) - cut - 1
             self.note(len(lines), number)
             number += len(lines)
             yield lines
-        if last := await joined(rest):
+        if last := b"".join(rest):
             self.note(1, 0, exact=(number,))
             yield await self.texts(last)
 
     async def texts(self, data: bytes) -> list[Json]:
         """Lines as values."""
         self.host.large = self.host.large or len(data) > LONG
-        return await beside(self.proc, len(data), partial(_texts, data))
+        return await offload_large(self.proc.budget, len(data), partial(_texts, data))
 
     # ------------------------------------------------------------------ running
 
@@ -509,10 +509,10 @@ class JqRun:
             async for name, block in self.blocks():
                 self.host.name = name
                 data.append(block)
-            everything = await joined(data)
+            everything = b"".join(data)
             self.host.large = self.host.large or len(everything) > LONG
             decoded = partial(everything.decode, "utf-8", "replace")
-            whole: Json = await beside(self.proc, len(everything), decoded)
+            whole: Json = await offload_large(self.proc.budget, len(everything), decoded)
         else:
             whole = []
             async for batch in source:
@@ -578,7 +578,7 @@ class JqRun:
         host = self.host
         host.said = []
         try:
-            found = await aside(self.proc.budget, work)
+            found = await offload(self.proc.budget, work)
         except BaseException:  # nobody waits for it any more
             host.stopped = True  # the thread notices at its next turn
             raise
@@ -676,13 +676,13 @@ class JqRun:
         """A string without its quotes, where that is possible: not where only ASCII may be written."""
         if self.o.ascii:
             return values.dumps(text, ascii_only=True)
-        if self.o.nul and longbytes.has(text, "\0"):
+        if self.o.nul and ("\0" in text):
             raise JqError("Cannot dump a string containing NUL with --raw-output0 option")
         return text
 
 
 def _texts(data: bytes) -> list[Json]:
-    return [line.decode("utf-8", "replace") for line in longbytes.split(data, b"\n")]
+    return [line.decode("utf-8", "replace") for line in data.split(b"\n")]
 
 
 def _check(scope: Scope, base: Scope) -> None:

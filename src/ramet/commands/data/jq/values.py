@@ -12,9 +12,9 @@ from decimal import Decimal
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
-from ramet.concurrency.sorting import in_order
+from ramet.concurrency.sizes import SMALL
 from ramet.core.errors import LimitExceeded
-from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
+from ramet.core.limits import DEFAULT_LIMITS
 
 Json = Any
 """None, bool, int, float, str, list or dict; a value is never changed once it is shared."""
@@ -151,8 +151,8 @@ def equal(left: Json, right: Json) -> bool:
 def sorted_values(values: Iterable[Json]) -> list[Json]:
     items = list(values)
     if all(type(item) is str for item in items) or all(type(item) is int for item in items):
-        return in_order(items)
-    return in_order(items, sort_key)
+        return sorted(items)
+    return sorted(items, key=sort_key)
 
 
 # ----------------------------------------------------------------------------------------------------- arithmetic
@@ -221,7 +221,7 @@ def add(left: Json, right: Json) -> Json:
 
 def bounded(size: int) -> None:
     """An error, and none that a program could catch, when so many characters are too many for one value."""
-    if size > NOTABLE and size > (most := LONGEST.get()):
+    if size > SMALL and size > (most := LONGEST.get()):
         raise LimitExceeded("string_bytes", most)
 
 

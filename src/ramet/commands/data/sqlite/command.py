@@ -17,17 +17,17 @@ from ramet.commands.data.sqlite.output_modes import COLUMN_SEPARATORS, ROW_SEPAR
 from ramet.commands.data.sqlite.statements import is_complete, is_empty, may_end, some, without_tail
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
-from ramet.commands.framework.inputs import PART, beside
+from ramet.commands.framework.inputs import PART
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE, has
-from ramet.concurrency.bigtext import decoded, encoded, grown
-from ramet.concurrency.offload import aside, here
+from ramet.concurrency.bigbytes import PIECE
+from ramet.concurrency.bigtext import decoded, grown
+from ramet.concurrency.offload import Abandoned, interrupt_check, offload, offload_large
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import BytesReader, Reader, joined, line_blocks
+from ramet.core.streams import BytesReader, Reader, line_blocks
 
 _MODES = ("list", "csv", "column", "json", "line", "table", "box", "markdown", "html", "quote", "tabs", "ascii")
 
@@ -129,13 +129,13 @@ class Shell:
             await self.proc.emit_texts(texts)
         elif self.output:
             size = sum(map(len, texts))
-            self.kept.append(await beside(self.proc, size, lambda: encoded("".join(texts))))
+            self.kept.append(await offload_large(self.proc.budget, size, lambda: encode("".join(texts))))
 
     async def redirect(self, target: str | None, once: bool = False) -> None:
         """Send what follows elsewhere; what was meant for the last place is written there first."""
         await self.flush()
         if self.output:
-            await self.proc.fs.write(self.proc.path(self.output), await joined(self.kept))
+            await self.proc.fs.write(self.proc.path(self.output), b"".join(self.kept))
         self.kept.clear()
         if target and self.proc.descriptor(target) is self.proc.stdout:
             target = None
@@ -169,15 +169,12 @@ class Shell:
             raise CannotOpen(f"Error: {error}", 26) from None
 
     def _progress(self) -> Callable[[], int]:
-        budget = self.proc.budget
+        check = interrupt_check(self.proc.budget)
 
         def progress() -> int:
-            stop = here.stop
-            if stop is not None:
-                return int(stop.is_set())  # in its thread: whoever waits for it looks at the budget
             try:
-                budget.check()
-            except (TimeUp, Cancelled):
+                check()
+            except (TimeUp, Cancelled, Abandoned):
                 return 1
             return 0
 
@@ -291,7 +288,7 @@ async def run_script(shell: Shell, reader: Reader) -> None:
 async def _rows(proc: Proc, reader: Reader) -> AsyncIterator[list[bytes]]:
     """Lines without their ends, some at a time."""
     async for block in line_blocks(reader, size=PART):
-        row = await beside(proc, len(block), partial(longbytes.split, block, b"\n"))
+        row = await offload_large(proc.budget, len(block), partial(longbytes.split, block, b"\n"))
         if not row[-1]:
             row.pop()
         yield row
@@ -310,7 +307,7 @@ async def _run(shell: Shell, reader: Reader, script: bool) -> None:
             number += 1
             # What is decoded, joined or done goes at once: to let go of several very long texts takes a while.
             raw = row.pop()
-            line = decode(raw) if len(raw) <= PIECE else await aside(proc.budget, partial(decoded, raw))
+            line = decode(raw) if len(raw) <= PIECE else await offload(proc.budget, partial(decoded, raw))
             del raw
             if not pending:
                 if line.startswith("."):
@@ -325,14 +322,14 @@ async def _run(shell: Shell, reader: Reader, script: bool) -> None:
                 size, start = 0, number
             pending += (line, "\n")
             size += len(line) + 1
-            if not (may_end(line) if len(line) <= PIECE else await aside(proc.budget, partial(may_end, line))):
+            if not (may_end(line) if len(line) <= PIECE else await offload(proc.budget, partial(may_end, line))):
                 continue
             del line
             await _collect(proc, pending, size)
             if size <= PIECE:
                 complete = sqlite3.complete_statement(pending[0])
             else:
-                complete = await aside(proc.budget, partial(is_complete, pending[0]))
+                complete = await offload(proc.budget, partial(is_complete, pending[0]))
             if not complete:
                 continue
             await _statements(shell, pending.pop(), start if script else None)
@@ -346,18 +343,18 @@ async def _run(shell: Shell, reader: Reader, script: bool) -> None:
 
 async def _collect(proc: Proc, texts: list[str], size: int) -> None:
     """Make one text of several, which stands in the place of them."""
-    texts[:] = ["".join(texts) if size <= PIECE else await aside(proc.budget, partial(grown, texts))]
+    texts[:] = ["".join(texts) if size <= PIECE else await offload(proc.budget, partial(grown, texts))]
 
 
 async def _statements(shell: Shell, text: str, line: int | None) -> None:
     proc, size, at = shell.proc, len(text), 0
-    stop = await beside(proc, size, partial(without_tail, text), PIECE)
-    while at < stop and (spans := await beside(proc, size, partial(some, text, at, stop), PIECE)):
+    stop = await offload_large(proc.budget, size, partial(without_tail, text), PIECE)
+    while at < stop and (spans := await offload_large(proc.budget, size, partial(some, text, at, stop), PIECE)):
         for at, end in spans:
             if is_empty(text, at, end):
                 continue
             cut = partial(longbytes.cut, text, at, end)
-            statement = text[at:end] if end - at <= PIECE else await aside(proc.budget, cut)
+            statement = text[at:end] if end - at <= PIECE else await offload(proc.budget, cut)
             if shell.echo and shell.scripted:
                 shell.out += (statement.strip(), "\n")
             try:
@@ -366,12 +363,18 @@ async def _statements(shell: Shell, text: str, line: int | None) -> None:
                 if str(error) == "interrupted":
                     raise TimeUp from None
                 await _sql_error(
-                    shell, error, await beside(proc, stop - at, partial(longbytes.cut, text, at, stop)), line
+                    shell,
+                    error,
+                    await offload_large(proc.budget, stop - at, partial(longbytes.cut, text, at, stop)),
+                    line,
                 )
                 return
             except (sqlite3.Error, sqlite3.Warning) as error:
                 await _sql_error(
-                    shell, error, await beside(proc, stop - at, partial(longbytes.cut, text, at, stop)), line
+                    shell,
+                    error,
+                    await offload_large(proc.budget, stop - at, partial(longbytes.cut, text, at, stop)),
+                    line,
                 )
                 return
             except CannotOpen as error:
@@ -406,7 +409,7 @@ async def _statement(shell: Shell, statement: str) -> None:
         planned = _PLAN.match(statement) is not None
         return rows, "" if planned else shell.look.show([column[0] for column in cursor.description], rows)
 
-    made = work() if _is_short(shell, statement) else await aside(shell.proc.budget, work)
+    made = work() if _is_short(shell, statement) else await offload(shell.proc.budget, work)
     if made is not None:
         rows, shown = made
         if _PLAN.match(statement):
@@ -477,10 +480,10 @@ async def _sql_error(shell: Shell, error: sqlite3.Error | sqlite3.Warning, sql: 
     text = str(error)
 
     def placed() -> tuple[bool, str]:
-        known = text.startswith("no such") or (code in (1, 21, 23) and not any(has(text, word) for word in _RUNTIME))
+        known = text.startswith("no such") or (code in (1, 21, 23) and not any((word in text) for word in _RUNTIME))
         return known, context(shell.connection, sql, text) if known else ""
 
-    preparing, where = await beside(shell.proc, len(sql), placed)
+    preparing, where = await offload_large(shell.proc.budget, len(sql), placed)
     suffix = f" ({code})" if code > 1 and code not in (21, 23) else ""
     if line is None:
         lead = f"Error: {'in prepare' if preparing else 'stepping'}, "

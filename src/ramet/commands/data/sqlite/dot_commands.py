@@ -12,8 +12,8 @@ from typing import Any
 
 from ramet.commands.data.sqlite.command import CannotOpen, Quit, Shell, run_script
 from ramet.commands.data.sqlite.output_modes import MODES, identifier, quoted
-from ramet.commands.framework.inputs import beside, slurp
-from ramet.concurrency.offload import watched
+from ramet.commands.framework.inputs import slurp
+from ramet.concurrency.offload import interruptible, offload_large
 from ramet.core.paths import decode
 
 _Dot = Callable[[Shell, list[str]], Awaitable[None]]
@@ -341,9 +341,9 @@ async def _import(shell: Shell, args: list[str]) -> None:
     separator = "," if as_csv else shell.look.separator[:1] or "|"
 
     def read() -> list[list[Any]]:
-        return list(watched(csv.reader(io.StringIO(text), delimiter=separator)))[skip:]
+        return list(interruptible(csv.reader(io.StringIO(text), delimiter=separator)))[skip:]
 
-    rows = await beside(shell.proc, len(text), read)
+    rows = await offload_large(shell.proc.budget, len(text), read)
     table = _named(names[1])
     exists = shell.connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (names[1],)).fetchone()
     number = skip + 1

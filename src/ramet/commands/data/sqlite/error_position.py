@@ -6,7 +6,6 @@ import re
 import sqlite3
 
 from ramet.commands.data.sqlite.statements import is_token, tokens
-from ramet.concurrency.bigbytes import cut
 
 _NAMED = re.compile(
     r"no such column: (?:[\w.]*\.)?(?P<column>\w+)|no such function: (?P<function>\w+)"
@@ -36,7 +35,7 @@ def _within(message: str, around: tuple[str, str]) -> str | None:
     before, behind = around
     if len(message) < len(before) + len(behind) or not (message.startswith(before) and message.endswith(behind)):
         return None
-    return cut(message, len(before), len(message) - len(behind))
+    return message[len(before) : len(message) - len(behind)]
 
 
 def _place(connection: sqlite3.Connection, sql: str, message: str) -> int | None:
@@ -65,7 +64,7 @@ def _offending(connection: sqlite3.Connection, sql: str, token: str) -> int | No
         if len(token) > _LONGEST:  # which hardly comes twice, and SQLite would say it again
             return start
         try:
-            connection.execute("EXPLAIN " + cut(sql, 0, end))
+            connection.execute("EXPLAIN " + sql[:end])
         except sqlite3.Error as error:
             if "syntax error" in str(error):
                 return start

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from ramet.concurrency.bigbytes import PIECE, SEARCHED, cut, has, run_end
+from ramet.concurrency.bigbytes import PIECE, SEARCHED, run_end
 from ramet.concurrency.offload import checkpoint
 
 _TOKENS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\w+|\s+|.", re.DOTALL)
@@ -29,7 +29,7 @@ def may_end(line: str) -> bool:
     """Whether a statement may be complete with this line that was not before."""
     if len(line) <= PIECE:
         return ";" in line or "*/" in line
-    return has(line, ";") or has(line, "*/")
+    return (";" in line) or ("*/" in line)
 
 
 def is_complete(text: str) -> bool:
@@ -163,4 +163,4 @@ def _token_end(sql: str, at: int) -> int:
 
 def is_token(sql: str, start: int, end: int, token: str) -> bool:
     """Whether the token that stands there is this one."""
-    return end - start == len(token) and cut(sql, start, end) == token
+    return end - start == len(token) and sql[start:end] == token

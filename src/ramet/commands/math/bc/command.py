@@ -9,14 +9,14 @@ from functools import partial
 from typing import Final
 
 from ramet.commands.framework.command import Command, flag, parse, shown
-from ramet.commands.framework.inputs import LONG, PART, beside
+from ramet.commands.framework.inputs import LONG, PART
 from ramet.commands.math.bc.machine import Break, Continue, Machine, Quit, Return
 from ramet.commands.math.bc.numbers import Trouble
 from ramet.commands.math.bc.parser import Parser, SyntaxTrouble
 from ramet.commands.math.bc.tokens import Token, tokens
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -43,7 +43,7 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
             try:
                 reader = await proc.open(word)
                 raw = await reader.read_all()
-                text = await beside(proc, len(raw), partial(growth.decoded, raw))
+                text = await offload_large(proc.budget, len(raw), partial(growth.decoded, raw))
                 await proc.close(reader)
             except OSError as error:
                 del error
@@ -71,24 +71,24 @@ async def _standard_input(machine: Machine) -> None:
         await proc.budget.yield_turn()
         if "\n" not in parts[-1]:
             continue
-        pending = await beside(proc, held, partial(growth.grown, [pending, *parts]))
+        pending = await offload_large(proc.budget, held, partial(growth.grown, [pending, *parts]))
         parts.clear()
         cut = pending.rfind("\n") + 1
         if tried > _LONG and cut < 2 * tried:
             continue
         tried = cut
-        whole = pending[:cut] if cut <= LONG else await aside(proc.budget, partial(longbytes.cut, pending, 0, cut))
-        if await beside(proc, cut, partial(_complete, whole)):
+        whole = pending[:cut] if cut <= LONG else await offload(proc.budget, partial(longbytes.cut, pending, 0, cut))
+        if await offload_large(proc.budget, cut, partial(_complete, whole)):
             await _program(machine, whole, "(standard_in)", line)
             await machine.flush()
             line += pending.count("\n", 0, cut)
             pending, tried = pending[cut:], 0
         held = len(pending)
     parts.append(decoder.decode(b"", True))
-    pending = await beside(proc, held, partial(growth.grown, [pending, *parts]))
+    pending = await offload_large(proc.budget, held, partial(growth.grown, [pending, *parts]))
     if not pending.endswith("\n"):
         # A statement ends with its line, and this one never does; `quit` is obeyed as soon as it is read.
-        items = await beside(proc, len(pending), partial(tokens, pending))
+        items = await offload_large(proc.budget, len(pending), partial(tokens, pending))
         words = [token for token in items if token.kind not in ("newline", "end")]
         if not words or any(token.text == "quit" for token in words):
             return
@@ -105,8 +105,8 @@ _HEAD: Final = re.compile(r"\s*(?:define|if|while|for)\b[^{;]*\)\s*|.*\belse\s*"
 
 def _complete(text: str) -> bool:
     """Whether lines of a program can run before more of it is known."""
-    code = _QUOTED.sub("", text) if any(longbytes.has(text, mark) for mark in ('"', "/*", "#")) else text
-    if '"' in code or longbytes.has(code, "/*") or code.endswith("\\\n"):
+    code = _QUOTED.sub("", text) if any((mark in text) for mark in ('"', "/*", "#")) else text
+    if '"' in code or ("/*" in code) or code.endswith("\\\n"):
         return False
     last = code.rstrip("\n").rpartition("\n")[2]
     if code.count("{") > code.count("}"):
@@ -129,12 +129,12 @@ def _troubles(line: list[Token], machine: Machine) -> list[str]:
 
 
 async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
-    items = await beside(machine.proc, len(text), partial(tokens, text))
+    items = await offload_large(machine.proc.budget, len(text), partial(tokens, text))
     parser = Parser(items, machine)
     while True:
         start = parser.at
         try:
-            run = await beside(machine.proc, len(text), parser.line_deep)
+            run = await offload_large(machine.proc.budget, len(text), parser.line_deep)
         except SyntaxTrouble as wrong:
             await machine.flush()
             line = first + sum(t.text.count("\n") for t in items[: parser.at + 1])

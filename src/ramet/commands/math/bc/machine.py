@@ -8,10 +8,9 @@ from functools import partial
 from typing import Final
 
 from ramet.commands.math.bc.numbers import ZERO, Check, Num, Spot, based_text, decimal_text
-from ramet.concurrency.offload import aside, looking
+from ramet.concurrency.offload import interrupt_check, offload
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import joined
 
 _LONG: Final = 150
 """Digits from which on a series takes more than a few milliseconds."""
@@ -76,10 +75,10 @@ class Machine:
 
     async def beside(self, function: Callable[[Num, int, Check], Num], number: Num) -> Num:
         """What a function of the math library gives; where that takes long, others go on meanwhile."""
-        check, scale = looking(self.proc.budget), self.scale
+        check, scale = interrupt_check(self.proc.budget), self.scale
         if scale + number.digits.bit_length() < _LONG:
             return function(number, scale, check)
-        return await aside(self.proc.budget, partial(function, number, scale, check))
+        return await offload(self.proc.budget, partial(function, number, scale, check))
 
     async def word(self) -> str:
         """The next word of the standard input; empty at its end."""
@@ -90,7 +89,7 @@ class Machine:
             if ended or not (block := await self.proc.stdin.read()):
                 self.unread = words[1] if len(words) > 1 else b""
                 return words[0].decode("latin-1") if words else ""
-            self.unread = await joined((self.unread, block))
+            self.unread = b"".join((self.unread, block))
             self.proc.stdin.hold(len(self.unread))
 
     async def flush(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.files0_from import listed
-from ramet.commands.framework.inputs import LONG, beside, is_utf8, lead
+from ramet.commands.framework.inputs import LONG, is_utf8, lead
 from ramet.commands.text.sort.debug import Annotator
 from ramet.commands.text.sort.keys import KeyOf, Line
 from ramet.commands.text.sort.merge import chunk
@@ -19,12 +19,12 @@ from ramet.commands.text.sort.order import Order, make_order
 from ramet.commands.text.sort.runs import PIECE, Runs, packed
 from ramet.commands.text.sort.sources import merged_sources
 from ramet.commands.text.sort.tally import Tally
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import joined, line_blocks
+from ramet.core.streams import line_blocks
 
 
 async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
@@ -134,8 +134,8 @@ async def _line_source(proc: Proc, word: str, end: bytes, order: Order) -> Async
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, end):
-            whole = block if block.endswith(end) else await joined((block, end))
-            yield (await beside(proc, len(whole), partial(chunk, whole, end, order)))[0]
+            whole = block if block.endswith(end) else b"".join((block, end))
+            yield (await offload_large(proc.budget, len(whole), partial(chunk, whole, end, order)))[0]
     finally:
         await proc.close(reader)
 
@@ -197,7 +197,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
                 size += len(block)
                 if size >= PIECE and (cut := block.rfind(end) + 1):
                     held[-1] = block[:cut]
-                    yield held[0] if len(held) == 1 else await joined(held)
+                    yield held[0] if len(held) == 1 else b"".join(held)
                     held = [block[cut:]] if cut < len(block) else []
                     size = len(block) - cut
                 elif size >= PIECE:
@@ -208,7 +208,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
         finally:
             await proc.close(reader)
     if held:
-        yield await joined(held)
+        yield b"".join(held)
 
 
 async def _write_out(
@@ -246,7 +246,7 @@ async def _packed(
 
     async for batch in batches:
         heavy = long or (len(batch) == 1 and len(batch[0]) > LONG)
-        if made := await aside(budget, partial(block, batch, heavy)) if heavy else block(batch):
+        if made := await offload(budget, partial(block, batch, heavy)) if heavy else block(batch):
             yield made
 
 
@@ -289,7 +289,7 @@ async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes
     async for lines in _line_source(proc, word, end, order):
         for line in lines:
             number += 1
-            this = quick(line) if len(line) <= LONG else await aside(proc.budget, partial(slow, line))
+            this = quick(line) if len(line) <= LONG else await offload(proc.budget, partial(slow, line))
             wrong = number > 1 and (this < before or (o.unique and this == before))
             if o.unique and order.reverse and number > 1:
                 wrong = this > before or this == before

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ramet.commands.text.sort.compare import comparer, exact, letters_of, month_key, numeric_key
 from ramet.commands.text.sort.keys import Key, Line
 from ramet.concurrency.bigbytes import PIECE, changed, run_end
-from ramet.concurrency.bigtext import part_of, spanned
+from ramet.concurrency.bigtext import spanned
 from ramet.concurrency.offload import checkpoint
 
 _BLANKS: Final = re.compile(r"[ \t\n]*")
@@ -62,14 +62,14 @@ def region(key: Key, separator: str | None) -> Callable[[Line], Line]:
             if key.skip_end:
                 end = run_end(_BLANKS, line, end)
             end = min(end + key.last_char, len(line))
-        return part_of(line, begin, max(begin, end))
+        return line[begin : max(begin, end)]
 
     return find
 
 
 def without_blanks(line: Line) -> Line:
     """What comes behind the blanks that a line begins with."""
-    return part_of(line, run_end(_BLANKS, line, 0), len(line))
+    return line[run_end(_BLANKS, line, 0) :]
 
 
 def compare_by(ordering: frozenset[str], salt: bytes) -> Callable[[str], Any] | None:
@@ -81,7 +81,7 @@ def compare_by(ordering: frozenset[str], salt: bytes) -> Callable[[str], Any] | 
         return lambda text: month_key(text[(at := run_end(_BLANKS, text, 0)) : at + 3])
     letters = letters_of(ordering)
     if "R" in ordering:
-        return lambda text: _random(salt, text if letters is None else changed(text, letters))
+        return lambda text: _random(salt, text if letters is None else letters(text))
     if letters is not None and "V" not in ordering:
         return partial(changed, change=letters)
     return usual
@@ -105,4 +105,4 @@ def _number(text: str) -> Any:
     end = run_end(_DIGITS, text, point + 1) if text[point : point + 1] == "." else point
     if end - start <= PIECE:
         return numeric_key(text[start:end])
-    return exact(minus, part_of(text, begin, point), part_of(text, point + 1, end) if end > point else "")
+    return exact(minus, text[begin:point], text[point + 1 : end] if end > point else "")

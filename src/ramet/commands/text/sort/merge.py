@@ -13,7 +13,6 @@ from typing import Any
 from ramet.commands.text.sort.keys import Line
 from ramet.commands.text.sort.order import ODD_SPACES, Order, Reversed
 from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
 
 LONG = 1 << 21
 """Bytes of a piece that has a very long line in it."""
@@ -29,7 +28,7 @@ def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
     simple = order.number is not None and data.isascii() and not any(space in data for space in ODD_SPACES)
     if len(data) > LONG:
         rows = longbytes.runs(data, end)
-        lines = [growth.decoded(line, "latin-1") for row in rows for line in row]
+        lines = [line.decode("latin-1", "surrogateescape") for row in rows for line in row]
     else:
         lines = data.decode("latin-1").split(end.decode())
     lines.pop()

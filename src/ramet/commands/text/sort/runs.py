@@ -14,8 +14,7 @@ from typing import IO, Any
 from ramet.commands.text.sort.keys import Line
 from ramet.commands.text.sort.merge import LONG, Chunk, chunk, merge
 from ramet.commands.text.sort.order import Order
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import aside, checkpoint
+from ramet.concurrency.offload import checkpoint, offload
 from ramet.core.limits import Budget
 
 PIECE = 1 << 19
@@ -56,7 +55,7 @@ class Runs:
             self.long, self.order = True, self.order.patient()
         order = self.order
         split = partial(chunk, data, self._end, order)
-        lines, simple = await aside(budget, split) if long else split()
+        lines, simple = await offload(budget, split) if long else split()
         quick = order.key is None or (simple and order.number is not None)
         few = _KEYED_LINES if order.many is None else 2 * _KEYED_LINES
         most = _LINES if quick else few if order.slow else _LINES // 2
@@ -64,7 +63,7 @@ class Runs:
             await budget.yield_turn()
             some = lines[at : at + most]
             if long:
-                await aside(budget, partial(self._add_long, some, simple))
+                await offload(budget, partial(self._add_long, some, simple))
                 continue
             keys = order.keys(some, simple) if quick else await self._made_keys(some, simple, few, budget)
             self._add(some, keys)
@@ -110,7 +109,7 @@ class Runs:
             lines = next(merged, None)
             return None if lines is None else file.write(packed(lines, self._delim, self.long)) if lines else 0
 
-        while (written := await aside(budget, step) if self.long else step()) is not None:
+        while (written := await offload(budget, step) if self.long else step()) is not None:
             size += written
             await budget.yield_turn()
         self._small, self._held = [], 0
@@ -137,7 +136,7 @@ class Runs:
         """All lines in order."""
         merged = merge([self._chunks(run) for run in (*self._big, *self._small)], self.order)
         step = partial(next, merged, None)
-        while (lines := await aside(budget, step) if self.long else step()) is not None:
+        while (lines := await offload(budget, step) if self.long else step()) is not None:
             if lines:
                 yield lines
             await budget.yield_turn()
@@ -151,7 +150,7 @@ def packed(lines: list[Line], delim: str, long: bool = False) -> bytes:
     """Lines as they are written, each with its delimiter; `long` when there may be very long ones among them."""
     if long and any(len(line) > LONG for line in lines):
         end = delim.encode()
-        return end.join([*(growth.encoded(line, "latin-1") for line in lines), b""])
+        return end.join([*(line.encode("latin-1", "surrogateescape") for line in lines), b""])
     return delim.join([*lines, ""]).encode("latin-1")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ramet.commands.framework.inputs import LONG
 from ramet.commands.text.sort.keys import Line
 from ramet.commands.text.sort.order import Order
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core.limits import Budget
 
 
@@ -31,7 +31,7 @@ async def merged_sources(
                 return
         line = batches[i][spots[i]]
         spots[i] += 1
-        place = key(line) if len(line) <= LONG else await aside(budget, partial(slow_key, line))
+        place = key(line) if len(line) <= LONG else await offload(budget, partial(slow_key, line))
         heapq.heappush(heap, (place, i, line))
 
     for i in range(len(sources)):

@@ -12,11 +12,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ramet.concurrency.offload import checkpoint, in_thread
 from ramet.concurrency.recursion import room
 from ramet.shell.expand.arith.codegen import EVERY, EXPANDED, NUMBERS_KEPT, generated
 from ramet.shell.expand.arith.operators import binary, signs_of
 from ramet.shell.expand.arith.parser import HOLE, MAX_LEVEL, ArithFailure, Node, deep, parse_arith, wrap
-from ramet.shell.expand.offload import apart, checkpoint
 
 
 class Vars(Protocol):
@@ -101,7 +101,7 @@ def nested(vars: Any, text: str) -> int:
     try:
         if _level >= MAX_LEVEL - 1:
             raise ArithFailure(text, "expression recursion level exceeded", text)
-        if apart():
+        if in_thread():
             checkpoint()
         else:
             _count(vars, text)

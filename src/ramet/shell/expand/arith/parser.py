@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from ramet.concurrency.bigtext import part_of
+from ramet.concurrency.offload import checkpoint, interruptible
 from ramet.concurrency.recursion import room
-from ramet.shell.expand.offload import WINDOW, checkpoint, watched, windows
+from ramet.concurrency.sizes import SMALL
+from ramet.shell.expand.long_text import windows
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"
@@ -116,7 +117,7 @@ _ASSIGN |= {"<<=": "<<", ">>=": ">>"}
 
 def deep(text: str) -> bool:
     """Whether an expression may nest so deep that parsing and evaluating it need room."""
-    if len(text) > WINDOW:
+    if len(text) > SMALL:
         return sum(part.count("(") + part.count("[") + part.count("?") for part in windows(text)) > _ROOMY
     return text.count("(") + text.count("[") + text.count("?") > _ROOMY
 
@@ -136,7 +137,7 @@ class _Parser:
         self.level = 0
 
     def fail(self, reason: str) -> ArithFailure:
-        return ArithFailure(self.text, reason, part_of(self.text, self.start, len(self.text)))
+        return ArithFailure(self.text, reason, self.text[self.start :])
 
     def advance(self) -> None:
         self.before = self.pos
@@ -161,7 +162,7 @@ class _Parser:
             while more := _MORE[kind](self.text, self.pos):
                 checkpoint()
                 self.pos = more.end()
-            self.value = part_of(self.text, self.start, self.pos)
+            self.value = self.text[self.start : self.pos]
 
     def is_operator(self, op: str) -> bool:
         return self.kind == _OPERATOR and self.value == op
@@ -409,7 +410,7 @@ class _Parser:
 
     def wrong(self, reason: str, token: str) -> ArithFailure:
         """A bad number; bash shows the expression only up to it."""
-        return ArithFailure(part_of(self.text, 0, self.pos), reason, token)
+        return ArithFailure(self.text[: self.pos], reason, token)
 
     def constant(self, text: str) -> int:
         if (text[0] != "0" or text == "0") and all(map(str.isdecimal, windows(text))):
@@ -427,7 +428,7 @@ class _Parser:
         elif text[0] == "0":
             base, begin = 8, 1
         value = 0
-        for c in watched(islice(digits, begin, None)):
+        for c in interruptible(islice(digits, begin, None)):
             digit = _DIGITS.get(c)
             if digit is None:
                 raise self.wrong("invalid number", text)
@@ -445,7 +446,7 @@ def _row(done: list[Node]) -> Node:
 
 def _digits(text: str, base: int) -> int:
     value = 0
-    for c in watched(text):
+    for c in interruptible(text):
         value = (value * base + _DIGITS[c]) & ((1 << 64) - 1)
     return value
 

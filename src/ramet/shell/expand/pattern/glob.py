@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Final
 
-from ramet.concurrency.offload import through
+from ramet.concurrency.offload import interruptible, offload, offload_large
+from ramet.concurrency.sizes import MANY
 from ramet.core import ops
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
@@ -16,8 +17,7 @@ from ramet.core.paths import PATH_MAX, TEXT_MAX, Path
 from ramet.core.stat import Kind, Stat
 from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.long_text import has_any
-from ramet.shell.expand.offload import aside, watched, windows
+from ramet.shell.expand.long_text import has_any, windows
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.word.fields import ACTIVE, LONG, GlobWord, has_bracket, may_be_pattern
 
@@ -42,7 +42,7 @@ async def expand(
         if not isinstance(field, GlobWord):
             out.append(field)
             continue
-        if await through(budget, len(field.pattern), partial(_stays, field.pattern, shopts)):
+        if await offload_large(budget, len(field.pattern), partial(_stays, field.pattern, shopts), MANY):
             out.append(field.text)
             continue
         await budget.yield_turn()
@@ -88,7 +88,7 @@ async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], w
     if len(ignore) < LONG:
         texts, patterns = _ignored(ignore, extglob, nocase)
     else:
-        texts, patterns = await aside(walker, partial(_ignored.__wrapped__, ignore, extglob, nocase))
+        texts, patterns = await offload(walker.budget, partial(_ignored.__wrapped__, ignore, extglob, nocase))
 
     def keep(some: list[str]) -> list[str]:
         return [
@@ -100,7 +100,7 @@ async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], w
         ]
 
     if len(patterns) > _SOME:
-        return await aside(walker, lambda: [name for one in watched(names) for name in keep([one])])
+        return await offload(walker.budget, lambda: [name for one in interruptible(names) for name in keep([one])])
     kept: list[str] = []
     step = max(1, _SOME // (len(patterns) + 1))
     for start in range(0, len(names), step):
@@ -114,7 +114,7 @@ def _ignored(ignore: str, extglob: bool, nocase: bool) -> tuple[Collection[str],
     """The texts of GLOBIGNORE, and of each pattern whether it means a name."""
     texts: set[str] = set()
     patterns: dict[str, Callable[[str], bool]] = {}
-    for one in watched(between_colons(ignore)):
+    for one in interruptible(between_colons(ignore)):
         if one and one not in texts and one not in patterns and len(one) < TEXT_MAX:
             pattern = compile_pattern(one, extglob, nocase)
             if pattern.literal is None or nocase:
@@ -196,7 +196,7 @@ def split_components(pattern: str) -> list[str]:
 
 async def _matches(walker: _Walker, pattern: str) -> list[str]:
     cut = partial(split_components, pattern)
-    parts = cut() if len(pattern) < LONG else await aside(walker, cut)
+    parts = cut() if len(pattern) < LONG else await offload(walker.budget, cut)
     found: list[str] = [""]
     separator, globbed = "", False
     for number, part in enumerate(parts):
@@ -239,7 +239,7 @@ class _Walker:
             name = _ESCAPE.sub(r"\1", part)
             return await self._named(prefixes, name, last)
         make = partial(compile_pattern, as_bytes(part) if self.bytewise else part, self.extglob, self.nocase)
-        pattern = make() if len(part) < LONG else await aside(self, make)
+        pattern = make() if len(part) < LONG else await offload(self.budget, make)
         out: list[str] = []
         for prefix in prefixes:
             await self.budget.yield_turn()

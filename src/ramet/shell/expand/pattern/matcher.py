@@ -14,18 +14,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import room
-from ramet.shell.expand.long_text import find, grown, has_any, joined, part_of, search
-from ramet.shell.expand.offload import checkpoint, windows
-from ramet.shell.expand.pattern.plain import (
-    MAX_EXTENDED,
-    WINDOW,
-    Pattern,
-    Segment,
-    Where,
-    one_regex,
-    text_pattern,
-)
+from ramet.shell.expand.long_text import has_any, search, windows
+from ramet.shell.expand.pattern.plain import MAX_EXTENDED, WINDOW, Pattern, Segment, Where, one_regex, text_pattern
 from ramet.shell.expand.pattern.tokens import (
     ACTIVE,
     ONE,
@@ -79,7 +71,7 @@ class _Glob(Pattern):
         assert pattern is not None
         if len(text) <= WINDOW:
             return pattern.sub(new, text)
-        return grown(pattern.sub(new, part) for part in windows(text))
+        return "".join(pattern.sub(new, part) for part in windows(text))
 
     def _fixed(self) -> bool:
         return len(self.segments) == 1 and not self.head and not self.tail
@@ -461,10 +453,10 @@ def _long_tokens(pieces: Sequence[Piece]) -> list[Token] | None:
             if has_any(text, "?[("):
                 return None
             start = 0
-            while (star := find(text, "*", start)) >= 0:
-                tokens += [part_of(text, start, star), STAR]
+            while (star := text.find("*", start)) >= 0:
+                tokens += [text[start:star], STAR]
                 start = star + 1
-            tokens.append(part_of(text, start, len(text)))
+            tokens.append(text[start:])
         elif _NOT_JUST_STARS(text):
             return None
         else:
@@ -477,7 +469,7 @@ def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
     if not nocase and sum(len(text) for text, _ in pieces) > LONG:
         long = _long_tokens(pieces)
         if long is not None:
-            return _Glob(long, False) if STAR in long else text_pattern(long[0] if len(long) == 1 else joined("", long))  # type: ignore[arg-type]
+            return _Glob(long, False) if STAR in long else text_pattern(long[0] if len(long) == 1 else "".join(long))  # type: ignore[arg-type]
     if not nocase and all(quoted or not ACTIVE(text) for text, quoted in pieces):
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:

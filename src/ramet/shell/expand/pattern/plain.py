@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from typing import Literal as OneOf
 
+from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.sizes import SMALL
 from ramet.core.errors import LimitExceeded
-from ramet.core.limits import NOTABLE
-from ramet.shell.expand.long_text import between, blocks, find, grown, part_of, spanned, spliced, starts
-from ramet.shell.expand.offload import checkpoint
+from ramet.shell.expand.long_text import between, blocks, spanned, spliced
 from ramet.shell.expand.pattern.tokens import (
     Set,
     Token,
@@ -90,7 +90,7 @@ class Pattern:
             if where == "//" and len(text) > WINDOW:
                 if len(self.literal) > WINDOW:
                     return self._replace_all(text, new, most)
-                return grown(_replace_windows(text, self.literal, new, most))
+                return "".join(_replace_windows(text, self.literal, new, most))
             grows = (len(new) - len(self.literal)) * (text.count(self.literal) if where == "//" else 1)
             _bounded(len(text) + grows, most)
             if where == "//":
@@ -110,7 +110,7 @@ class Pattern:
             first = self.find(text, 0)
             if first is None or first[0] >= len(text):
                 return text
-            return grown(blocks(self._replaced(text, first, replacement, most)))
+            return "".join(blocks(self._replaced(text, first, replacement, most)))
         out: list[str] = []
         pos, n, size = 0, len(text), 0
         while pos < n:
@@ -154,7 +154,7 @@ class Pattern:
 
 
 def _bounded(size: int, most: int) -> None:
-    if size > most and size > NOTABLE:
+    if size > most and size > SMALL:
         raise LimitExceeded("string_bytes", most)
 
 
@@ -180,7 +180,7 @@ def _replace_windows(text: str, old: str, new: str, most: int) -> Iterator[str]:
 
 
 def _filled(replacement: str | Callable[[str], str], text: str, begin: int, end: int) -> str:
-    return replacement if isinstance(replacement, str) else replacement(part_of(text, begin, end))
+    return replacement if isinstance(replacement, str) else replacement(text[begin:end])
 
 
 class TextPattern(Pattern):
@@ -203,7 +203,7 @@ class TextPattern(Pattern):
         return len(text) - len(self.text) if text.endswith(self.text) else -1
 
     def find(self, text: str, pos: int) -> tuple[int, int] | None:
-        at = find(text, self.text, pos)
+        at = text.find(self.text, pos)
         return None if at < 0 else (at, at + len(self.text))
 
 
@@ -214,14 +214,14 @@ class _LongText(TextPattern):
     quick = False
 
     def matches(self, text: str) -> bool:
-        return len(text) == len(self.text) and starts(text, self.text)
+        return len(text) == len(self.text) and text.startswith(self.text)
 
     def prefix(self, text: str, longest: bool) -> int:
-        return len(self.text) if starts(text, self.text) else -1
+        return len(self.text) if text.startswith(self.text) else -1
 
     def suffix(self, text: str, longest: bool) -> int:
         begin = len(text) - len(self.text)
-        return begin if begin >= 0 and starts(text, self.text, begin) else -1
+        return begin if begin >= 0 and text.startswith(self.text, begin) else -1
 
 
 def text_pattern(text: str) -> TextPattern:
@@ -249,7 +249,7 @@ class Segment:
         if pos < 0:
             return False
         if self.text is not None:
-            return text.startswith(self.text, pos) if self.width <= WINDOW else starts(text, self.text, pos)
+            return text.startswith(self.text, pos)
         assert self.pattern is not None
         return self.pattern.match(text, pos) is not None
 

@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.sizes import SMALL
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.offload import WINDOW, checkpoint, windows
+from ramet.shell.expand.long_text import windows
 from ramet.shell.expand.word.brace_quotes import bare_units, bared, reread
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
@@ -284,7 +286,7 @@ def _row_count(row: _Row) -> int:
 
 
 def _occurrences(units: Sequence[_Unit], wanted: str) -> int:
-    if isinstance(units, str) and len(units) > WINDOW:
+    if isinstance(units, str) and len(units) > SMALL:
         return sum(part.count(wanted) for part in windows(units))
     return units.count(wanted)
 
@@ -489,9 +491,9 @@ def _is_range(units: Sequence[_Unit], place: int) -> bool:
 
 
 def _active(text: str, start: int) -> Iterator[tuple[int, str]]:
-    for at in range(start, len(text), WINDOW):
+    for at in range(start, len(text), SMALL):
         checkpoint()
-        for found in _ACTIVE(text, at, at + WINDOW):
+        for found in _ACTIVE(text, at, at + SMALL):
             yield found.start(), found[0]
 
 

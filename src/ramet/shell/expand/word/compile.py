@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.long_text import Parts, put_together
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, WINDOW, aside, gathered
 from ramet.shell.expand.values import key_names
 from ramet.shell.expand.word.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.word.fields import LONG, PLAIN, Fields, fields_for, may_be_pattern
@@ -22,16 +23,7 @@ from ramet.shell.expand.word.param_lookup import is_plain, variable
 from ramet.shell.expand.word.tilde import untilded
 from ramet.shell.expand.word.to_fields import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.word.to_text import concat, part_text
-from ramet.shell.syntax.nodes import (
-    AnsiQuoted,
-    DoubleQuoted,
-    Escaped,
-    Literal,
-    Param,
-    Part,
-    SingleQuoted,
-    Word,
-)
+from ramet.shell.syntax.nodes import AnsiQuoted, DoubleQuoted, Escaped, Literal, Param, Part, SingleQuoted, Word
 
 Plan = Callable[[Any, list[str]], Any]
 
@@ -171,12 +163,12 @@ def _listed(part: Part, patient: bool) -> Plan | None:
             return _keys(host, name, out, quoted, patient)
         found = host.params if positional else host.variables.elements(name)
         if quoted:
-            if patient and len(found) > WINDOW:
+            if patient and len(found) > SMALL:
                 return _append(host, found, out)
             out += found
             return None
         fields = fields_for(host, out)
-        if patient and len(found) > WINDOW:
+        if patient and len(found) > SMALL:
             return _finish_later(host, fields, put_many(host, fields, found, False))
         fields.several_split(found)
         return _finish(host, fields)
@@ -186,7 +178,7 @@ def _listed(part: Part, patient: bool) -> Plan | None:
 
 async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: list[str]) -> None:
     array = host.variables.values[host.variables.follow(name)[0]]
-    found = await aside(host, partial(key_names, array) if keys else array.values)
+    found = await offload(host.budget, partial(key_names, array) if keys else array.values)
     if quoted:
         await _append(host, found, out)
         return
@@ -197,7 +189,7 @@ async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: li
 def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> Awaitable[None] | None:
     name, _ = host.variables.follow(name)
     array = host.variables.array(name)
-    if patient and array is not None and len(array) > WINDOW:
+    if patient and array is not None and len(array) > SMALL:
         return _many_keys(host, array, out, quoted)
     found = host.variables.keys(name)
     if quoted:
@@ -209,7 +201,7 @@ def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> 
 
 
 async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> None:
-    names = await aside(host, partial(key_names, array))
+    names = await offload(host.budget, partial(key_names, array))
     if quoted:
         await _append(host, names, out)
     else:
@@ -218,8 +210,8 @@ async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> Non
 
 
 async def _append(host: Any, values: list[str], out: list[str]) -> None:
-    for start in range(0, len(values), WINDOW):
-        out += values[start : start + WINDOW]
+    for start in range(0, len(values), SMALL):
+        out += values[start : start + SMALL]
         await host.budget.yield_turn()
 
 
@@ -239,7 +231,7 @@ def _globs(host: Any, fields: Fields) -> None:
 
 
 async def _finish_aside(host: Any, fields: Fields) -> None:
-    await aside(host, fields.end)
+    await offload(host.budget, fields.end)
     if fields.globs:
         _globs(host, fields)
 
@@ -406,11 +398,11 @@ def _with_names(part: Part) -> Iterator[Part]:
 
 
 async def _many_words(host: Any, source: Word, out: list[str]) -> None:
-    long = sum([len(part.text) for part in source.parts if isinstance(part, Literal)]) > LONG_SOURCE
-    count = await aside(host, partial(count_words, source)) if long else count_words(source)
+    long = sum([len(part.text) for part in source.parts if isinstance(part, Literal)]) > LONG_SCRIPT
+    count = await offload(host.budget, partial(count_words, source)) if long else count_words(source)
     if len(out) + count > host.budget.limits.expansion_words:
         raise host.budget.exceeded("expansion_words", "brace expansion")
-    blocks = await aside(host, partial(_all_blocks, source)) if long else text_blocks(source)
+    blocks = await offload(host.budget, partial(_all_blocks, source)) if long else text_blocks(source)
     if blocks is not None:
         for block in blocks:
             # An empty word that nothing quotes is no word.
@@ -470,10 +462,10 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
     if len(sources) <= _ROW:
         plans = [plan for source in sources for plan in _braced(source, patient)]
     else:
-        known = gathered(itertools.takewhile(lambda text: text is not None, map(_constant, sources)))
+        known = list(itertools.takewhile(lambda text: text is not None, map(_constant, sources)))
         if len(known) == len(sources):
             return Words(False, lambda host: known.copy())
-        plans = gathered(plan for source in sources for plan in _braced(source, patient))
+        plans = [plan for source in sources for plan in _braced(source, patient)]
     if all(constant is not None for _, constant, _, _ in plans):
         fixed = [constant for _, constant, _, _ in plans if constant is not None]
         return Words(False, lambda host: fixed.copy())

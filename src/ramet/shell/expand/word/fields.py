@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from ramet.concurrency.offload import checkpoint, interruptible
+from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.core.paths import TEXT_MAX
 from ramet.shell.expand.c_locale import as_bytes, as_text, bytewise
-from ramet.shell.expand.long_text import find, grown, has_any, joined, search, spanned
-from ramet.shell.expand.offload import LARGE, WINDOW, checkpoint, watched, windows
+from ramet.shell.expand.long_text import has_any, search, spanned, windows
 from ramet.shell.expand.size_check import within
 
 DEFAULT_IFS: Final = " \t\n"
@@ -36,19 +37,19 @@ def may_be_pattern(text: str) -> bool:
         return ACTIVE(text) is not None
     if has_any(text, "*?"):
         return True
-    if has_any(text, "(") and any(find(text, mark) >= 0 for mark in ("@(", "!(", "+(")):
+    if has_any(text, "(") and any(text.find(mark) >= 0 for mark in ("@(", "!(", "+(")):
         return True
     return has_bracket(text, "/")
 
 
 def has_bracket(text: str, border: str = "") -> bool:
     """Whether a bracket opens, and closes behind a character at least; `border` is what it does not reach over."""
-    start = find(text, "[")
+    start = text.find("[")
     while start >= 0:
-        end = find(text, border, start) if border else -1
+        end = text.find(border, start) if border else -1
         if text.rfind("]", start + 2, end if end >= 0 else len(text)) >= 0:
             return True
-        start = find(text, "[", end) if end >= 0 else -1
+        start = text.find("[", end) if end >= 0 else -1
     return False
 
 
@@ -56,9 +57,9 @@ def is_active(text: str) -> bool:
     """Does unquoted text hold a pattern?"""
     if not may_be_pattern(text):
         return False
-    if len(text) <= WINDOW:
+    if len(text) <= SMALL:
         return "\\" not in text or ACTIVE(_ESCAPED("x", text)) is not None
-    return find(text, "\\") < 0 or may_be_pattern(grown(_unescaped(text)))
+    return text.find("\\") < 0 or may_be_pattern("".join(_unescaped(text)))
 
 
 def _unescaped(text: str) -> Iterator[str]:
@@ -66,7 +67,7 @@ def _unescaped(text: str) -> Iterator[str]:
     pos = 0
     while pos < len(text):
         checkpoint()
-        part = text[pos : pos + WINDOW]
+        part = text[pos : pos + SMALL]
         if (len(part) - len(part.rstrip("\\"))) % 2 and len(part) > 1:
             part = part[:-1]  # it goes with what follows
         yield _ESCAPED("x", part)
@@ -82,8 +83,8 @@ def escape(text: str) -> str:
     """Quoted text as a pattern that matches only itself."""
     if len(text) > LONG and not has_any(text, _ACTIVE_SOMEWHERE):
         return text
-    if len(text) > WINDOW:
-        return grown(map(_escaped, windows(text)))
+    if len(text) > SMALL:
+        return "".join(map(_escaped, windows(text)))
     return _escaped(text)
 
 
@@ -158,7 +159,7 @@ def _separators(pattern: re.Pattern[str], ifs: str, text: str) -> Iterator[re.Ma
     pos = 0
     while pos < len(text):
         checkpoint()
-        end = min(pos + WINDOW, len(text))
+        end = min(pos + SMALL, len(text))
         if end < len(text) and text[end - 1] in ifs:
             end = search(other, text, end)  # no part ends within a separator
         yield from pattern.finditer(text, pos, end)
@@ -215,14 +216,14 @@ class Fields:
             if not other and not globs:
                 self._split_long(text, white)
                 return
-            matches = watched(_separators(pattern, self.ifs, text))
+            matches = interruptible(_separators(pattern, self.ifs, text))
         else:
             matches = pattern.finditer(text)
         pos = 0
         for match in matches:
             start, end = match.span()
             if start > pos:
-                if start - pos <= WINDOW:
+                if start - pos <= SMALL:
                     self.literal(text[pos:start])
                 else:
                     self._long_literal(text, pos, start)
@@ -236,7 +237,7 @@ class Fields:
                 else:
                     self.done.append("")
             pos = end
-        if len(text) - pos > WINDOW:
+        if len(text) - pos > SMALL:
             self._long_literal(text, pos, len(text))
         elif pos < len(text):
             self.literal(text[pos:])
@@ -286,8 +287,8 @@ class Fields:
                 within(self.host, size)
             if wait and size > LARGE:
                 return True
-            text = joined("", [piece for piece, _ in pieces])
-            bare = joined("", [piece if not quoted else "x" for piece, quoted in pieces])
+            text = "".join([piece for piece, _ in pieces])
+            bare = "".join([piece if not quoted else "x" for piece, quoted in pieces])
             if is_active(bare):
                 # What is too long to be in a name is so without its end: the pattern matches nothing either way.
                 self._glob(text, "".join([escape(piece[:TEXT_MAX]) if quoted else piece for piece, quoted in pieces]))
@@ -322,16 +323,16 @@ class Fields:
         """Unquoted `$@` and `$*`: each value is split on its own."""
         if self.ifs and self.ifs[0] not in DEFAULT_IFS:
             # A separator that is not white makes the empty ones count.
-            self.split(joined(self.ifs[0], values))
+            self.split(self.ifs[0].join(values))
             return
-        for start in range(0, len(values), WINDOW):
+        for start in range(0, len(values), SMALL):
             checkpoint()
             if start:
                 self.end()
-            self._split_each(values[start : start + WINDOW] if len(values) > WINDOW else values)
+            self._split_each(values[start : start + SMALL] if len(values) > SMALL else values)
 
     def _split_each(self, values: list[str]) -> None:
-        if len(values) > _MANY and self.ifs == DEFAULT_IFS and _all_plain(joined("", values)):
+        if len(values) > _MANY and self.ifs == DEFAULT_IFS and _all_plain("".join(values)):
             self.several(list(filter(None, values)))  # nothing in them to split or to glob
             return
         first = True

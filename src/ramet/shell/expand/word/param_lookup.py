@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from ramet.shell.expand.offload import WINDOW, aside, long_match
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import SMALL
+from ramet.shell.expand.long_text import long_match
 from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import is_heavy, is_slow, key_names
 from ramet.shell.expand.word.param_defaults import refuse_unset
@@ -45,7 +47,7 @@ def keys(node: Param, base: Base) -> Callable[[Any], Awaitable[Found]]:
         array = host.variables.array(host.variables.follow(node.name)[0])
         if array is None or len(array) < _MANY_VALUES:
             return base(host, None)
-        return kind(await aside(host, partial(key_names, array)))
+        return kind(await offload(host.budget, partial(key_names, array)))
 
     return run
 
@@ -54,7 +56,9 @@ def names(base: Base) -> Callable[[Any], Awaitable[Found]]:
     """`${!prefix@}`: of very many variables those that begin so are sought aside."""
 
     async def run(host: Any) -> Found:
-        return base(host, None) if len(host.vars) < _MANY_VALUES else await aside(host, partial(base, host, None))
+        return (
+            base(host, None) if len(host.vars) < _MANY_VALUES else await offload(host.budget, partial(base, host, None))
+        )
 
     return run
 
@@ -76,7 +80,7 @@ def applied(
     async def run(host: Any) -> Found:
         subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
         if whole and is_slow(host.variables.array(host.variables.follow(node.name)[0])):
-            found = await aside(host, partial(base, host, subscript))
+            found = await offload(host.budget, partial(base, host, subscript))
         else:
             found = base(host, subscript)
         if found is None:
@@ -91,7 +95,7 @@ def applied(
             return apply(host, found, values)
         if node.op == "@P" and isinstance(found, list):
             return await _prompts(host, found)
-        changed = await aside(host, lambda: apply(host, found, values))
+        changed = await offload(host.budget, lambda: apply(host, found, values))
         if type(changed) is str:
             within(host, len(changed))
         return changed
@@ -131,13 +135,13 @@ def variable(name: str) -> Callable[[Any], str | None]:
 def has_many(host: Any, node: Param) -> bool:
     """Whether there are so many values that others get their turns while they become one text."""
     if node.subscript is None:
-        return len(host.params) > WINDOW or is_heavy(host.params)
+        return len(host.params) > SMALL or is_heavy(host.params)
     array = host.variables.array(host.variables.follow(node.name)[0])
-    return array is not None and (len(array) > WINDOW or is_slow(array) or is_heavy(array.stored()))
+    return array is not None and (len(array) > SMALL or is_slow(array) or is_heavy(array.stored()))
 
 
 async def joined_aside(host: Any, get: Callable[[], Found], join: Callable[[Any, Any], str]) -> str:
-    found = await aside(host, get)
+    found = await offload(host.budget, get)
     return await joined_patiently(host, found, join) if isinstance(found, list) else join(host, found)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.release import let_go
+from ramet.concurrency.offload import in_thread, interruptible
+from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.c_locale import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
-from ramet.shell.expand.long_text import Deferred, Parts, Span, find, part_of, put_together
-from ramet.shell.expand.offload import LARGE, apart, watched
+from ramet.shell.expand.long_text import Deferred, Parts, Span, put_together
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.pattern.plain import TextPattern
 from ramet.shell.expand.size_check import joined, total, within
@@ -62,7 +62,7 @@ async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, lis
     kind = type(found)
     parts: list[str] = []
     if len(found) > _VALUES:
-        let_go(found)
+        pass
     for start in range(0, len(found), _VALUES):
         row = found[start : start + _VALUES]
         if is_heavy(row):
@@ -305,7 +305,7 @@ def each(found: Found, change: Callable[[str], str]) -> Found:
         return change(found)
     if found is None:
         return None
-    return type(found)([change(value) for value in (watched(found) if apart() else found)])
+    return type(found)([change(value) for value in (interruptible(found) if in_thread() else found)])
 
 
 def _strip(op: str) -> Apply:
@@ -328,7 +328,7 @@ def _replace(op: str) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if not args[0] and op in ("/", "//"):
             return found
-        if (find(args[0], "[!]") >= 0 or find(args[0], "[^]") >= 0) and _mismeasured(args[0]):
+        if (args[0].find("[!]") >= 0 or args[0].find("[^]") >= 0) and _mismeasured(args[0]):
             return found
         pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
         replacement = args[1] if len(args) > 1 else ""
@@ -510,7 +510,7 @@ def _at(node: Param) -> Apply:
             second = declared.find(" ", first + 1)
             if second < 0:
                 return [declared[:first], declared[first + 1 :]]
-            return [declared[:first], declared[first + 1 : second], part_of(declared, second + 1, len(declared))]
+            return [declared[:first], declared[first + 1 : second], declared[second + 1 :]]
         array = host.variables.array(name_of(host)) if whole and op in ("@K", "@k") else None
         if isinstance(array, Indexed | Assoc):
             if op == "@K":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple
 
-from ramet.core.limits import NOTABLE
+from ramet.concurrency.sizes import SMALL
 from ramet.shell.expand.long_text import Parts, length, put_together
 from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import HUGE
@@ -55,7 +55,7 @@ def concat(pieces: list[Text]) -> Text:
         def two(host: Any) -> str | Parts:
             a, b = first(host), second(host)
             size = len(a) + len(b)
-            if size > NOTABLE:
+            if size > SMALL:
                 within(host, size)
                 if size > HUGE:
                     host.parted = True
@@ -64,7 +64,7 @@ def concat(pieces: list[Text]) -> Text:
 
         def both(host: Any) -> str:
             a, b = first(host), second(host)
-            if len(a) + len(b) > NOTABLE:
+            if len(a) + len(b) > SMALL:
                 within(host, len(a) + len(b))
             return a + b  # type: ignore[no-any-return]
 
@@ -73,7 +73,7 @@ def concat(pieces: list[Text]) -> Text:
     def several(host: Any) -> str | Parts:
         found = [run(host) for run in runs]
         size = sum(map(len, found))
-        if size > NOTABLE:
+        if size > SMALL:
             within(host, size)
             if size > HUGE:
                 host.parted = True
@@ -103,7 +103,7 @@ def _parts_of(pieces: list[Text]) -> Callable[[Any], str | Parts] | None:
             within(host, sum(map(length, found)))
             return Parts(found)
         size = sum(map(len, found))
-        if size > NOTABLE:
+        if size > SMALL:
             within(host, size)
             if size > HUGE:
                 host.parted = True
@@ -115,7 +115,7 @@ def _parts_of(pieces: list[Text]) -> Callable[[Any], str | Parts] | None:
 
         def two(host: Any) -> str | Parts:
             a, b = first(host), second(host)
-            if not host.parted and len(a) + len(b) <= NOTABLE:  # else one of them may be parts
+            if not host.parted and len(a) + len(b) <= SMALL:  # else one of them may be parts
                 return a + b  # type: ignore[no-any-return]
             return put((a, b), host)
 
@@ -123,7 +123,7 @@ def _parts_of(pieces: list[Text]) -> Callable[[Any], str | Parts] | None:
 
     def several(host: Any) -> str | Parts:
         found: list[Any] = [run(host) for run in runs]
-        if not host.parted and sum(map(len, found)) <= NOTABLE:  # else some of them may be parts
+        if not host.parted and sum(map(len, found)) <= SMALL:  # else some of them may be parts
             return "".join(found)
         return put(found, host)
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from ramet.concurrency.bigtext import grown
-from ramet.shell.expand.offload import LARGE, windows
+from ramet.concurrency.sizes import LARGE
+from ramet.shell.expand.long_text import windows
 
 Quote = Callable[[str], str] | None
 """What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""
@@ -28,7 +28,7 @@ _REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
 def regex_escape(text: str) -> str:
     """Quoted text of a regular expression, each character that would mean something marked by a NUL before it."""
     if len(text) > LARGE:
-        return grown(_REGEX.sub("\0\\g<0>", part) for part in windows(text))
+        return "".join(_REGEX.sub("\0\\g<0>", part) for part in windows(text))
     return _REGEX.sub("\0\\g<0>", text)
 
 

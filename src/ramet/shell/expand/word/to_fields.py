@@ -11,21 +11,16 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from ramet.concurrency.offload import offload
 from ramet.concurrency.recursion import room
-from ramet.concurrency.release import let_go
+from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.long_text import Parts, put_together
-from ramet.shell.expand.offload import LARGE, WINDOW, aside
 from ramet.shell.expand.size_check import joined
 from ramet.shell.expand.values import is_heavy, is_slow
 from ramet.shell.expand.word.fields import Fields
 from ramet.shell.expand.word.param_defaults import chosen
-from ramet.shell.expand.word.params import (
-    Found,
-    Star,
-    joined_patiently,
-    star_join,
-)
+from ramet.shell.expand.word.params import Found, Star, joined_patiently, star_join
 from ramet.shell.expand.word.tilde import ASSIGNMENT, TILDE_WORD
 from ramet.shell.expand.word.to_text import (
     CHOOSING,
@@ -38,15 +33,7 @@ from ramet.shell.expand.word.to_text import (
     sliced,
     with_tildes,
 )
-from ramet.shell.syntax.nodes import (
-    ArithSub,
-    CommandSub,
-    DoubleQuoted,
-    Literal,
-    Param,
-    Part,
-    ProcessSub,
-)
+from ramet.shell.syntax.nodes import ArithSub, CommandSub, DoubleQuoted, Literal, Param, Part, ProcessSub
 
 ACTIVE, QUOTED, SPLIT = range(3)
 """How unquoted literal text counts: as written in a word, as quoted text, as the result of an expansion."""
@@ -103,7 +90,7 @@ def _emit(part: Part, mode: int) -> Emit:
             return Emit(False, lambda host, fields: fields.split(loose))
 
         async def patiently(host: Any, fields: Fields) -> None:
-            await aside(host, partial(fields.split, loose))
+            await offload(host.budget, partial(fields.split, loose))
 
         return Emit(True, patiently)
     if isinstance(part, CommandSub | ArithSub) and mode != QUOTED:
@@ -275,10 +262,10 @@ def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[Non
     elif found is None:
         if quoted:
             fields.quoted("")
-    elif fields.patient and len(found) > WINDOW:
+    elif fields.patient and len(found) > SMALL:
         return put_many(host, fields, found, quoted)
     elif fields.patient and is_heavy(found):
-        return aside(host, lambda: _put_now(host, fields, found, quoted))
+        return offload(host.budget, lambda: _put_now(host, fields, found, quoted))
     else:
         _put_now(host, fields, found, quoted)
     return None
@@ -300,24 +287,23 @@ async def put_many(host: Any, fields: Fields, found: list[str], quoted: bool) ->
     """The same with so many values that others get their turns meanwhile."""
     await host.budget.yield_turn()
     if not quoted:
-        await aside(host, lambda: fields.several_split(found))
+        await offload(host.budget, lambda: fields.several_split(found))
     elif type(found) is Star:
         fields.quoted(await joined_patiently(host, found, star_join))
     else:
         last = len(found) - 1
         fields.quoted(found[0])
         fields.end()
-        for start in range(1, last, WINDOW):
-            fields.done += found[start : min(start + WINDOW, last)]
+        for start in range(1, last, SMALL):
+            fields.done += found[start : min(start + SMALL, last)]
             await host.budget.yield_turn()
         fields.quoted(found[last])
 
 
 async def split_aside(host: Any, fields: Fields, text: str) -> None:
     try:
-        await aside(host, lambda: fields.split(text))
+        await offload(host.budget, lambda: fields.split(text))
     except BaseException:
-        let_go(fields.done)
         raise
 
 
@@ -401,7 +387,7 @@ def _put_slice(
 
 
 async def _put_aside(host: Any, fields: Fields, get: Callable[[], Found], quoted: bool) -> None:
-    pending = _put(host, fields, await aside(host, get), quoted)
+    pending = _put(host, fields, await offload(host.budget, get), quoted)
     if pending is not None:
         await pending
 

@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
+from ramet.concurrency.offload import offload
 from ramet.concurrency.recursion import apart, roomy
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.from_word import (
     bounded,
@@ -26,7 +28,6 @@ from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.errors import Discard, Fatal, Unforgiven
 from ramet.shell.expand.long_text import Deferred, Parts, whole
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, WINDOW, aside, gathered
 from ramet.shell.expand.values import HUGE, Assoc, Subscript, is_heavy
 from ramet.shell.expand.word.array_join import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.word.fields import escape
@@ -135,7 +136,7 @@ def text(word: Word, quoted: bool = False, quote: Quote = None, assign: bool = F
     if assign and len(parts) > 1 and any(type(p) is Literal and ":~" in p.text for p in parts):
         return concat(with_tildes(parts, assign, quote))
     if len(parts) > _MANY_PARTS:
-        return concat(gathered(_assigned_part(p, quote) if assign else part_text(p, quoted, quote) for p in parts))
+        return concat([_assigned_part(p, quote) if assign else part_text(p, quoted, quote) for p in parts])
     if assign:
         return concat([_assigned_part(part, quote) for part in parts])
     return concat([part_text(part, quoted, quote) for part in parts])
@@ -262,11 +263,11 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     body = joined_pieces(pieces, subscripts)
     if body.const is not None:
         code = arith.prepare(body.const)
-        if len(body.const) <= LONG_SOURCE:
+        if len(body.const) <= LONG_SCRIPT:
             return False, lambda host: code(host.variables)
 
         async def run_long(host: Any) -> int:
-            return int(await aside(host, partial(code, host.variables)))
+            return int(await offload(host.budget, partial(code, host.variables)))
 
         return True, run_long
     inner = body.run
@@ -279,7 +280,9 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
                 failure.nested = True
                 raise
             return int(
-                host.calculate(found) if len(found) < LONG_SOURCE else await aside(host, partial(host.calculate, found))
+                host.calculate(found)
+                if len(found) < LONG_SCRIPT
+                else await offload(host.budget, partial(host.calculate, found))
             )
 
         return True, run
@@ -500,7 +503,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 
         async def waiting(host: Any) -> str:
             found = await get(host)
-            if isinstance(found, list) and join in BY_PARTS and (len(found) > WINDOW or is_heavy(found)):
+            if isinstance(found, list) and join in BY_PARTS and (len(found) > SMALL or is_heavy(found)):
                 return marked(await joined_patiently(host, found, join), escaped)
             return marked(join(host, found), escaped)
 
@@ -618,7 +621,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
         return patiently(host) if has_many(host, node) else None
 
     async def patiently(host: Any) -> str:
-        found = await aside(host, partial(get, host))
+        found = await offload(host.budget, partial(get, host))
         if choice.takes_word(found, assign) or not isinstance(found, list):
             return run(host)
         return marked(await joined_patiently(host, found, join), escaped)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Final
 
+from ramet.concurrency.offload import interruptible
+from ramet.concurrency.sizes import SMALL
 from ramet.shell.expand import quote
 from ramet.shell.expand.c_locale import as_bytes
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.long_text import behind, blocks, grown, part_of, spliced
-from ramet.shell.expand.offload import WINDOW, watched, windows
+from ramet.shell.expand.long_text import blocks, part_of, spliced, windows
 from ramet.shell.expand.pattern.plain import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.ansi_c import ansi_decode
@@ -21,20 +22,20 @@ _SWAPPED: Final = Changed(lambda char: letters.upper(char) if char.islower() els
 
 
 def upper(text: str) -> str:
-    if len(text) > WINDOW:
-        return grown(map(upper, windows(text)))
+    if len(text) > SMALL:
+        return "".join(map(upper, windows(text)))
     return letters.upper(text)
 
 
 def lower(text: str) -> str:
-    if len(text) > WINDOW:
-        return grown(map(lower, windows(text)))
+    if len(text) > SMALL:
+        return "".join(map(lower, windows(text)))
     return letters.lower(text)
 
 
 def swapped(text: str) -> str:
-    if len(text) > WINDOW:
-        return grown(map(swapped, windows(text)))
+    if len(text) > SMALL:
+        return "".join(map(swapped, windows(text)))
     return text.swapcase() if text.isascii() else text.translate(_SWAPPED)
 
 
@@ -48,7 +49,7 @@ def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> s
     if matches is None:
         return change(value)
     table = Changed(lambda char: change(char) if matches(char) else char)
-    return grown(part.translate(table) for part in windows(value))
+    return "".join(part.translate(table) for part in windows(value))
 
 
 def substring(value: str, offset: int, length: int | None) -> str:
@@ -158,18 +159,18 @@ def declaration(store: Any, name: str, by_bytes: bool = False) -> str | None:
     array = store.array(name)
     head = f"declare -{letters} {name}=" if letters else f"{name}="
     if array is not None:
-        return head[:-1] if array.blank and not len(array) else behind(head, array_text(array, by_bytes))
+        return head[:-1] if array.blank and not len(array) else (head + array_text(array, by_bytes))
     text = value.target if type(value) is NameRef else store.get(name)
     if text is None:
         return head[:-1] if letters else None
-    return behind(head, quote.at_q(as_bytes(text) if by_bytes and not text.isascii() else text))
+    return head + quote.at_q(as_bytes(text) if by_bytes and not text.isascii() else text)
 
 
 def element_declaration(store: Any, name: str, value: str | None) -> str | None:
     """`${a[1]@A}`, `${a@A}`: the attributes of the array with the value of one element."""
     letters = attribute_letters(store, name)
     head = f"declare -{letters} {name}"
-    return head if value is None else behind(head + "=", quote.at_q(value))
+    return head if value is None else (head + "=" + quote.at_q(value))
 
 
 def array_text(array: Indexed | Assoc, by_bytes: bool = False) -> str:
@@ -181,9 +182,9 @@ def array_text(array: Indexed | Assoc, by_bytes: bool = False) -> str:
 
 
 def _all(array: Indexed | Assoc, pieces: Iterator[str]) -> str:
-    long = len(array) > _FEW or max(map(len, filter(None, array.stored())), default=0) > WINDOW
-    long = long or (isinstance(array, Assoc) and max(map(len, array.items), default=0) > WINDOW)
-    return grown(blocks(pieces)) if long else "".join(pieces)
+    long = len(array) > _FEW or max(map(len, filter(None, array.stored())), default=0) > SMALL
+    long = long or (isinstance(array, Assoc) and max(map(len, array.items), default=0) > SMALL)
+    return "".join(blocks(pieces)) if long else "".join(pieces)
 
 
 _FEW: Final = 256
@@ -193,16 +194,16 @@ _FEW: Final = 256
 def _pairs(array: Indexed | Assoc, first: str, before: str, between: str, by_bytes: bool = False) -> Iterator[str]:
     """Keys and quoted values with something before and between them, in pieces."""
     named = isinstance(array, Assoc)
-    for key, value in watched(array.pairs()):
+    for key, value in interruptible(array.pairs()):
         if by_bytes:
             key, value = as_bytes(key) if isinstance(key, str) else key, as_bytes(value)
         text = key_text(str(key)) if named else str(key)
-        if len(text) > WINDOW:
+        if len(text) > SMALL:
             yield first
             yield text
             first = text = ""
         head = f"{first}{text}{between}"
-        if len(value) <= WINDOW:
+        if len(value) <= SMALL:
             yield head + quote.double(value)
         else:
             yield head

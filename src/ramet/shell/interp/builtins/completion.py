@@ -7,13 +7,14 @@ from functools import partial
 from itertools import chain, islice
 from typing import Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
 from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
-from ramet.shell.expand.long_text import behind, has_any, joined
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
@@ -165,7 +166,7 @@ async def _chosen(sh: ShellState, names: list[str], word: str) -> list[str]:
     """The names that begin with a word."""
     if len(names) < _SOME:
         return [name for name in names if name.startswith(word)]
-    return await aside(sh, lambda: [name for name in names if name.startswith(word)])
+    return await offload(sh.budget, lambda: [name for name in names if name.startswith(word)])
 
 
 async def _filtered(sh: ShellState, names: list[str], exclude: str, word: str) -> list[str]:
@@ -184,11 +185,11 @@ async def _filtered(sh: ShellState, names: list[str], exclude: str, word: str) -
 
 async def _word_list(sh: ShellState, text: str) -> list[str]:
     """The words of `-W`: split, then expanded but for file names, and without their quotes."""
-    if len(text) >= LARGE and not await aside(sh, partial(has_any, text, _SPECIAL)):
-        return await aside(sh, lambda: split_plain(text, sh.ifs))
+    if len(text) >= LARGE and not await offload(sh.budget, partial(has_any, text, _SPECIAL)):
+        return await offload(sh.budget, lambda: split_plain(text, sh.ifs))
     found: list[str] = []
     ifs = sh.ifs
-    raws = await aside(sh, lambda: _split(text, ifs)) if len(text) > LONG_SOURCE else _split(text, ifs)
+    raws = await offload(sh.budget, lambda: _split(text, ifs)) if len(text) > LONG_SCRIPT else _split(text, ifs)
     for place, raw in enumerate(raws):
         if not place % _SOME:
             await sh.budget.yield_turn()
@@ -231,7 +232,7 @@ def _split(text: str, ifs: str) -> list[str]:
 
 async def _as_word(sh: ShellState, text: str) -> Words | None:
     """A word in which there is something to expand; None when it is none."""
-    return await aside(sh, partial(_compiled, text)) if len(text) > LONG_SOURCE else _compiled(text)
+    return await offload(sh.budget, partial(_compiled, text)) if len(text) > LONG_SCRIPT else _compiled(text)
 
 
 def _compiled(text: str) -> Words | None:
@@ -422,7 +423,7 @@ def _remember(sh: ShellState, spec: str, names: list[str]) -> Result:
 
 async def _remember_long(sh: ShellState, flags: list[tuple[str, str]], names: list[str]) -> int:
     """The same with a very long value."""
-    status = _remember(sh, await aside(sh, lambda: _specification(flags)), names)
+    status = _remember(sh, await offload(sh.budget, lambda: _specification(flags)), names)
     return status if isinstance(status, int) else await status
 
 
@@ -448,8 +449,8 @@ def _specification(flags: list[tuple[str, str]]) -> str:
         for letter, value in flags:
             if letter == wanted:
                 plain = letter in "AF" and quote.word(value) == value
-                parts.append(behind(f"-{letter} ", value if plain else quote.single(value)))
-    return joined(" ", parts)
+                parts.append(f"-{letter} " + value if plain else quote.single(value))
+    return " ".join(parts)
 
 
 def _show(sh: ShellState, names: list[str]) -> Result:

@@ -9,11 +9,10 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from ramet.concurrency.bigtext import part_of
+from ramet.concurrency.offload import checkpoint, offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
-from ramet.shell.expand.long_text import grown
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -240,7 +239,7 @@ def _apply(sh: ShellState, request: Request, local: bool) -> Result:
     if any(_is_read(sh, request, word) for word in request.words if _closes(word)):
         return drive(_apply_reading(sh, request, request.words, local))
     if any(map(_has_many, request.words)):
-        return drive(aside(sh, partial(_apply_all, sh, request, request.words, local)))
+        return drive(offload(sh.budget, partial(_apply_all, sh, request, request.words, local)))
     return _apply_all(sh, request, request.words, local)
 
 
@@ -252,7 +251,7 @@ async def _apply_many(sh: ShellState, request: Request, local: bool) -> int:
             status = await _apply_reading(sh, request, words, local) or status
             continue
         row = partial(_apply_all, sh, request, words, local)
-        status = (await aside(sh, row) if any(map(_has_many, words)) else row()) or status
+        status = (await offload(sh.budget, row) if any(map(_has_many, words)) else row()) or status
         await turn(sh)
     return status
 
@@ -260,8 +259,8 @@ async def _apply_many(sh: ShellState, request: Request, local: bool) -> int:
 def _has_many(word: str) -> bool:
     """Whether an argument assigns so much that it is done aside."""
     if not isinstance(word, AssignWord):
-        return len(word) > LONG_SOURCE
-    return len(word.value if word.items is None else word.items) > (LONG_SOURCE if word.items is None else MANY_ITEMS)
+        return len(word) > LONG_SCRIPT
+    return len(word.value if word.items is None else word.items) > (LONG_SCRIPT if word.items is None else MANY_ITEMS)
 
 
 def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) -> int:
@@ -311,7 +310,7 @@ def _parsed(word: str) -> AssignWord | None:
     if match is None:
         return None
     key = match[2][1:-1] if match[2] else None
-    return assign_word(match[1], key, bool(match[3]), part_of(word, match.end(), len(word)), None)
+    return assign_word(match[1], key, bool(match[3]), word[match.end() :], None)
 
 
 def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool:
@@ -446,7 +445,7 @@ async def _apply_reading(sh: ShellState, request: Request, words: list[str], loc
     status = 0
     for word in words:
         if _closes(word) and _is_read(sh, request, word):
-            read = _parsed(word) if len(word) < LARGE else await aside(sh, partial(_parsed, word))
+            read = _parsed(word) if len(word) < LARGE else await offload(sh.budget, partial(_parsed, word))
             assert read is not None
             keyed = request.array == "A" or sh.variables.is_assoc(read.name)
             try:
@@ -457,7 +456,7 @@ async def _apply_reading(sh: ShellState, request: Request, words: list[str], loc
                 raise
             word = read
         row = partial(_apply_all, sh, request, [word], local)
-        status = (await aside(sh, row) if _has_many(word) else row()) or status
+        status = (await offload(sh.budget, row) if _has_many(word) else row()) or status
         await turn(sh)
     return status
 
@@ -467,17 +466,17 @@ async def _compound_items(sh: ShellState, value: str, keyed: bool) -> Sequence[I
     options = sh.syntax_options()
 
     def parse() -> Script | None:
-        return Parser(grown(("x=", value, "\n")), None, options, sh.line_now()).next()
+        return Parser("".join(("x=", value, "\n")), None, options, sh.line_now()).next()
 
     try:
-        script = parse() if len(value) <= LONG_SOURCE else await aside(sh, parse)
+        script = parse() if len(value) <= LONG_SCRIPT else await offload(sh.budget, parse)
     except SyntaxFailure as failure:
         raise _unreadable(sh, failure, value) from None
     node = script.statements[0].node if script is not None else None
     if not isinstance(node, Simple) or not node.assigns or not isinstance(node.assigns[0].value, ArrayLiteral):
         return [Item(None, False, value)]
     made = partial(compile_assign, node.assigns[0], keyed)
-    compiled = made() if len(value) <= LONG_SOURCE else await aside(sh, made)
+    compiled = made() if len(value) <= LONG_SCRIPT else await offload(sh.budget, made)
     found: AssignWord = await compiled.word(sh)
     assert found.items is not None
     if not keyed:

@@ -6,11 +6,11 @@ import errno
 from itertools import chain, count, islice, repeat
 from typing import Final
 
+from ramet.concurrency.sizes import LARGE
 from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
-from ramet.shell.expand.offload import LARGE
 from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.interp.builtins.usage import flags_of, usage
 from ramet.shell.interp.main.restricted import refused

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LONG_SCRIPT, SMALL
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.offload import LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.word.array_join import spaced
 from ramet.shell.expand.word.params import joined_patiently
 from ramet.shell.history.entries import Entry
@@ -44,7 +45,7 @@ async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], ope
         if words:
             text = await joined_patiently(sh, words, spaced)
             push = partial(_push, sh, text)
-            await aside(sh, push) if len(sh.variables.get("HISTIGNORE") or "") > LONG_SOURCE else push()
+            await offload(sh.budget, push) if len(sh.variables.get("HISTIGNORE") or "") > LONG_SCRIPT else push()
         return 0
     if "p" in flags:
         return await _expanded(sh, words)
@@ -117,12 +118,12 @@ async def _expanded(sh: ShellState, words: list[str]) -> int:
         kept.added = False
     status = 0
     out: list[str] = []
-    long = len(kept.entries) > MANY or any(len(entry.text) > WINDOW for entry in kept.entries)
+    long = len(kept.entries) > MANY or any(len(entry.text) > SMALL for entry in kept.entries)
     for word in words:
         await sh.budget.yield_turn()
         try:
             expand = partial(recording.expanded, sh, word)
-            found = await aside(sh, expand) if long or len(word) > WINDOW else expand()
+            found = await offload(sh.budget, expand) if long or len(word) > SMALL else expand()
         except ExpansionFailure:
             status = await refused_patiently(sh, ("history: ", word, ": history expansion failed"))
         else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import is_name, is_number, is_signed
-from ramet.shell.expand.long_text import part_of
-from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.process import signals
@@ -328,7 +328,7 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
 
 async def _no_signal(sh: ShellState, word: str) -> int:
     """An option that is far too long to be a signal."""
-    wanted = await aside(sh, lambda: part_of(word, 2 if word[1] in "sn" else 1, len(word)))
+    wanted = await offload(sh.budget, lambda: word[2 if word[1] in "sn" else 1 :])
     return await refused_patiently(sh, ("kill: ", wanted, ": invalid signal specification"))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from ramet.concurrency.bigtext import part_of
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
-from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
 from ramet.shell.interp.main.restricted import refused
@@ -489,9 +489,9 @@ def alias(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _define_long(sh: ShellState, name: str, word: str, start: int) -> int:
-    if not await aside(sh, lambda: is_alias_name(name)):
+    if not await offload(sh.budget, lambda: is_alias_name(name)):
         return await refused_patiently(sh, ("alias: `", name, "': invalid alias name"))
-    sh.aliases[name] = await aside(sh, lambda: part_of(word, start, len(word)))
+    sh.aliases[name] = await offload(sh.budget, lambda: word[start:])
     return 0
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.release import let_go
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import is_name, is_number
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
-from ramet.shell.expand.long_text import decoded, decoded_blocks, grown
-from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.long_text import decoded, decoded_blocks
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.builtins.usage import bad_option, options_of
 from ramet.shell.interp.run.batches import refuse, refused_patiently
@@ -80,18 +80,18 @@ async def _mapfile(sh: ShellState, command: str, name: str, options: dict[str, s
             end = line.find(b"\0")
             if end < 0:
                 end = len(line) - 1 if strip and line.endswith(delim) else len(line)
-            text = decode(line[:end]) if end < LARGE else await aside(sh, partial(decoded, line, end))
+            text = decode(line[:end]) if end < LARGE else await offload(sh.budget, partial(decoded, line, end))
             if callback and (count + 1) % quantum == 0:
                 called = partial(_call_of, callback, origin + count, text)
                 long = len(callback) + len(text) > LARGE
-                command_line = await aside(sh, called) if long else called()
+                command_line = await offload(sh.budget, called) if long else called()
                 sh.trace_level += 1
                 try:
                     result = await sh.shell.run_text(sh, command_line, keep_line=True, line=max(sh.line, 1))
                 finally:
                     sh.trace_level -= 1
                 if long:
-                    let_go(line, command_line)
+                    pass
                 del command_line, called
                 if result > 255:
                     return result
@@ -112,7 +112,7 @@ async def _mapfile(sh: ShellState, command: str, name: str, options: dict[str, s
 
 def _call_of(callback: str, place: int, text: str) -> str:
     """How the callback is called for a line."""
-    return grown((callback, f" {place} ", *quote.single_pieces(text)))
+    return "".join((callback, f" {place} ", *quote.single_pieces(text)))
 
 
 async def _whole(
@@ -136,7 +136,7 @@ async def _whole(
         if len(parts) >= _LONG_LINE:
             # Only the last block has the end of a line: the first line is long, and becomes text aside.
             cut = block.find(delim) + 1 or len(block)
-            lines = [await aside(sh, partial(_long_line, [*parts[:-1], block[:cut]], delim, keep))]
+            lines = [await offload(sh.budget, partial(_long_line, [*parts[:-1], block[:cut]], delim, keep))]
             parts = [block[cut:]]
             if delim in parts[0]:
                 more, last = _lines(parts, delim, keep, False)
@@ -176,7 +176,7 @@ def _long_line(parts: list[bytes], delim: bytes, keep: bytes) -> str:
     if delim != b"\0" and any(b"\0" in part for part in parts):
         first = next(number for number, part in enumerate(parts) if b"\0" in part)
         parts = [*parts[:first], parts[first].partition(b"\0")[0]]
-    return grown(decoded_blocks(parts))
+    return "".join(decoded_blocks(parts))
 
 
 _BLOCK: Final = 1 << 16

@@ -7,7 +7,8 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from ramet.concurrency.release import let_go
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
 from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -16,7 +17,6 @@ from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
 from ramet.shell.expand.long_text import between, blocks, script_text
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.size_check import joined
 from ramet.shell.expand.word.array_join import spaced
 from ramet.shell.expand.word.params import joined_patiently
@@ -227,7 +227,7 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
     try:
         text = await script_text(sh, data)
         if len(text) > LARGE:
-            let_go(data, text)
+            pass
         del data
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, strict=strict))
         if result == EXIT and "EXIT" in sh.traps:
@@ -377,7 +377,7 @@ def let(sh: ShellState, argv: list[str]) -> Result:
         return 1
     if words[0] == "--help":
         return drive(explained(sh, "let"))
-    if len(words) > MANY or sum(map(len, words)) > LONG_SOURCE:
+    if len(words) > MANY or sum(map(len, words)) > LONG_SCRIPT:
         return drive(_evaluate_much(sh, words))
     return 0 if _evaluated(sh, words) else 1
 
@@ -387,7 +387,7 @@ async def _evaluate_much(sh: ShellState, words: list[str]) -> int:
     for start in range(0, len(words), MANY):
         row = words[start : start + MANY]
         work = partial(_evaluated, sh, row)
-        value = await aside(sh, work) if sum(map(len, row)) > LONG_SOURCE else work()
+        value = await offload(sh.budget, work) if sum(map(len, row)) > LONG_SCRIPT else work()
         if value is None:
             return 1
         await sh.budget.yield_turn()

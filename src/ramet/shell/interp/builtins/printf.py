@@ -8,15 +8,15 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ramet.concurrency.bigtext import decoded
+from ramet.concurrency.offload import checkpoint, offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name
 from ramet.shell.expand.arith.parser import wrap
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.long_text import decoded_blocks, encoded, grown
-from ramet.shell.expand.offload import LARGE, aside, checkpoint
+from ramet.shell.expand.long_text import decoded_blocks
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.long_numerals import LONGEST_REAL, shortened, shortened_real
 from ramet.shell.interp.builtins.usage import bad_option
@@ -60,7 +60,7 @@ class Spec(NamedTuple):
 @lru_cache(maxsize=512)
 def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
     """The format as literal bytes and conversions."""
-    data = encoded(text)
+    data = encode(text)
     parts: list[bytes | Spec] = []
     pos = 0
     while pos < len(data):
@@ -77,7 +77,7 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
         match = _SPEC.match(data, percent, percent + LARGE)
         if match is None or (match.end() in (len(data), percent + LARGE) and match[5] in _UNFINISHED):
             # The text of what is not finished stands where a time format would.
-            parts.append(Spec("", "", None, decoded(data[percent:]), ""))
+            parts.append(Spec("", "", None, decode(data[percent:]), ""))
             break
         if match[5] == b"(":
             # What is no time format after all is text, once that has been said.
@@ -250,14 +250,14 @@ class _Printer:
         elif spec.kind == "c":
             self._text(encode((self.next() or "\0")[:1])[:1], flags, width, None)
         elif spec.kind == "s":
-            self._text(encoded(self.next() or ""), flags, width, precision)
+            self._text(encode(self.next() or ""), flags, width, precision)
         elif spec.kind in "qQ":
             text = self.next() or ""
             if spec.kind == "Q" and precision is not None:
                 text, precision = text[:precision], None
-            self._text(encoded(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
+            self._text(encode(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
         elif spec.kind == "b":
-            source = encoded(self.next() or "")
+            source = encode(self.next() or "")
             for message in escapes.unfinished(source):
                 self.complain(message)
             data, stopped = escapes.percent_b(source, bytewise(self.sh))
@@ -424,7 +424,7 @@ def printf(sh: ShellState, argv: list[str]) -> Result:
 
 async def _print_there(sh: ShellState, argv: list[str], i: int, named: str) -> int:
     """`printf -v` with a very long subscript, or what is no name at all; other options are none behind it."""
-    target = await aside(sh, lambda: split_subscript(named))
+    target = await offload(sh.budget, lambda: split_subscript(named))
     if not is_name(target[0]) or target[1] == "":
         return await refused_patiently(sh, ("printf: `", named, "': not a valid identifier"), 2)
     i += i < len(argv) and argv[i] == "--"
@@ -458,7 +458,7 @@ def _printed(sh: ShellState, argv: list[str], i: int, target: _Target | None) ->
 
 async def _print_long(printer: _Printer, given: str, plain: bool, target: _Target | None) -> int:
     """The same with a very long format, which is not kept in mind."""
-    parts = await aside(printer.sh, partial(_parse.__wrapped__, given, plain))
+    parts = await offload(printer.sh.budget, partial(_parse.__wrapped__, given, plain))
     return await _print_aside(printer, parts, target)
 
 
@@ -476,7 +476,7 @@ async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], targe
                 return
 
     try:
-        await aside(printer.sh, work)
+        await offload(printer.sh.budget, work)
     except _Bad as bad:
         printer.status = await refused_patiently(printer.sh, ("printf: ", *bad.args))
     return await _finish_long(printer, target)
@@ -497,7 +497,7 @@ async def _finish_long(printer: _Printer, target: _Target | None) -> int:
     """The same with very much, in blocks between which others run."""
     sh = printer.sh
     if target is not None:
-        return _stored(printer, target, await aside(sh, lambda: grown(decoded_blocks(_until_nul(printer)))))
+        return _stored(printer, target, await offload(sh.budget, lambda: "".join(decoded_blocks(_until_nul(printer)))))
     for block in printer.out:
         for start in range(0, len(block), LARGE):
             written = sh.out(block[start : start + LARGE], "printf")

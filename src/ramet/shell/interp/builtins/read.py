@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
-from ramet.shell.expand.long_text import decoded, decoded_blocks, grown, has_any, part_of, search
-from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.long_text import decoded_blocks, has_any, search
 from ramet.shell.expand.size_check import within
 from ramet.shell.expand.values import Assoc
 from ramet.shell.expand.word.fields import delimiters, split_plain, words_between
@@ -83,7 +84,7 @@ def _options(sh: ShellState, argv: list[str]) -> _Read | Result:
 async def _read_long(sh: ShellState, request: _Read) -> int:
     """The same with a name that is very long, perhaps that of an element."""
     for place, name in enumerate(request.names):
-        if await aside(sh, partial(_misnamed, name)) if len(name) > LARGE else _misnamed(name):
+        if await offload(sh.budget, partial(_misnamed, name)) if len(name) > LARGE else _misnamed(name):
             if not place:
                 return await refused_patiently(sh, _no_name(name))
             request.wrong = place
@@ -203,7 +204,7 @@ async def _read(sh: ShellState, request: _Read, reader: Reader) -> int:
         return await _assign_many(sh, request, data, escaped, status)
     names = sum(map(len, request.names)) + len(request.array or "")
     if isinstance(data, list) or len(data) > LARGE or names > LARGE:
-        return await aside(sh, lambda: _assign(sh, request, data, escaped, status))
+        return await offload(sh.budget, lambda: _assign(sh, request, data, escaped, status))
     return _assign(sh, request, data, escaped, status)
 
 
@@ -417,14 +418,14 @@ def _text(data: _Data, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
         return _long_text(data, escaped)
     if b"\0" in data:
         return decode(bytes(data).replace(b"\0", b"")), ()
-    text = decoded(data)
+    text = decode(bytes(data))
     return text, _as_characters(data, escaped) if escaped and not text.isascii() else escaped
 
 
 def _long_text(data: list[bytearray], escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
     if any(b"\0" in part for part in data):
-        return grown(decoded_blocks(bytes(part).replace(b"\0", b"") for part in data)), ()
-    text = grown(decoded_blocks(map(bytes, data)))
+        return "".join(decoded_blocks(bytes(part).replace(b"\0", b"") for part in data)), ()
+    text = "".join(decoded_blocks(map(bytes, data)))
     return text, _as_characters(b"".join(data), escaped) if escaped and not text.isascii() else escaped
 
 
@@ -462,7 +463,7 @@ def _put(sh: ShellState, names: Sequence[str], values: Sequence[str]) -> int:
         for name, value in zip(names, values, strict=True):
             if name[-1:] == "]":
                 at = name.index("[")
-                sh.variables.set_element(name[:at], part_of(name, at + 1, len(name) - 1), value)
+                sh.variables.set_element(name[:at], name[at + 1 : len(name) - 1], value)
             else:
                 put(sh, name, value)
     except ShellError as error:
@@ -487,7 +488,7 @@ def _values(sh: ShellState, request: _Read, text: str, escaped: Sequence[int]) -
 
 async def _assign_many(sh: ShellState, request: _Read, data: _Data, escaped: Sequence[int], status: int) -> int:
     """The same for very many variables: a row of them at a time."""
-    values = await aside(sh, lambda: _values(sh, request, *_text(data, escaped)))
+    values = await offload(sh.budget, lambda: _values(sh, request, *_text(data, escaped)))
     for start in range(0, len(values), MANY):
         if failed := _put(sh, request.names[start : start + MANY], values[start : start + MANY]):
             return failed
@@ -524,7 +525,7 @@ class _Cutter:
 
     def field(self) -> str:
         start = self.pos
-        return part_of(self.text, start, self.next_end())
+        return self.text[start : self.next_end()]
 
     def next_end(self) -> int:
         """Where the next field ends; what comes after its separator is next then."""
@@ -566,12 +567,12 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
     start = cutter.pos
     end = cutter.next_end()
     if cutter.ended:
-        values.append(part_of(text, start, end))
+        values.append(text[start:end])
         return values
     end = len(text)
     while end > start and text[end - 1] in cutter.white and end - 1 not in escaped:
         end -= 1
-    values.append(part_of(text, start, end))
+    values.append(text[start:end])
     return values
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import among
-from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.builtins.variable_list import write_settings
 from ramet.shell.interp.main.restricted import OPTION, restrict
 from ramet.shell.interp.run.batches import MANY, each, plain, refuse, then, write_lines

@@ -7,11 +7,12 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Final
 
+from ramet.concurrency.offload import offload
 from ramet.concurrency.recursion import HOP
+from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.expand.long_text import starts
-from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.run.batches import refuse, refused_patiently
 from ramet.shell.interp.run.conditions import (
@@ -51,7 +52,7 @@ def integer(text: str) -> int:
 def binary(sh: ShellState, left: str, op: str, right: str) -> bool | Awaitable[bool]:
     if op in ("=", "=="):
         if len(left) == len(right) > HUGE:
-            return aside(sh, partial(starts, left, right))
+            return offload(sh.budget, partial(starts, left, right))
         return left == right
     if op == "!=":
         return left != right
@@ -74,7 +75,7 @@ def unary(sh: ShellState, op: str, word: str) -> bool | Awaitable[bool]:
     if op == "-t" and not _is_descriptor(word):
         return False
     if op == "-v" and len(word) > LARGE:
-        return aside(sh, lambda: plain_unary(sh, op, word))
+        return offload(sh.budget, lambda: plain_unary(sh, op, word))
     try:
         return plain_unary(sh, op, word)
     except (BadSubscript, Fatal):

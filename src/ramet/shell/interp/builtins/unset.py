@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among, is_name
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
-from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.run.maybe_async import Result, drive
@@ -37,7 +38,7 @@ async def _unset_many(sh: ShellState, words: list[str], functions: bool, variabl
     for start in range(0, len(words), _MANY):
         row = words[start : start + _MANY]
         work = partial(_unset_all, sh, row, functions, variables, references)
-        status = (await aside(sh, work) if any(len(word) > LARGE for word in row) else work()) or status
+        status = (await offload(sh.budget, work) if any(len(word) > LARGE for word in row) else work()) or status
         await sh.budget.yield_turn()
     return status
 

@@ -6,10 +6,11 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_signed
-from ramet.shell.expand.long_text import find, has_any
-from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.interp.run.batches import refuse, refused_patiently, then
 from ramet.shell.interp.run.maybe_async import Result, drive
@@ -251,7 +252,7 @@ def help_(sh: ShellState, argv: list[str]) -> Result:
 
 async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 1
-    if await aside(sh, partial(_is_pattern, words[0])) if len(words[0]) > LARGE else _is_pattern(words[0]):
+    if await offload(sh.budget, partial(_is_pattern, words[0])) if len(words[0]) > LARGE else _is_pattern(words[0]):
         keywords = ", ".join(words)
         head = f"Shell commands matching keyword{'s' if len(words) > 1 else ''} `{keywords}'\n\n"
         written = sh.out(encode(head), "help")
@@ -260,7 +261,9 @@ async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
     for word in words:
         await sh.budget.yield_turn()
         long = len(word) > _LONGEST
-        names = await aside(sh, partial(_topics, word)) if long else [word] if word in SYNOPSES else _topics(word)
+        names = (
+            await offload(sh.budget, partial(_topics, word)) if long else [word] if word in SYNOPSES else _topics(word)
+        )
         if not names:
             continue
         written = sh.out(encode("".join([_page(name, flags) for name in names])), "help")
@@ -279,7 +282,7 @@ _LONGEST: Final = 4096
 
 
 def _is_pattern(word: str) -> bool:
-    return has_any(word, "*?") or (begin := find(word, "[")) >= 0 <= find(word, "]", begin)
+    return has_any(word, "*?") or (begin := word.find("[")) >= 0 <= word.find("]", begin)
 
 
 def _topics(word: str) -> list[str]:

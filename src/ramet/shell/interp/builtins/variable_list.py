@@ -7,12 +7,12 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
 from ramet.shell.expand.c_locale import bytewise
-from ramet.shell.expand.long_text import behind
-from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import transform
 from ramet.shell.interp.run.batches import MANY, in_order, refused_patiently, turn
@@ -60,7 +60,7 @@ def declaration_line(sh: ShellState, name: str) -> str | None:
     """`declare -x name="value"` as `declare -p` shows it."""
     store = sh.variables
     if name == "_":
-        return behind("declare -- _=", quote.double(quote.as_locale(sh, str(sh.last_arg))))
+        return "declare -- _=" + quote.double(quote.as_locale(sh, str(sh.last_arg)))
     if not among(name, store.values):
         return None
     value = store.values[name]
@@ -73,17 +73,17 @@ def declaration_line(sh: ShellState, name: str) -> str | None:
     if array is not None:
         if array.blank and not len(array):
             return f"declare -{letters} {name}"
-        return behind(f"declare -{letters} {name}=", transform.array_text(array, bytewise(sh)))
+        return f"declare -{letters} {name}=" + transform.array_text(array, bytewise(sh))
     text = store.get(name)
     if text is None:
         return f"declare -{letters} {name}"
-    return behind(f"declare -{letters} {name}=", quote.double(quote.as_locale(sh, text)))
+    return f"declare -{letters} {name}=" + quote.double(quote.as_locale(sh, text))
 
 
 def setting_line(sh: ShellState, name: str) -> str | None:
     """`name=value` as `set` shows it; what is computed when it is asked for is not shown."""
     if name == "_":
-        return behind("_=", quote.setting(quote.as_locale(sh, str(sh.last_arg))))
+        return "_=" + quote.setting(quote.as_locale(sh, str(sh.last_arg)))
     value = sh.vars.get(name)
     if type(value) is Dynamic and name in _UNLISTED:
         return None
@@ -91,9 +91,9 @@ def setting_line(sh: ShellState, name: str) -> str | None:
     if array is not None and not len(array) and (name == "FUNCNAME" or (value is array and array.blank)):
         return None
     if array is not None:
-        return behind(f"{name}=", transform.array_text(array, bytewise(sh)))
+        return f"{name}=" + transform.array_text(array, bytewise(sh))
     text = value.target if type(value) is NameRef else sh.variables.get(name)
-    return None if text is None else behind(f"{name}=", quote.setting(quote.as_locale(sh, text)))
+    return None if text is None else (f"{name}=" + quote.setting(quote.as_locale(sh, text)))
 
 
 async def every_name(sh: ShellState) -> list[str]:
@@ -127,7 +127,7 @@ async def write_variables(
         for name in map(str, names[start : start + MANY]):
             show = partial(line_of, sh, name)
             large = is_large(sh, name)
-            line = await aside(sh, show) if large else show()
+            line = await offload(sh.budget, show) if large else show()
             if line is None:
                 status = status if missing is None else await refused_patiently(sh, missing(name))
             elif not large:

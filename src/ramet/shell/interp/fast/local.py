@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import Readonly
 from ramet.shell.expand.long_text import Parts, put_together
-from ramet.shell.expand.offload import LARGE
 from ramet.shell.expand.values import NameRef
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.run.assign import assign_word

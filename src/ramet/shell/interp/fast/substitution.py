@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.errors import LimitExceeded
 from ramet.core.streams import Capture
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
-from ramet.shell.expand.offload import LONG_SOURCE
 from ramet.shell.expand.pattern.tokens import PatternTooCostly
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import has_braces
@@ -72,7 +72,7 @@ def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
     made = made_of(node.body)
     plan: Plan | None = made.get(_plan)
     if plan is None:
-        plan = made[_plan] = (_plan(node.body) if node.size < LONG_SOURCE else None) or _NONE
+        plan = made[_plan] = (_plan(node.body) if node.size < LONG_SCRIPT else None) or _NONE
     if plan is _NONE or sh.watch or sh.traps or plan.name in sh.functions or plan.name in sh.disabled:
         return None
     if sh.aliases and "expand_aliases" in sh.shopts:

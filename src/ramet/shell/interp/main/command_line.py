@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.expand.long_text import script_text
-from ramet.shell.expand.offload import LARGE, aside
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main import startup_files as startup
 from ramet.shell.interp.main.interactive import GREETING, Dialogue, prepare
@@ -122,7 +123,7 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
                 return 2
             data = b""  # A standard input that is closed has no script in it.
         read = partial(ScriptInput, data, given.lasting)
-        source = read() if len(data) < LARGE else await aside(sh, read)
+        source = read() if len(data) < LARGE else await offload(sh.budget, read)
         text = source.text
         if call.reading or not rest:
             child.origin = "stdin"
@@ -200,7 +201,7 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
     starter = sh.parent if sh.lone and sh.parent is not None else sh  # a shell of one command becomes it
     child.vars["PPID"] = str(starter.own_pid())
     await ready_exported(sh)
-    env = sh.environment() if len(sh.variables.attrs) <= MANY else await aside(sh, sh.environment)
+    env = sh.environment() if len(sh.variables.attrs) <= MANY else await offload(sh.budget, sh.environment)
     for given in rows(env.items()):
         adopt_variables(child, given)
         await sh.budget.yield_turn()

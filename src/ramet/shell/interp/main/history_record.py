@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from ramet.concurrency.bigtext import decoded, encoded
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import SMALL
 from ramet.core import ops, paths
 from ramet.core.errors import reason
-from ramet.shell.expand.offload import WINDOW, aside
+from ramet.core.paths import decode, encode
 from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.history import expansion, lines
@@ -353,7 +354,7 @@ _SOME: Final = 256
 
 async def _perhaps_aside(sh: ShellState, size: int, work: Callable[[], T]) -> T:
     """What is made of so many characters."""
-    return work() if size < WINDOW else await aside(sh, work)
+    return work() if size < SMALL else await offload(sh.budget, work)
 
 
 async def load(sh: ShellState) -> None:
@@ -378,11 +379,11 @@ async def read_file(sh: ShellState, name: str, new_only: bool = False) -> None:
     before = kept.in_file
     timed = sh.variables.get("HISTTIMEFORMAT") is not None
     skip = before if new_only else 0
-    found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(decoded(data), skip, timed))
+    found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(decode(data), skip, timed))
     now, most = int(sh.shell.now()), limit(sh)
     for place, entry in enumerate(found):
         if not place % _SOME:
-            await sh.budget.rest()  # all of the file or nothing
+            await sh.budget.yield_turn_unchecked()  # all of the file or nothing
         if isinstance(entry, str) and kept.entries:
             last = kept.entries[-1]
             kept.entries[-1] = Entry(f"{last.text}\n{entry}", last.at)
@@ -400,7 +401,7 @@ async def write_file(sh: ShellState, name: str, entries: list[Entry], append: bo
     path = sh.shell.fs.named(name, sh.cwd)
     timed = sh.variables.get("HISTTIMEFORMAT") is not None
     size = len(entries) * _SOME + max((len(entry.text) for entry in entries), default=0)
-    data = await _perhaps_aside(sh, size, lambda: encoded(file_text(entries, timed)))
+    data = await _perhaps_aside(sh, size, lambda: encode(file_text(entries, timed)))
     if append and await sh.shell.exists(path):
         data = await sh.shell.read_file(path) + data
     await ops.write_bytes(sh.shell.fs, path, data)
@@ -461,4 +462,4 @@ def _shortened(text: str, number: int) -> bytes | None:
         left -= not (rows[place].startswith("#") and rows[place][1:2].isdigit())
     if place and rows[place - 1].startswith("#") and rows[place - 1][1:2].isdigit():
         place -= 1
-    return encoded("".join(f"{row}\n" for row in rows[place:]))
+    return encode("".join(f"{row}\n" for row in rows[place:]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.concurrency.bigtext import decoded, spanned
-from ramet.core.paths import encode
+from ramet.concurrency.bigtext import spanned
+from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.state.shell_state import ShellState
@@ -33,7 +33,7 @@ class ScriptInput(Reader):
         """Go on with other text."""
         self._data = data
         self._place = self._chars = 0
-        self.text = without_open_end(decoded(data))
+        self.text = without_open_end(decode(data))
 
     async def _fill(self) -> bytes:
         return b""

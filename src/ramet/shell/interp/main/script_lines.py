@@ -10,8 +10,9 @@ import sys
 from functools import partial
 from typing import Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.expand.long_text import Parts, put_together
-from ramet.shell.expand.offload import LONG_SOURCE, aside
 from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.main.history_record import Recorder
 from ramet.shell.interp.main.script_input import ScriptInput
@@ -111,9 +112,9 @@ class Reading:
         step = parser.next if recorder is None else partial(recorder.next, parser)
         try:
             # The end of a line is known only once it is parsed: a long text may be one long line.
-            self.large = parser.longer(LONG_SOURCE)
+            self.large = parser.longer(LONG_SCRIPT)
             if not self.large:
-                parser.horizon = parser.pos + LONG_SOURCE
+                parser.horizon = parser.pos + LONG_SCRIPT
                 try:
                     script = step()
                 except Unready:
@@ -121,7 +122,7 @@ class Reading:
             if self.large:
                 parser.horizon = sys.maxsize
                 try:
-                    script = await aside(sh, step)
+                    script = await offload(sh.budget, step)
                 finally:
                     parser.horizon = -1  # it ends soon where it still reads, for nobody
         except SyntaxFailure as failure:

@@ -18,7 +18,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.release import held_by, let_go, look
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core import paths
 from ramet.core.fs import FileSystem
 from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
@@ -28,8 +29,7 @@ from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
-from ramet.shell.expand.long_text import grown
-from ramet.shell.expand.offload import LARGE, aside, windows
+from ramet.shell.expand.long_text import windows
 from ramet.shell.expand.pattern import glob as globbing
 from ramet.shell.interp.main import command_line as invocation
 from ramet.shell.interp.main import history_record as recording
@@ -94,7 +94,7 @@ def compiled(script: Script) -> Run:
 
 
 def _without_nulls(text: str) -> str:
-    return grown(part.replace("\0", "") for part in windows(text))
+    return "".join(part.replace("\0", "") for part in windows(text))
 
 
 class Shell:
@@ -228,14 +228,12 @@ class Shell:
                 await subshell.end_substitutions(session, 0, cancelled=True)
             await crew.end(process.task for process in session.jobs.loose - older)
             if isinstance(error, asyncio.CancelledError):
-                let_go(*held_by(error))
                 # Generators that were left in the middle, which only the traceback still knows, are closed by the loop.
                 error.__traceback__ = error.__context__ = None
                 for _ in range(_TURNS):
                     await asyncio.sleep(0)
             raise
         finally:
-            look()
             session.ignore = session.loops = session.depth = session.stack = session.trace_level = 0
             leave_all(session)
             for fd, before in kept.items():
@@ -313,7 +311,9 @@ class Shell:
         the history already. With `strict` the shell does not outlive what cannot be parsed.
         """
         if "\0" in text:  # left out as bash does with what it reads
-            text = text.replace("\0", "") if len(text) < LARGE else await aside(sh, partial(_without_nulls, text))
+            text = (
+                text.replace("\0", "") if len(text) < LARGE else await offload(sh.budget, partial(_without_nulls, text))
+            )
         kept = top and not recorded and sh.origin != "environment"
         shown = ALL if top else LINES if sh.in_trap or where or sh.frames else NOTHING
         if where == _SUBSTITUTED and "verbose" in sh.options:
@@ -390,19 +390,18 @@ class Shell:
                 await reading.catch_up()
 
     async def _run_large(self, sh: ShellState, script: Script, lasting: bool) -> int:
-        """A line that is compiled aside, and taken apart in its time. What surely runs only once is compiled as it
+        """A line that is compiled offload, and taken apart in its time. What surely runs only once is compiled as it
         runs."""
         result: Any = 0
         run: Run | None = None
         try:
             if lasting:
-                run = await aside(sh, partial(compiled, script))
+                run = await offload(sh.budget, partial(compiled, script))
                 result = run(sh)
                 return int(result if type(result) is int else await result)
             for start in range(0, len(script.statements), _TOGETHER):
-                let_go(run)
                 part = Script(script.statements[start : start + _TOGETHER])
-                run = await aside(sh, partial(compile_script, part))
+                run = await offload(sh.budget, partial(compile_script, part))
                 result = run(sh)
                 if type(result) is not int:
                     result = await result
@@ -410,7 +409,7 @@ class Shell:
                     break
             return int(result)
         finally:
-            let_go(script, run)
+            pass
 
     def unwind(self, sh: ShellState, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
         """Back to where the text began that an error ended a line of."""
@@ -462,7 +461,7 @@ class Shell:
 
     async def compiled_aside(self, sh: ShellState, script: Script) -> Run:
         """The same for a large script."""
-        return await aside(sh, partial(compiled, script))
+        return await offload(sh.budget, partial(compiled, script))
 
     # -------------------------------------------------------------------------------- what closures ask for
 

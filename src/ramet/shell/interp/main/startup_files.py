@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ramet.shell.expand.offload import LARGE
+from ramet.concurrency.sizes import LARGE
 from ramet.shell.interp.run.maybe_async import EXIT
 from ramet.shell.interp.state.shell_state import ShellState
 

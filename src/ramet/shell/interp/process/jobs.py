@@ -14,7 +14,6 @@ from collections.abc import Coroutine
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.concurrency.collector import work_begins, work_ends
 from ramet.core.limits import Budget, Cancelled, TimeUp
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.process import Process
@@ -128,9 +127,6 @@ class Jobs:
         child.crew.tasks[process.task] = True
         process.task.add_done_callback(lambda task: self._ended(process))
         process.task.add_done_callback(lambda task: self._unbegun(child, work))
-        if len(self.shell.processes) > _CROWD:  # a few may live for as long as the host
-            work_begins()
-            process.task.add_done_callback(lambda task: work_ends())
         return process
 
     def _unbegun(self, child: ShellState, work: Coroutine[Any, Any, int]) -> None:
@@ -330,8 +326,6 @@ class Jobs:
 _number = attrgetter("id")
 _KEPT: Final = 1000
 """Jobs that ended, and are known for a while."""
-_CROWD: Final = 64
-"""Processes beyond which it takes a while to look through all that they have for garbage."""
 _AT_ONCE: Final = 32
 _DIGITS: Final = 20
 """Characters that no number of a job has."""

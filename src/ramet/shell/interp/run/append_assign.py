@@ -5,7 +5,6 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.shell.expand.long_text import grown
 from ramet.shell.expand.values import HUGE, Assoc, Indexed, NameRef
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ for _ in range(64):
 def longer(old: str, value: str) -> str:
     if len(old) + len(value) <= HUGE:
         return old + value
-    return grown((old, value)) if old and value else old or value
+    return "".join((old, value)) if old and value else old or value
 
 
 def takes_long(store: Variables, name: str, value: str, key: str | None = None) -> bool:

@@ -8,10 +8,10 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
-from ramet.core.limits import NOTABLE
+from ramet.concurrency.offload import interruptible, offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT, SMALL
 from ramet.shell.expand.errors import Discard, Unforgiven
-from ramet.shell.expand.long_text import Parts, grown, put_together
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside, watched
+from ramet.shell.expand.long_text import Parts, put_together
 from ramet.shell.expand.quote import single
 from ramet.shell.expand.values import EXPORT, HUGE, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.expand.word import compile as words
@@ -94,7 +94,7 @@ class AssignWord(str):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return text if len(self.value) <= LARGE else grown((text, self.value))
+        return text if len(self.value) <= LARGE else "".join((text, self.value))
 
 
 class Assign(NamedTuple):
@@ -172,10 +172,10 @@ def put(sh: ShellState, name: str, value: str, append: bool = False) -> None:
 
 async def put_patiently(sh: ShellState, name: str, value: str, append: bool = False) -> None:
     """The same for a value of any length."""
-    if (len(value) > LONG_SOURCE and (name in sh.variables.attrs or name in NOTICED)) or (
+    if (len(value) > LONG_SCRIPT and (name in sh.variables.attrs or name in NOTICED)) or (
         append and takes_long(sh.variables, name, value)
     ):
-        await aside(sh, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
+        await offload(sh.budget, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
     else:
         put(sh, name, value, append)
 
@@ -194,7 +194,7 @@ def _separating(
     async def later(sh: ShellState, pending: Awaitable[None] | None) -> None:
         if pending is not None:
             await pending
-        await aside(sh, partial(distinct, sh.variables.get("IFS") or ""))
+        await offload(sh.budget, partial(distinct, sh.variables.get("IFS") or ""))
 
     def run(sh: ShellState) -> Awaitable[None] | None:
         pending = assign(sh)
@@ -253,12 +253,12 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
             old = sh.vars.get(name)
             size = len(old) + len(found) if type(old) is str else sys.maxsize
             del old  # nothing but the variable has it when it is made longer
-            if size < NOTABLE and plain and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
+            if size < SMALL and plain and found.isascii() and name not in sh.variables.attrs and not sh.allexport:
                 put_behind(sh.vars, name, found)
                 return None
             if size > HUGE and takes_long(sh.variables, name, found):
                 return put_patiently(sh, name, found, True)
-        if len(found) > LONG_SOURCE and (name in sh.variables.attrs or not plain):
+        if len(found) > LONG_SCRIPT and (name in sh.variables.attrs or not plain):
             return put_patiently(sh, name, found, append)
         put(sh, name, found, append)
         return None
@@ -329,7 +329,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
         set_item(sh, name, index, found, append, written)
 
     def is_much(sh: ShellState, index: str, found: str) -> bool:
-        if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.variables.attrs):
+        if len(index) > LONG_SCRIPT or (len(found) > LONG_SCRIPT and name in sh.variables.attrs):
             return True
         return append and takes_long(sh.variables, name, found, index)
 
@@ -342,7 +342,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
         async def waiting(sh: ShellState) -> None:
             index, found = await both(sh)
             if is_much(sh, index, found):
-                await aside(sh, lambda: store(sh, index, found))
+                await offload(sh.budget, lambda: store(sh, index, found))
             else:
                 store(sh, index, found)
 
@@ -354,14 +354,14 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
 
     async def later(sh: ShellState, index: str, pending: Awaitable[str]) -> None:
         found = await pending
-        await aside(sh, lambda: store(sh, index, found))
+        await offload(sh.budget, lambda: store(sh, index, found))
 
     async def at_long_key(sh: ShellState, index: Parts) -> None:
         whole_index = await put_together(sh, index)
         pending = None if large is None else large(sh)
         found: Any = parts(sh) if pending is None else await pending
         text = await put_together(sh, found) if isinstance(found, Parts) else found
-        await aside(sh, lambda: store(sh, whole_index, text))
+        await offload(sh.budget, lambda: store(sh, whole_index, text))
 
     key_parts = key.run if key.parts is None else key.parts
 
@@ -376,7 +376,7 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
         if isinstance(found, Parts):
             return later(sh, index, put_together(sh, found))
         if is_much(sh, index, found):
-            return aside(sh, lambda: store(sh, index, found))
+            return offload(sh.budget, lambda: store(sh, index, found))
         store(sh, index, found)
         return None
 
@@ -415,7 +415,7 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
 
     async def pairs(sh: ShellState, argument: bool = False) -> list[Item]:
         if not plans and len(literal.elements) > MANY_ITEMS:
-            plans[:] = await aside(sh, lambda: list(_pair_plans(literal)))
+            plans[:] = await offload(sh.budget, lambda: list(_pair_plans(literal)))
         elif not plans:
             plans.extend(_pair_plans(literal))
         items: list[Item] = []
@@ -572,7 +572,7 @@ MANY_ITEMS: Final = 2048
 async def assign_all(sh: ShellState, name: str, items: Sequence[Item], append: bool) -> None:
     """`name=(...)` or `name+=(...)`, however much there is to assign."""
     if len(items) > MANY_ITEMS:
-        await aside(sh, lambda: assign_items(sh, name, items, append))
+        await offload(sh.budget, lambda: assign_items(sh, name, items, append))
     else:
         assign_items(sh, name, items, append)
 
@@ -613,7 +613,7 @@ def assign_items(sh: ShellState, name: str, items: Sequence[Item], append: bool)
     else:
         index = array.top
         store.values[name] = array
-        for item in watched(items):
+        for item in interruptible(items):
             if item.spread:
                 for word in item.spread:
                     array.set(index, word if plain else store.transform(name, word))
@@ -644,7 +644,7 @@ def _assign_pairs(sh: ShellState, name: str, old: Assoc, items: Sequence[Item], 
     array.blank = False
     loose = items and items[0].key is None and not items[0].written.startswith("[")
     pending: Item | None = None
-    for item in watched(items):
+    for item in interruptible(items):
         if item.key == "" and not loose:
             store.amiss(f"{item.written}: bad array subscript")
         elif item.key is not None and not loose:

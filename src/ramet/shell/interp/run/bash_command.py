@@ -10,8 +10,8 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from ramet.concurrency.bigtext import grown
-from ramet.shell.expand.offload import LONG_SOURCE, aside
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
@@ -50,15 +50,15 @@ async def ready_command(sh: ShellState) -> None:
     if not _is_long(node):
         sh.shown = None
     elif sh.shown is None or sh.shown[0] is not node:
-        sh.shown = (node, await aside(sh, partial(_text, node)))
+        sh.shown = (node, await offload(sh.budget, partial(_text, node)))
 
 
 def _text(node: Any) -> str:
     if isinstance(node, For | Select):
         head = f"{'for' if isinstance(node, For) else 'select'} {node.name} in "
-        return head + '"$@"' if node.words is None else grown(chain((head,), _spaced(node.words)))
+        return head + '"$@"' if node.words is None else "".join(chain((head,), _spaced(node.words)))
     if isinstance(node, Case):
-        return grown(("case ", word_text(node.word, bash=True), " in "))
+        return "".join(("case ", word_text(node.word, bash=True), " in "))
     return command_text(node)
 
 
@@ -72,9 +72,9 @@ def _spaced(words: tuple[Word, ...]) -> Iterator[str]:
 def _is_long(item: Any, depth: int = 0) -> bool:
     """Whether there is so much of a command, or a part of it, that nobody should wait for its text."""
     if isinstance(item, str):
-        return len(item) > LONG_SOURCE
+        return len(item) > LONG_SCRIPT
     if isinstance(item, int):
-        return item > LONG_SOURCE
+        return item > LONG_SCRIPT
     if depth > _DEEP:
         return True
     if isinstance(item, tuple):

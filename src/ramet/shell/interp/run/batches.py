@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, TypeVar
 
+from ramet.concurrency.sizes import LARGE
 from ramet.concurrency.sorting import sorting
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.shell.expand.long_text import blocks
-from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState

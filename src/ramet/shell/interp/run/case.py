@@ -7,9 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.c_locale import as_bytes, bytewise
-from ramet.shell.expand.long_text import Parts, has_any, put_together
-from ramet.shell.expand.offload import LARGE, aside, long_match
+from ramet.shell.expand.long_text import Parts, has_any, long_match, put_together
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.pieces import ready
@@ -98,7 +99,7 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
 
     async def matched(sh: ShellState, value: str, pattern: str) -> bool:
         if long_match(pattern, len(value)):
-            return await aside(sh, partial(match, sh, value, pattern))
+            return await offload(sh.budget, partial(match, sh, value, pattern))
         return match(sh, value, pattern)
 
     async def after(sh: ShellState, subject: Parts) -> int:

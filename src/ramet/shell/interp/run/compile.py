@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, is_name
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.compile_depth import At, level, line_around
 from ramet.shell.expand.errors import Fatal, Readonly, ShellError, TooLong
-from ramet.shell.expand.offload import LONG_SOURCE, aside
 from ramet.shell.expand.values import EXPORT, READONLY
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -455,13 +456,13 @@ class _FirstCall:
 
     def __call__(self, sh: ShellState) -> Result:
         if self.made is None:
-            if self._node.size > LONG_SOURCE:
+            if self._node.size > LONG_SCRIPT:
                 return drive(self._made_aside(sh))
             self.made = compile_function_body(self._node)
         return self._run(sh, self.made)
 
     async def _made_aside(self, sh: ShellState) -> int:
-        self.made = await aside(sh, partial(compile_function_body, self._node))
+        self.made = await offload(sh.budget, partial(compile_function_body, self._node))
         result = self._run(sh, self.made)
         return result if isinstance(result, int) else await result
 
@@ -537,10 +538,10 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
             evaluated = lambda sh: arith.evaluate(expanded, sh.variables)  # noqa: E731 - what is shown is expanded once
         try:
             try:
-                found: Any = evaluated(sh) if resume is None else await aside(sh, resume)
+                found: Any = evaluated(sh) if resume is None else await offload(sh.budget, resume)
                 found = await found if wait and evaluated is value else found
             except TooLong as error:
-                found = await aside(sh, error.resume or partial(evaluated, sh))
+                found = await offload(sh.budget, error.resume or partial(evaluated, sh))
             sh.status = 0 if found else 1
         except (ArithFailure, ShellError) as error:
             if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:

@@ -9,8 +9,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.concurrency.offload import offload
 from ramet.concurrency.recursion import apart, roomy
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
 from ramet.core import paths
+from ramet.core.paths import encode
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, among, is_name, is_number
@@ -18,8 +21,7 @@ from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import as_bytes, bytewise
 from ramet.shell.expand.compile_depth import level
 from ramet.shell.expand.errors import BadSubscript, Discard
-from ramet.shell.expand.long_text import Deferred, Parts, decoded, encoded, length, put_together, whole
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside, long_match
+from ramet.shell.expand.long_text import Deferred, Parts, decoded, length, long_match, put_together, whole
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.expand.pattern.plain import text_pattern
 from ramet.shell.expand.values import Assoc, NameRef
@@ -454,7 +456,7 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
 
     async def later(sh: ShellState, value: str | Parts) -> bool:
         found = await put_together(sh, value) if isinstance(value, Parts) else value
-        return await aside(sh, partial(test, sh, found)) if len(found) > LARGE else test(sh, found)
+        return await offload(sh.budget, partial(test, sh, found)) if len(found) > LARGE else test(sh, found)
 
     if not text.wait:
         parts = text.parts or inner
@@ -572,7 +574,7 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
 
         def equal(sh: ShellState, value: str, other: str) -> bool:
             if len(value) > LARGE and value is not other:
-                raise _Long(partial(aside, sh, partial(compared, "nocasematch" in sh.shopts, value, other)))
+                raise _Long(partial(offload, sh.budget, partial(compared, "nocasematch" in sh.shopts, value, other)))
             if "nocasematch" in sh.shopts:
                 return (lower(value) == lower(other)) is wanted
             return (value == other) is wanted
@@ -598,7 +600,7 @@ def _pattern_test(node: CondBinary, wanted: bool, sign: str) -> Test:
 
     def match(sh: ShellState, value: str, pattern: str) -> bool:
         if long_match(pattern, len(value)):
-            raise _Long(partial(aside, sh, partial(matches, sh, value, pattern)))
+            raise _Long(partial(offload, sh.budget, partial(matches, sh, value, pattern)))
         return matches(sh, value, pattern)
 
     return _pair(sign, node.op, left, right, match, traced)
@@ -609,7 +611,9 @@ def _regex_test(left: texts.Text, right: texts.Text, sign: str) -> Test:
         value, marked = await ready(sh, left), await ready(sh, right)
         plain = compatibility(sh) < _QUOTED_SINCE if len(marked) > LARGE or "\0" in marked else False
         pattern = (
-            await aside(sh, partial(_unmarked, marked, plain)) if len(marked) > LARGE else _unmarked(marked, plain)
+            await offload(sh.budget, partial(_unmarked, marked, plain))
+            if len(marked) > LARGE
+            else _unmarked(marked, plain)
         )
         if sh.xtrace:
             _trace(sh, sign + _shown(value), "=~", _shown(pattern))
@@ -643,10 +647,10 @@ async def _regex_match(sh: ShellState, value: str, pattern: str) -> bool:
     def groups() -> list[str] | None:
         from ramet import patterns
 
-        data = encoded(value)
+        data = encode(value)
         try:
             matcher = patterns.compile(
-                encoded(pattern),
+                encode(pattern),
                 patterns.POSIX_EXTENDED,
                 icase="nocasematch" in sh.shopts,
                 utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),
@@ -660,12 +664,12 @@ async def _regex_match(sh: ShellState, value: str, pattern: str) -> bool:
         return None if spans is None else [decoded(data, b, a) if a >= 0 else "" for a, b in spans]
 
     # The first one of all waits until there is an engine.
-    long = len(value) >= LARGE or len(pattern) > LONG_SOURCE or "ramet.patterns.matcher" not in sys.modules
+    long = len(value) >= LARGE or len(pattern) > LONG_SCRIPT or "ramet.patterns.matcher" not in sys.modules
     long = long or bool(_BACK_REFERENCE(pattern))
     try:
-        found = await aside(sh, groups) if long else groups()
+        found = await offload(sh.budget, groups) if long else groups()
     except RegexError as error:
-        if len(pattern) > LONG_SOURCE:  # perhaps one that is too big for us alone
+        if len(pattern) > LONG_SCRIPT:  # perhaps one that is too big for us alone
             sh.complain(f"[[: {error}")
         raise
     sh.variables.renew("BASH_REMATCH", found or ())

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.core import paths
 from ramet.core.errors import LimitExceeded, RametError, fail, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
@@ -15,7 +17,6 @@ from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import BySignal, Died
 from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
-from ramet.shell.expand.offload import LARGE, WINDOW, aside
 from ramet.shell.interp.main.restricted import OPTION, refused
 from ramet.shell.interp.process.descriptors import Description, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
@@ -79,7 +80,7 @@ async def _not_found(sh: ShellState, argv: list[str]) -> int:
 
         result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
         return int(result if type(result) is int else await result)
-    shown = _shown(argv[0]) if len(argv[0]) < WINDOW else await aside(sh, partial(_shown, argv[0]))
+    shown = _shown(argv[0]) if len(argv[0]) < SMALL else await offload(sh.budget, partial(_shown, argv[0]))
     return await refused_patiently(sh, (shown, ": command not found"), 127)
 
 
@@ -115,7 +116,7 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
     unusable: str | None = None
     unsure = getattr(sh.shell.commands, "unsure", None)
     slow = unsure is not None and unsure(name)
-    table = await aside(sh, partial(in_table, sh, name)) if slow else in_table(sh, name)
+    table = await offload(sh.budget, partial(in_table, sh, name)) if slow else in_table(sh, name)
     for directory in path.split(":") if len(path) < LARGE else _directories(path):
         if len(directory) > paths.TEXT_MAX:
             continue  # which names nothing
@@ -164,7 +165,7 @@ async def _by_path(sh: ShellState, argv: list[str], name: str) -> int:
 async def _too_long(sh: ShellState, argv: list[str]) -> str | None:
     """What is said of arguments that no program is given; None where all of them fit."""
     most = sh.budget.limits.argument_bytes
-    if len(argv) < WINDOW:
+    if len(argv) < SMALL:
         fits = max(map(len, argv)) <= most
     else:
         fits = True
@@ -278,7 +279,7 @@ async def _given(sh: ShellState, name: str) -> dict[str, str]:
     """The environment of a program; a very large one is put together aside."""
     await function_table.ready_exported(sh)
     make = sh.environment if sh.by_program else partial(_environment, sh, name)
-    return make() if len(sh.variables.attrs) < _MANY else await aside(sh, make)
+    return make() if len(sh.variables.attrs) < _MANY else await offload(sh.budget, make)
 
 
 _MANY: Final = 2000
@@ -307,9 +308,9 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     if group is not None:
         services = {**services, "signal": group.signal}
     stdin = sh.reader(0)
-    stdin.longest = sh.budget.limits.string_bytes
+    stdin.budget = sh.budget
     proc = Proc(
-        argv=[str(word) for word in argv] if len(argv) < WINDOW else await plain(sh, argv, 0),
+        argv=[str(word) for word in argv] if len(argv) < SMALL else await plain(sh, argv, 0),
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
         env=await _given(sh, str(argv[0])),

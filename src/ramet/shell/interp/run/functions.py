@@ -192,7 +192,7 @@ async def _unburden(sh: ShellState) -> None:
     while len(scope) > _MANY:
         for _ in range(_MANY):
             store._restore(*scope.popitem())
-        await sh.budget.rest()
+        await sh.budget.yield_turn_unchecked()
 
 
 _MANY: Final = 512

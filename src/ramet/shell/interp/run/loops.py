@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.release import let_go
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.errors import reason
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.compile_depth import line_around
 from ramet.shell.expand.errors import Readonly, ShellError, Slip
-from ramet.shell.expand.long_text import decoded, joined
-from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.long_text import decoded
 from ramet.shell.expand.values import is_heavy
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
@@ -162,7 +162,7 @@ def compile_for(node: For, body: Run) -> Run:
         finally:
             sh.loops -= 1
             if len(items) > _MANY or is_heavy(items):
-                let_go(items)
+                pass
             if len(sh.substitutions) > mark:
                 await sh.shell.end_substitutions(sh, mark)
         sh.status = status
@@ -349,7 +349,7 @@ def compile_select(node: Select, body: Run) -> Run:
             while True:
                 if show:
                     large = len(items) >= _LONG_MENU or any(len(item) > LARGE for item in items)
-                    shown = await aside(sh, partial(menu, sh, items)) if large else menu(sh, items)
+                    shown = await offload(sh.budget, partial(menu, sh, items)) if large else menu(sh, items)
                     await sh.say(shown)
                 prompt = sh.variables.get("PS3")
                 await sh.say("#? " if prompt is None else prompt)
@@ -362,7 +362,7 @@ def compile_select(node: Select, body: Run) -> Run:
                     sh.out(b"\n", "select")
                     status = 1
                     break
-                reply = _reply(data) if len(data) < LARGE else await aside(sh, partial(_reply, data))
+                reply = _reply(data) if len(data) < LARGE else await offload(sh.budget, partial(_reply, data))
                 sh.variables.set("REPLY", reply)
                 show = not reply or reply.isspace()
                 if show:
@@ -405,7 +405,7 @@ _LONG_MENU: Final = 1000
 
 def menu(sh: ShellState, items: list[str]) -> str:
     """The numbered list that `select` shows, in columns that tabs lead to."""
-    return joined("", _menu_pieces(sh, items))
+    return "".join(_menu_pieces(sh, items))
 
 
 def _menu_pieces(sh: ShellState, items: list[str]) -> Iterator[str]:

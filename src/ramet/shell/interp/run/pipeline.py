@@ -9,9 +9,9 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+from ramet.concurrency.sizes import LARGE
 from ramet.core.streams import pipe
 from ramet.shell.expand.long_text import blocks, spanned
-from ramet.shell.expand.offload import LARGE
 from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description

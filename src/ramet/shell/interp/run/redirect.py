@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.fs import Open
@@ -18,8 +20,7 @@ from ramet.core.streams import BytesReader, Null, OpenDirectory
 from ramet.shell.expand.arith.numerals import is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.long_text import Parts, made, part_of, slices
-from ramet.shell.expand.offload import LARGE, aside
+from ramet.shell.expand.long_text import Parts, made, slices
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.params import parameter
@@ -245,7 +246,7 @@ async def _duplicate(sh: ShellState, plan: Plan, word: str, undo: Undo) -> bool:
         return True
     source, move = word, word.endswith("-")
     if move:
-        source = word[:-1] if len(word) < LARGE else await aside(sh, lambda: part_of(word, 0, len(word) - 1))
+        source = word[:-1] if len(word) < LARGE else await offload(sh.budget, lambda: word[: len(word) - 1])
     if not is_number(source):
         if plan.op == ">&" and fd == 1 and plan.var is None and not move:
             return False
@@ -358,7 +359,7 @@ async def restore(sh: ShellState, undo: Undo) -> bool:
     good = True
     while undo:
         if not len(undo) % _ROW:
-            await sh.budget.rest()
+            await sh.budget.yield_turn_unchecked()
         fd, old = undo.pop()
         current = sh.fds.get(fd)
         if old is None:

@@ -1,6 +1,6 @@
 """Simple commands: expansion, assignments, redirections, lookup, and the call itself.
 
-The usual case (a builtin or function, nothing to wait for, nothing watched) runs through one plain function.
+The usual case (a builtin or function, nothing to wait for, nothing interruptible) runs through one plain function.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
-from ramet.concurrency.release import let_go
+from ramet.concurrency.offload import interruptible, offload
+from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import among
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
 from ramet.shell.expand.long_text import grown_patiently
-from ramet.shell.expand.offload import LARGE, aside, watched
 from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
@@ -65,7 +65,7 @@ def compile_simple(node: Simple) -> Run:
         return assignments(node, assigns)
     run = _with_words(node, assigns, redirects)
     arguments = node.words[1:]
-    looked_at = arguments if len(arguments) <= ROW else watched(arguments)
+    looked_at = arguments if len(arguments) <= ROW else interruptible(arguments)
     rest = tuple(word for word in looked_at if _keyword(word) is None)
     if len(rest) == len(arguments):
         return run
@@ -179,7 +179,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
         if out[0] not in BUILTINS or out[0] in sh.functions or out[0] in sh.disabled:
             for place, one in enumerate(out):
                 if isinstance(one, AssignWord) and one.is_long:
-                    out[place] = await aside(sh, one.__str__)  # to others it is a word like any other
+                    out[place] = await offload(sh.budget, one.__str__)  # to others it is a word like any other
         return out
 
     if not waits and len(plans) <= ROW:
@@ -408,7 +408,7 @@ async def _general(
         raise
     finally:
         if argv is not None and len(argv) > _VERY_MANY:
-            let_go(argv)
+            pass
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark)
 

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import chain, count
 from typing import Any, Final
 
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
 from ramet.core.errors import LimitExceeded, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import decode
@@ -18,7 +20,6 @@ from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
 from ramet.shell.expand.long_text import decoded_blocks, grown_patiently
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.pattern.tokens import PatternTooCostly
 from ramet.shell.expand.word.braces import TooManyWords
 from ramet.shell.interp.fast import substitution as in_place
@@ -212,7 +213,7 @@ def _changes_reading(body: Script) -> bool:
 
 async def _read_again(sh: ShellState, body: Script, size: int) -> str | None:
     """The same, aside where there is much to look at."""
-    return _with_aliases(sh, body) if size < LONG_SOURCE else await aside(sh, partial(_with_aliases, sh, body))
+    return _with_aliases(sh, body) if size < LONG_SCRIPT else await offload(sh.budget, partial(_with_aliases, sh, body))
 
 
 async def command_text(sh: ShellState, node: CommandSub) -> str:
@@ -239,7 +240,7 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
             body = relined(sh, body, node.size)
         shown = _shown_file(body)
         cat = lone and shown is not None
-        run = _runner(sh, body, shown) if node.size < LONG_SOURCE else await _long_runner(sh, body, shown)
+        run = _runner(sh, body, shown) if node.size < LONG_SCRIPT else await _long_runner(sh, body, shown)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, node.body, body)
     child.loops = sh.loops  # `break` leaves what it still takes for the body of a loop
@@ -429,7 +430,7 @@ async def process_path(sh: ShellState, node: ProcessSub) -> str:
     else:
         again = body = relined(sh, body, node.size)
         shown = _shown_file(body)
-        run = _runner(sh, body, shown) if node.size < LONG_SOURCE else await _long_runner(sh, body, shown)
+        run = _runner(sh, body, shown) if node.size < LONG_SCRIPT else await _long_runner(sh, body, shown)
     sh.make_room("process substitution")
     child = sh.jobs.fork_process(sh)
     reader, writer = pipe()

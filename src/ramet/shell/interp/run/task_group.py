@@ -17,8 +17,6 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, TypeVar
 
-from ramet.concurrency.collector import work_begins, work_ends
-
 T = TypeVar("T")
 
 _AT_ONCE: Final = 4
@@ -200,16 +198,11 @@ class Crew:
                     self._forget(task)
                 else:
                     self.tasks[task] = True
-                    work_begins()  # thousands of them are much to look through for garbage
-                    task.add_done_callback(self._left)
+                    task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self.tasks.pop(task, None)
         forget_end(task)
-
-    def _left(self, task: asyncio.Task[Any]) -> None:
-        self._forget(task)
-        work_ends()
 
     async def gone(self) -> None:
         """When all of them have ended."""

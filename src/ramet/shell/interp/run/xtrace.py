@@ -1,4 +1,4 @@
-"""`set -x`: the lines that show what runs. What is long becomes text aside, and is written in blocks."""
+"""`set -x`: the lines that show what runs. What is long becomes text offload, and is written in blocks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from functools import partial
 from itertools import chain, islice
 from typing import Final
 
+from ramet.concurrency.offload import interruptible, offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import is_number
-from ramet.shell.expand.long_text import behind, blocks, has_any
-from ramet.shell.expand.offload import LARGE, aside, watched
+from ramet.shell.expand.long_text import blocks, has_any
 from ramet.shell.interp.run.assign import AssignWord
 from ramet.shell.interp.state.shell_state import ShellState
 
@@ -30,7 +31,9 @@ async def trace_patiently(sh: ShellState, fields: list[str], raw: bool = False) 
     if _is_short(fields) and len(prefix) < LARGE:
         trace(sh, fields, raw, prefix)
         return
-    shown = [iter((field,)) for field in fields] if raw else await aside(sh, lambda: _quoted_pieces(sh, fields))
+    shown = (
+        [iter((field,)) for field in fields] if raw else await offload(sh.budget, lambda: _quoted_pieces(sh, fields))
+    )
     await _write_pieces(sh, chain((prefix,), _spaced(shown), ("\n",)))
 
 
@@ -54,7 +57,7 @@ async def trace_value(sh: ShellState, head: str, value: str) -> None:
     if len(value) < LARGE:
         trace(sh, [head + (quote.word(value) if value else "")], raw=True)
     else:
-        shown = await aside(sh, lambda: quote.word_pieces(value))
+        shown = await offload(sh.budget, lambda: quote.word_pieces(value))
         await _write_pieces(sh, chain((_prefix(sh), head), shown, ("\n",)))
 
 
@@ -69,7 +72,7 @@ async def trace_command(sh: ShellState, argv: list[str]) -> None:
             shown.append(word.name)
             continue
         if isinstance(word, AssignWord) and word.is_long:
-            shown.append(await aside(sh, word.__str__))
+            shown.append(await offload(sh.budget, word.__str__))
             continue
         shown.append(word)
     await trace_patiently(sh, shown)
@@ -106,7 +109,7 @@ _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+\+?=", re.ASCII).match
 
 async def trace_array(sh: ShellState, word: AssignWord) -> None:
     """The trace of an array among the arguments of a declaration."""
-    inner = _items(word) if len(word.items or ()) < _ROW else await aside(sh, partial(_items, word))
+    inner = _items(word) if len(word.items or ()) < _ROW else await offload(sh.budget, partial(_items, word))
     await trace_patiently(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
 
 
@@ -126,7 +129,7 @@ def _quoted(sh: ShellState, fields: list[str]) -> list[str]:
 
 
 def _quoted_pieces(sh: ShellState, fields: list[str]) -> list[Iterator[str]]:
-    return [quote.word_pieces(quote.as_locale(sh, str(field))) for field in watched(fields)]
+    return [quote.word_pieces(quote.as_locale(sh, str(field))) for field in interruptible(fields)]
 
 
 def _is_short(fields: list[str]) -> bool:
@@ -143,7 +146,7 @@ def _prefix(sh: ShellState) -> str:
             prefix = sh.prompt(prefix)
         finally:
             sh.status, sh.xtrace = status, True
-    return behind(prefix[0] * sh.trace_level, prefix) if prefix and sh.trace_level else prefix
+    return (prefix[0] * sh.trace_level + prefix) if prefix and sh.trace_level else prefix
 
 
 def _write(sh: ShellState, text: str) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.bigtext import grown
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
-from ramet.shell.expand.offload import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.state.frames import FunctionDef
@@ -63,9 +63,9 @@ def attribute_line(sh: ShellState, name: str) -> str:
 async def definition(sh: ShellState, name: str) -> list[str]:
     """A function as it is shown, in parts."""
     node = sh.functions[name].node
-    if node.size <= LONG_SOURCE:
+    if node.size <= LONG_SCRIPT:
         return [*function_parts(node, sh.posix), "\n"]
-    return [*await aside(sh, partial(function_parts, node, sh.posix)), "\n"]
+    return [*await offload(sh.budget, partial(function_parts, node, sh.posix)), "\n"]
 
 
 async def write_functions(sh: ShellState, names: Iterable[str], who: str) -> int:
@@ -84,8 +84,8 @@ async def ready_exported(sh: ShellState) -> None:
         return
     for key in [key for key in sh.variables.attrs if key[0] == MARK]:
         function = sh.functions.get(key[1:])
-        if function is not None and function.node.size > LONG_SOURCE and not _is_kept(function.node):
-            await aside(sh, partial(_value, function.node))
+        if function is not None and function.node.size > LONG_SCRIPT and not _is_kept(function.node):
+            await offload(sh.budget, partial(_value, function.node))
 
 
 def add_exported(sh: ShellState, env: dict[str, str]) -> None:
@@ -122,7 +122,7 @@ async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             name = key[len(_PREFIX) : -len(_SUFFIX)]
             read = partial(_brought, name, value)
-            script = read() if len(value) <= LONG_SOURCE else await aside(sh, read)
+            script = read() if len(value) <= LONG_SCRIPT else await offload(sh.budget, read)
             function = None
             if isinstance(script, SyntaxFailure):
                 for line in script.lines(f"{sh.name}: {name}: "):
@@ -141,7 +141,7 @@ def _brought(name: str, value: str) -> Script | SyntaxFailure:
     known = _imported.get((name, value)) if len(value) <= LARGE else None
     if known is None:
         try:
-            parser = Parser(grown((name, " ", value, "\n")), start_line=0)
+            parser = Parser("".join((name, " ", value, "\n")), start_line=0)
             known = parser.next() or Script(())
         except SyntaxFailure as failure:
             return failure

@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 from functools import partial
 
-from ramet.concurrency.offload import at_home
+from ramet.concurrency.offload import on_loop
+from ramet.concurrency.sizes import LARGE
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.streams import Writer
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
-from ramet.shell.expand.offload import LARGE, windows
+from ramet.shell.expand.long_text import windows
 from ramet.shell.interp.process.descriptors import Table
 from ramet.shell.interp.run.maybe_async import Result
 from ramet.shell.interp.state.frames import Frame, FunctionDef, Killed
@@ -88,10 +89,10 @@ class Speaker:
         if description is not None and description.writer is not None:
             try:
                 if len(text) <= LARGE:
-                    at_home(partial(description.writer.write, encode(text)))
+                    on_loop(partial(description.writer.write, encode(text)))
                     return
                 for part in windows(text):
-                    at_home(partial(description.writer.write, encode(part)))
+                    on_loop(partial(description.writer.write, encode(part)))
             except OSError:
                 # There is nowhere left to say it.
                 return

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ramet.shell.expand.long_text import has_any, part_of
-from ramet.shell.expand.offload import LARGE
+from ramet.concurrency.sizes import LARGE
+from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.values import Value
 
 
@@ -28,7 +28,7 @@ def split_subscript(text: str) -> tuple[str, str | None]:
     if text.endswith("]"):
         opens = text.find("[")
         if opens >= 0:
-            inner = part_of(text, opens + 1, len(text) - 1)
+            inner = text[opens + 1 : len(text) - 1]
             return (text[:opens], inner) if is_subscript(inner) else (text, None)
     return text, None
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ramet.concurrency.offload import in_thread
+from ramet.concurrency.sizes import LARGE
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path
 from ramet.core.streams import Null, Reader, Writer
@@ -17,7 +19,6 @@ from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
-from ramet.shell.expand.offload import LARGE, apart
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.fields import DEFAULT_IFS, distinct
 from ramet.shell.history.entries import Kept
@@ -489,7 +490,7 @@ class ShellState(Speaker):
 
     def allow_expression(self, size: int, head: str) -> None:
         """An error where an expression of this size, which begins like that, would hold up others."""
-        if size > self.variables.longest and not apart() and self.budget.slice_end != float("inf"):
+        if size > self.variables.longest and not in_thread() and self.budget.slice_end != float("inf"):
             raise TooLong(f"{head[:40]}...: limit reached: expression_chars ({self.variables.longest})")
 
     def expand_key(self, text: str) -> str:

@@ -12,8 +12,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
+from ramet.concurrency.sizes import SMALL
 from ramet.core.errors import LimitExceeded
-from ramet.core.limits import DEFAULT_LIMITS, NOTABLE
+from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.c_locale import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
@@ -315,7 +316,7 @@ class Variables:
             if type(old) is str:
                 if not value.isascii():
                     old, value = at_seam(old, value)
-                if len(old) + len(value) > NOTABLE:
+                if len(old) + len(value) > SMALL:
                     if len(old) + len(value) > self.limit:
                         raise LimitExceeded("string_bytes", self.limit)
                     if is_copied(old, value):

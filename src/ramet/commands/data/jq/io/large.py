@@ -13,7 +13,7 @@ from typing import Any
 
 from ramet.commands.data.jq.io.reader import JsonReader, whole_lines
 from ramet.commands.data.jq.values import Json, dumps, pretty, quoted
-from ramet.concurrency.offload import aside
+from ramet.concurrency.offload import offload
 from ramet.core.limits import Budget
 
 LARGE = 256 * 1024
@@ -50,16 +50,16 @@ async def read(text: Any, budget: Budget) -> Json:
     long = len(data) > LONG_TEXT
     whole = partial(_read_some, [data])
     if len(data) < LARGE or data[:1] not in (b"[", b"{"):
-        return (await aside(budget, whole) if long else whole())[0]
+        return (await offload(budget, whole) if long else whole())[0]
     _, members_of, fields_of = _cutters()
     try:
         if data[:1] == b"[":
             members = partial(members_of, data)
-            return await _read_members(await aside(budget, members) if long else members(), budget)
+            return await _read_members(await offload(budget, members) if long else members(), budget)
         pairs = partial(fields_of, data)
-        fields: dict[str, Any] = await aside(budget, pairs) if long else pairs()
+        fields: dict[str, Any] = await offload(budget, pairs) if long else pairs()
     except (ValueError, RecursionError):  # what only the careful reader takes
-        return (await aside(budget, whole))[0]
+        return (await offload(budget, whole))[0]
     values = await _read_members(list(fields.values()), budget)
     return dict(zip(fields, values, strict=True))
 
