@@ -1,0 +1,92 @@
+"""Backends: every place that can be mounted, by where its files live.
+
+    from ramet.backends import S3Resource
+
+- Names are imported when they are first used: a backend loads no client library before it is mounted.
+- `local/`, `objects/`, `databases/` and `remote/` hold the code; `ramet.backends.s3` and its siblings only re-export it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ramet.backends.databases.mongo import MongoConfig as MongoConfig
+    from ramet.backends.databases.mongo import MongoResource as MongoResource
+    from ramet.backends.databases.postgres import PostgresConfig as PostgresConfig
+    from ramet.backends.databases.postgres import PostgresResource as PostgresResource
+    from ramet.backends.databases.redis import RedisResource as RedisResource
+    from ramet.backends.local.disk import DiskResource as DiskResource
+    from ramet.backends.local.ram import RAMResource as RAMResource
+    from ramet.backends.objects.azure import AzureConfig as AzureConfig
+    from ramet.backends.objects.azure import AzureResource as AzureResource
+    from ramet.backends.objects.gcs import GCSConfig as GCSConfig
+    from ramet.backends.objects.gcs import GCSResource as GCSResource
+    from ramet.backends.objects.s3 import S3Config as S3Config
+    from ramet.backends.objects.s3 import S3Resource as S3Resource
+    from ramet.backends.remote.fsspec import FsspecResource as FsspecResource
+    from ramet.backends.remote.http import HTTPConfig as HTTPConfig
+    from ramet.backends.remote.http import HTTPResource as HTTPResource
+    from ramet.backends.remote.mail import MailConfig as MailConfig
+    from ramet.backends.remote.mail import MailResource as MailResource
+    from ramet.backends.remote.ssh import SSHConfig as SSHConfig
+    from ramet.backends.remote.ssh import SSHResource as SSHResource
+
+_PLACES = {
+    "AzureConfig": "ramet.backends.objects.azure",
+    "AzureResource": "ramet.backends.objects.azure",
+    "DiskResource": "ramet.backends.local.disk",
+    "FsspecResource": "ramet.backends.remote.fsspec",
+    "GCSConfig": "ramet.backends.objects.gcs",
+    "GCSResource": "ramet.backends.objects.gcs",
+    "HTTPConfig": "ramet.backends.remote.http",
+    "HTTPResource": "ramet.backends.remote.http",
+    "MailConfig": "ramet.backends.remote.mail",
+    "MailResource": "ramet.backends.remote.mail",
+    "MongoConfig": "ramet.backends.databases.mongo",
+    "MongoResource": "ramet.backends.databases.mongo",
+    "PostgresConfig": "ramet.backends.databases.postgres",
+    "PostgresResource": "ramet.backends.databases.postgres",
+    "RAMResource": "ramet.backends.local.ram",
+    "RedisResource": "ramet.backends.databases.redis",
+    "S3Config": "ramet.backends.objects.s3",
+    "S3Resource": "ramet.backends.objects.s3",
+    "SSHConfig": "ramet.backends.remote.ssh",
+    "SSHResource": "ramet.backends.remote.ssh",
+}
+
+__all__ = [
+    "AzureConfig",
+    "AzureResource",
+    "DiskResource",
+    "FsspecResource",
+    "GCSConfig",
+    "GCSResource",
+    "HTTPConfig",
+    "HTTPResource",
+    "MailConfig",
+    "MailResource",
+    "MongoConfig",
+    "MongoResource",
+    "PostgresConfig",
+    "PostgresResource",
+    "RAMResource",
+    "RedisResource",
+    "S3Config",
+    "S3Resource",
+    "SSHConfig",
+    "SSHResource",
+]
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module 'ramet.backends' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(place), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
