@@ -3,7 +3,7 @@
     from ramet.backends import S3Resource
 
 - Names are imported when they are first used: a backend loads no client library before it is mounted.
-- `local/`, `objects/`, `databases/` and `remote/` hold the code; `ramet.backends.s3` and its siblings only re-export it.
+- `local/`, `objects/`, `databases/` and `remote/` hold the code; `ramet.backends.s3` and its like re-export it.
 """
 
 from __future__ import annotations

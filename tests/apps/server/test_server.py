@@ -291,7 +291,7 @@ def test_load_with_a_kill_in_the_middle_loses_nothing_acknowledged(tmp_path: Pat
 @pytest.mark.parametrize("where", ["a directory", "the store", "an encrypted store"])
 def test_a_large_file_passes_through_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Bounded; RAMET_UPLOAD=2048 sends 2 GiB. A workspace of kind `memory` would hold the file itself."""
-    pieces = int(os.environ.get("RAMET_UPLOAD", "64"))
+    pieces = int(os.environ.get("RAMET_UPLOAD", "160"))
     if where == "an encrypted store":
         monkeypatch.setenv("RAMET_KEY", "5a" * 32)
         Store(str(tmp_path / "store"), key="env:RAMET_KEY")
@@ -322,7 +322,7 @@ def test_a_large_file_passes_through_in_pieces(tmp_path: Path, monkeypatch: pyte
             with open(tmp_path / "p.tar", "wb") as file:
                 store["p"].export(file, kind="tar")
             store.import_archive("q", tmp_path / "p.tar")
-            assert server.memory() < 100 << 20
+            assert server.memory() < 144 << 20  # less than the file
     finally:
         server.process.kill()
         server.process.wait()
