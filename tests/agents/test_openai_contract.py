@@ -24,6 +24,7 @@ from agents.sandbox.errors import (
     WorkspaceReadNotFoundError,
 )
 from agents.sandbox.files import EntryKind
+from agents.sandbox.manifest import Environment
 from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
 from tests.agents.openai_local import CLIENTS
 
@@ -34,7 +35,7 @@ MANIFEST = Manifest(
         "d": Dir(children={"b.bin": File(content=b"\0\xff"), "e": Dir()}),
         "temp": File(content=b"t", ephemeral=True),
     },
-    environment={"value": {"GREETING": "hello there"}},
+    environment=Environment(value={"GREETING": "hello there"}),
 )
 
 

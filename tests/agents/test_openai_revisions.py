@@ -107,6 +107,7 @@ def test_snapshots_are_registered_and_travel_with_the_state(tmp_path: Path) -> N
         async with again:
             assert await get(again, "f") == b"kept\n"
             assert (await again.exec("test -x run")).exit_code == 0
+        assert isinstance(snapshot, RametSnapshot)
         assert len(snapshot.log()) == 1
         assert snapshot.log()[0].message == "echo kept > f; echo '#!/bin/sh' > run; chmod +x run"
 
@@ -120,7 +121,9 @@ def test_forks_go_their_own_way(tmp_path: Path) -> None:
         async with session:
             await session.exec("echo start > f")
         for number in (1, 2):
-            fork = session.state.snapshot.fork(f"way-{number}")
+            base = session.state.snapshot
+            assert isinstance(base, RametSnapshot)
+            fork = base.fork(f"way-{number}")
             tried = await client.create(snapshot=fork)
             async with tried:
                 await tried.exec(f"echo {number} >> f")
@@ -248,10 +251,11 @@ def test_sessions_work_in_a_workspace_that_is_given(where: str, tmp_path: Path) 
         await fresh_session.hydrate_workspace(snapshot)
         assert await get(fresh_session, "l/f") == b"before\n" and await get(fresh_session, "h") == b"stays\n"
         async with session:
-            first = await session._inner.checkpoint(str(tmp_path / "store"), "w")
+            inner: Any = session._inner
+            first = await inner.checkpoint(str(tmp_path / "store"), "w")
             await session.exec("rm -r d; echo new > new")
-            assert (await session._inner.checkpoint(str(tmp_path / "store"), "w")).revision != first.revision
-            await session._inner._take_up(first.encode())
+            assert (await inner.checkpoint(str(tmp_path / "store"), "w")).revision != first.revision
+            await inner._take_up(first.encode())
             assert (await session.exec("cat l/f; ls")).stdout == b"before\nd\ng\nl\n"
         await client.delete(session)
         assert (await workspace.execute("cat /workspace/g")).text == "after\n", "whoever gave it keeps it"
@@ -312,12 +316,12 @@ def test_edit(given: tuple[str, str, str, bool], said: str, content: bytes | Non
         await session.write(Path("f"), io.BytesIO(b"one two one"))
         capability = Edit()
         capability.bind(session)
-        (tool,) = capability.tools()
+        tool: Any = capability.tools()[0]
         arguments = json.dumps(dict(zip(("path", "old", "new", "all"), given, strict=True)))
-        answer = await tool.on_invoke_tool(None, arguments)  # type: ignore[union-attr]
+        answer = await tool.on_invoke_tool(None, arguments)
         assert answer.startswith(said)
         if content is not None:
             assert await get(session, given[0]) == content
-        assert (await tool.on_invoke_tool(None, "{")).startswith("error: give path")  # type: ignore[union-attr]
+        assert (await tool.on_invoke_tool(None, "{")).startswith("error: give path")
 
     in_session(use)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pathlib
 import shutil
 import tempfile
 from typing import Any, Final
@@ -45,7 +46,7 @@ async def fetch_repository(fs: VFS, entry: Any, dest: Path) -> None:
         if not _is_inside(source, clone):
             raise GitCopyError(
                 src_root=source,
-                dest=dest,
+                dest=pathlib.Path(str(dest)),
                 stderr="there is no such directory in the repository",
                 context={"repo": entry.repo, "ref": entry.ref, "subpath": entry.subpath},
             )
