@@ -1,7 +1,7 @@
-"""Room for work that nests as deep as its input does: Python's limit of calls is raised while it runs, and only then.
+"""Deep recursion: raise Python's recursion limit while deeply nested input is processed.
 
-Rule: what runs with room recurses by plain Python calls alone, which take nothing of the thread's own stack, and
-is bounded by who made its input. So a small stack is as good as a large one, and nothing else loses its guard.
+- Code under `room` recurses by plain Python calls only, which use no C stack, and its input is bounded by a limit.
+- Coroutines that await each other do use the C stack, so every `HOP` levels the next one runs in a task (`apart`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 DEEPEST: Final = 10_000
-"""Levels that a text may nest; what nests deeper is refused where it is read."""
+"""Levels that a text may nest; the parser refuses more."""
 _FRAMES: Final = 45_000
-"""Calls within calls that there is room for, whatever the levels take of them. Were it more, what recurses in C in
-another thread meanwhile (comparing nested lists, say) could go deeper than the eight megabytes of its stack."""
+"""The raised recursion limit. A higher one would let C code of another thread (comparing nested lists, say) overflow
+its stack of 8 MB meanwhile."""
 HOP: Final = 16
-"""Levels of coroutines that wait for each other before the next one is put `apart`."""
+"""Nested coroutines after which the next one gets its own task."""
 
 _lock = threading.Lock()
 _asked: list[int] = []
@@ -29,8 +29,8 @@ _usual = 0
 
 
 class Room:
-    """Python's limit of calls while something deep runs. It belongs to all threads, so they share what they ask for,
-    and it is back where it was behind the last one. ``with`` may be nested, and may hold while others run."""
+    """A raised recursion limit. It is process-wide: the highest request holds, and the last one to leave restores it.
+    ``with`` may be nested and may span awaits."""
 
     __slots__ = ("frames",)
 
@@ -58,11 +58,11 @@ def _settle() -> None:
 
 
 room: Final = Room(_FRAMES)
-"""``with room:`` around what nests as deep as a text does."""
+"""``with room:`` around code that nests as deep as its input."""
 
 
 def roomy(run: Callable[[A], T]) -> Callable[[A], T]:
-    """A function that goes on with room."""
+    """Return the function wrapped in `room`."""
 
     def called(host: A) -> T:
         with room:
@@ -72,8 +72,7 @@ def roomy(run: Callable[[A], T]) -> Callable[[A], T]:
 
 
 def apart(run: Callable[[A], Awaitable[T]]) -> Callable[[A], Awaitable[T]]:
-    """A coroutine function that goes on in a task, and with it on a stack, of its own: coroutines that wait for each
-    other take of the thread's stack, all of them, whenever the last one goes on."""
+    """Return a coroutine function that runs in its own task, and so on a fresh C stack."""
 
     async def inside(host: A) -> T:
         return await run(host)

@@ -1,9 +1,9 @@
-"""How executions that compute share the event loop: only a few of their tasks run a slice of work in one turn of it.
+"""Fair turns on the event loop: executions that compute run a few slices per turn, round-robin.
 
-A turn of the loop runs all tasks that are ready. Where hundreds compute, as jobs that never end do, each of them gives
-way after its slice, and a turn takes as long as all slices together: nothing else runs meanwhile, no call is cancelled.
-So only a few are ready at a time. The others wait in a line for each execution; the executions are served in turn, so
-that one with many tasks takes nothing from one with few.
+- One turn of the loop runs every ready task. If hundreds of jobs compute, a turn would last as long as all their
+  slices together and no cancellation would arrive; so only a few tasks are ready at a time.
+- The others wait in one queue per execution, and executions are served in turn: one with many tasks takes no time from
+  one with few.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Line:
 
 
 class _Turns:
-    """Who is ready, and who waits, on one event loop."""
+    """The ready count and the waiting queues of one event loop."""
 
     __slots__ = ("lines", "ready")
 
@@ -36,7 +36,7 @@ class _Turns:
         self.lines: deque[Line] = deque()
 
     def passed(self) -> None:
-        """One that was ready has run."""
+        """Count a finished slice, and make the next tasks ready."""
         self.ready -= 1
         while self.lines and self.ready < _READY:
             line = self.lines.popleft()
@@ -52,7 +52,7 @@ _loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = WeakKeyDictionary
 
 
 async def give_way(line: Line) -> None:
-    """Let the others on this event loop run."""
+    """Suspend until the event loop has run the other ready tasks."""
     loop = asyncio.get_running_loop()
     turns = _loops.get(loop)
     if turns is None:
@@ -71,6 +71,6 @@ async def give_way(line: Line) -> None:
     try:
         await future
     finally:
-        # Who was given up while waiting, as by `close`, is never told of a turn: nobody would pass it on.
+        # A task that was closed while it waited never gets its turn and must not count as finished.
         if not future.cancel() and not future.cancelled():
             turns.passed()

@@ -1,6 +1,7 @@
-"""The one error language: `OSError` with a POSIX errno inside, `{code, cause, remediation}` at the surfaces.
+"""Errors: `OSError` with a POSIX errno inside, `{code, cause, remediation}` at the surfaces.
 
-A command prints `strerror(error.errno)` and is GNU-exact for free. No message here ever carries a secret.
+- A command prints `strerror(error.errno)`, which is exactly what GNU prints.
+- No message carries a secret.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ class Unsupported(OSError):
 
 
 class Unavailable(OSError):
-    """The backend could not be reached or asked for patience (EIO); the only error that is worth a retry."""
+    """The backend is unreachable or asks to wait (EIO). The only error that `retry` retries."""
 
     version: str | None = None
-    """What the bytes that a broken read has given are the beginning of, when that is known (see `Pinned`)."""
+    """The version that an interrupted read was reading, if known (see `Pinned`)."""
     wait: float = 0.0
-    """Seconds that the backend asks to be left alone."""
+    """Seconds to wait before the next attempt, as the backend asks (Retry-After)."""
     absent: bool = False
-    """Nobody is at the address: its name is not known, or it refuses connections. Where nobody has ever answered, that
-    is rather a mistake than a fault that passes."""
+    """The host name is unknown or the connection was refused. Before the first answer this is a wrong address rather
+    than a passing fault."""
 
 
 class LimitExceeded(Exception):
-    """A limit of the workspace was reached; `limit` names the field of `Limits`."""
+    """A limit was reached; `limit` names the field of `Limits`."""
 
     def __init__(self, limit: str, allowed: object, doing: str = "") -> None:
         self.limit, self.allowed, self.doing = limit, allowed, doing
@@ -38,14 +39,14 @@ class LimitExceeded(Exception):
 
 
 def out_of_range(error: Exception) -> bool:
-    """Whether a number had more digits than Python reads, or was larger than what it counts with."""
+    """Return whether the error is Python's limit on integer digits or an overflow."""
     return isinstance(error, OverflowError) or (
         isinstance(error, ValueError) and str(error).startswith("Exceeds the limit")
     )
 
 
 def fail(number: int, path: str | None = None, detail: str | None = None) -> OSError:
-    """An `OSError` of the right subclass for `number`, to be raised by the caller."""
+    """Return the `OSError` subclass for an errno, for the caller to raise."""
     message = detail or strerror(number)
     if number == errno.ENOTSUP:
         return Unsupported(number, message, path)
@@ -60,12 +61,12 @@ def unavailable(path: str | None, detail: str, version: str | None = None, *, ab
 
 @cache
 def strerror(number: int) -> str:
-    """glibc's text for an errno."""
+    """Return glibc's text for an errno."""
     return os.strerror(number)
 
 
 def reason(error: OSError) -> str:
-    """What a GNU tool prints after the file name and a colon."""
+    """Return what a GNU tool prints after `FILE: `."""
     if error.errno is None:
         return str(error)
     return error.strerror or strerror(error.errno)
@@ -117,7 +118,7 @@ CODES: Final[Mapping[str, str]] = {
 
 @dataclass
 class RametError(Exception):
-    """A refusal with everything its reader needs: a stable code, what happened, and what to do about it."""
+    """A refusal with a stable code, the cause, and what to do about it."""
 
     code: str
     cause: str

@@ -1,4 +1,4 @@
-"""`FileSystem`: what a command sees: a Resource that knows all mounts, so that it follows links and opens files."""
+"""`FileSystem`: the tree that commands see, a Resource that follows links and opens files."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ Power = TypeVar("Power")
 
 
 class Lending:
-    """Marks a tree that lends what its mounts can do beyond files (see the optional powers of `resource`)."""
+    """A tree that gives access to the optional powers of its mounts (see `core.resource`)."""
 
     async def power(self, path: Path, kind: type[Power], *, write: bool = False) -> tuple[Power, Path] | None:
-        """That power of the mount at `path`, and the path inside it. `write` is EROFS where a mount may not change."""
+        """Return a power of the mount at `path` and the path inside it. `write` on a read-only mount is EROFS."""
         raise NotImplementedError
 
     def changed(self, path: Path) -> None:
-        """The mount at `path` was changed by a power of it: what is remembered of its files is forgotten."""
+        """Drop cached answers of the mount at `path`, which one of its powers has changed."""
         raise NotImplementedError
 
     async def sieve(self, top: Path, text: str, *, fold: bool = False) -> Callable[[Path], bool] | None:
-        """A test that no file below `top` with `text` in it fails; None when no mount there can search by itself.
+        """Return a predicate for files below `top` that may contain `text`; None if no mount there can search.
 
-        With `fold` the text is ASCII in lower case, and stands for every way to write it.
+        With `fold` the text is lower-case ASCII and case is ignored.
         """
         raise NotImplementedError
 
     async def copy_files(self, src: Path, dst: Path, names: Sequence[str]) -> int:
-        """Copy plain files of one directory into another at once, none over another; how many of the first it did."""
+        """Copy files of one directory into another in one call, replacing none; return how many of the first."""
         return 0
 
     async def remove_files(self, directory: Path, names: Sequence[str]) -> int:
-        """Remove plain files of a directory at once; how many of the first it did."""
+        """Remove files of a directory in one call; return how many of the first."""
         return 0
 
 
@@ -60,30 +60,30 @@ class FileSystem(Resource, Protocol):
     async def stat(self, path: Path, follow: bool = False) -> Stat: ...
 
     async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
-        """The canonical path with no link in it; with `missing_ok` the last component need not exist."""
+        """Return the canonical path without links; with `missing_ok` the last component need not exist."""
         ...
 
     def named(self, text: str, cwd: Path) -> Path:
-        """The path that `text` names for someone in `cwd`: `..` leads back from where a link leads, as in a kernel.
+        """Resolve `text` in `cwd`; `..` after a link leads to the parent of its target, as in a kernel.
 
-        Known where mounts answer at once; elsewhere `..` takes away the name before it, as `paths.parse` does.
+        On mounts that cannot answer synchronously, `..` removes the name before it, as `paths.parse` does.
         """
         ...
 
     def lacks(self, path: Path) -> bool:
-        """Whether it is known at once that nothing is there; False where `stat` has to be asked."""
+        """Return True if the path is known to be absent without waiting; False if `stat` must be asked."""
         ...
 
     async def open(self, path: Path, how: Open = Open.READ) -> FileStream: ...
 
     async def link(self, src: Path, dst: Path) -> None:
-        """Another name for the same file; EXDEV across mounts."""
+        """Make a hard link; EXDEV across mounts."""
         ...
 
     async def mkfifo(self, path: Path) -> None:
-        """A named pipe, through which whoever opens it for reading meets whoever opens it for writing; else EPERM."""
+        """Make a named pipe; EPERM where the mount has none."""
         ...
 
     def mount_of(self, path: Path) -> Path:
-        """The prefix of the mount that `path` lives on (device boundaries: `find -xdev`, `df`)."""
+        """Return the prefix of the mount that holds `path` (device boundaries: `find -xdev`, `df`)."""
         ...

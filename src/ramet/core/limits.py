@@ -1,7 +1,7 @@
 """`Limits`: every bound of a workspace in one value; `Budget`: what one execution has left of them.
 
-Hitting a limit is an error with a name, never a shortened result. Long loops call `budget.check()`, which
-costs a comparison.
+- Reaching a limit is an error with a name, never a shortened result.
+- Long loops call `budget.check()`, which costs a comparison, or `await budget.yield_turn()`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 
 
 class TimeUp(Exception):
-    """The deadline of an execution has passed; becomes exit status 124 at the top."""
+    """The deadline of an execution has passed; becomes exit status 124."""
 
 
 class Cancelled(Exception):
@@ -26,41 +26,39 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """High by default: a bound protects the machine from a runaway, it does not shape ordinary work."""
+    """Every bound of a workspace. High by default: a limit stops a runaway, it does not shape ordinary work."""
 
     wall_time: float | None = None
     """Seconds one execution may take."""
     output_bytes: int = 256 * MIB
     """Bytes of captured stdout, and of captured stderr."""
     string_bytes: int = 512 * MIB
-    """Size of one string: a variable, a command substitution, a line, a value of jq. Nothing below 64 KiB is ever
-    refused."""
+    """Size of one string: a variable, a command substitution, a line, a jq value. Below 64 KiB nothing is refused."""
     argument_bytes: int = MIB
-    """Size of one argument of a program, not of a builtin or function. Linux takes an eighth of this default."""
+    """Size of one argument of a program, not of a builtin or function. Linux allows an eighth of this default."""
     expansion_words: int = 10_000_000
     """Words that one command may expand to."""
     expression_chars: int = 8192
-    """Characters of an arithmetic expression where nothing else can run meanwhile: in a subscript, a slice, an operand
-    of a test. Those of commands, assignments and arithmetic expansions may be longer. All values that one expression
-    finds to be expressions again may have two dozen times as many."""
+    """Characters of an arithmetic expression in a subscript, a slice or an operand of a test. Arithmetic commands,
+    assignments and expansions may be longer. Variables that are expressions again count 24 times this in all."""
     recursion: int = 10_240
-    """Nested function calls, sources, evals, subshells and shells; redirections and assignments around them count as
-    well, sources, evals within evals and calls within loops twice, traps ten times."""
+    """Nested function calls, sources, evals, subshells and shells. Redirections and assignments around them count too;
+    sources, nested evals and calls in loops count twice, traps ten times."""
     loop_steps: int | None = None
-    """Turns of all loops of the shell in one execution; None leaves it to the wall time, as with those of awk."""
+    """Iterations of all shell loops in one execution; None leaves it to the wall time."""
     open_files: int = 1024
-    """Descriptors that a shell has open, those of process substitutions and coprocesses among them."""
+    """Open descriptors of a shell, including process substitutions and coprocesses."""
     processes: int = 4096
-    """Jobs and shells alive at the same time: subshells, stages of pipelines, substitutions, what programs start. An
-    execution that hits this limit ends with its jobs; one that hits that of the recursion starts no further shell."""
+    """Jobs and shells alive at once: subshells, pipeline stages, substitutions, children of programs. Reaching this
+    ends the execution and its jobs."""
     fan_out: int = 32
     """Concurrent operations on one remote mount."""
     sort_memory: int = 256 * MIB
     """Bytes that a sort holds before it spills."""
     spill_bytes: int = 16 * 1024 * MIB
-    """Bytes that a command lays aside in temporary files: what a sort spills, or a pipe that has to be turned round."""
+    """Bytes that a command may spill to temporary files: runs of a sort, or a pipe that `tac` reverses."""
     regex_seconds: float = 10.0
-    """Time for one match on an engine that can backtrack."""
+    """Seconds for one match on an engine that can backtrack."""
 
     def with_(self, **changes: object) -> Limits:
         return replace(self, **changes)  # type: ignore[arg-type]
@@ -71,7 +69,7 @@ _WHOLE = ("processes", "recursion", "loop_steps")
 
 
 class Budget:
-    """The remaining time of one execution, and the way to stop it from outside."""
+    """What one execution has left of its limits, and the switch that cancels it."""
 
     __slots__ = ("cancelled", "clock", "deadline", "deepest", "hit", "limits", "line", "slice_end", "turns")
 
@@ -88,12 +86,12 @@ class Budget:
         self.turns = 0
         self.line: Line | None = None
         self.deepest = limits.recursion
-        """How deep a shell may be that starts another one."""
+        """Nesting depth at which no further shell starts."""
         self.hit = ""
-        """The limit that ended something which only this execution as a whole can be blamed for."""
+        """The limit that this execution as a whole has reached; empty if none."""
 
     def check(self) -> bool:
-        """Raise when the time is up or the work was cancelled; True when the event loop wants a turn."""
+        """Raise if the deadline has passed or the work was cancelled; return True when a turn is due."""
         now = self.clock()
         if now < self.slice_end and not self.cancelled:
             return False
@@ -104,13 +102,13 @@ class Budget:
         return True
 
     async def yield_turn(self) -> None:
-        """Let the event loop run when this execution has had its slice."""
+        """Check the limits, and yield the event loop if this execution has used its slice."""
         if self.check():
             await give_way(self._waiting())
             self.slice_end = self.clock() + self.SLICE
 
     async def yield_turn_unchecked(self) -> None:
-        """The same for what is to be finished in any case: late or cancelled, it goes on."""
+        """Yield without checking: for work that must finish even when late or cancelled."""
         if self.clock() >= self.slice_end:
             await give_way(self._waiting())
             self.slice_end = self.clock() + self.SLICE
@@ -121,11 +119,11 @@ class Budget:
         return self.line
 
     def left(self) -> float | None:
-        """Seconds until the deadline; None when there is none."""
+        """Return the seconds until the deadline; None if there is none."""
         return None if self.deadline == float("inf") else max(0.0, self.deadline - self.clock())
 
     def turn(self) -> None:
-        """Say that a loop has made a turn; an error where that is one too many."""
+        """Count one iteration of a loop; raise beyond `loop_steps`."""
         allowed = self.limits.loop_steps
         if allowed is not None:
             self.turns += 1
@@ -133,19 +131,19 @@ class Budget:
                 raise self.exceeded("loop_steps")
 
     def spilled(self, size: int) -> None:
-        """Say that a command has laid so many bytes aside; an error where that is too much."""
+        """Count bytes in temporary files; raise beyond `spill_bytes`."""
         if size > self.limits.spill_bytes:
             raise self.exceeded("spill_bytes")
 
     def spend(self, limit: str) -> None:
-        """Say that this execution has nested or multiplied too often: it starts no further shell.
+        """Record that this execution has reached a limit of depth or number: it starts no further shell.
 
-        Where each of many branches could find the limit anew, and go on with the next branch, they would never end.
+        Otherwise each branch of a recursion would reach the limit, fail, and let the next branch try again.
         """
         self.hit, self.deepest = limit, -1
 
     def recover(self) -> None:
-        """What did that is over as a whole."""
+        """Allow new shells again, once the command that reached the limit has ended."""
         self.deepest = self.limits.recursion
 
     def exceeded(self, limit: str, doing: str = "") -> LimitExceeded:

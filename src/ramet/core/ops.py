@@ -1,4 +1,4 @@
-"""Conveniences over any Resource; no backend implements them."""
+"""Conveniences over any Resource: walk, copy, remove, read whole files. No backend implements them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ramet.core.stat import Attrs, Kind, Stat
 
 
 async def read_bytes(fs: Resource, path: Path) -> bytes:
-    """The whole content; at once where the resource has it at hand."""
+    """Read the whole content, without waiting if the resource has it in memory."""
     if isinstance(fs, Whole):
         return await fs.read_bytes(path)
     blocks = [block async for block in fs.read(path)]
@@ -20,12 +20,12 @@ async def read_bytes(fs: Resource, path: Path) -> bytes:
 
 
 async def small_files(fs: Resource, directory: Path, names: Sequence[str]) -> list[bytes | None]:
-    """Contents of files of one directory, as many as can be had at once; None stands for one to read by itself."""
+    """Read small files of one directory in one call; None for a file that must be read on its own."""
     return await fs.small_files(directory, names) if isinstance(fs, Whole) else [None] * len(names)
 
 
 async def entries(fs: Resource, path: Path) -> list[tuple[str, Stat]]:
-    """The whole directory; at once where the resource has it at hand."""
+    """List a whole directory, without waiting if the resource has it in memory."""
     if isinstance(fs, Whole):
         return await fs.entries(path)
     return [entry async for entry in fs.scan(path)]
@@ -36,12 +36,12 @@ async def write_bytes(fs: Resource, path: Path, data: bytes) -> Stat:
 
 
 async def kinds(fs: Resource, path: Path) -> list[tuple[str, Stat]]:
-    """The names of a directory with their kinds; whatever else the stats say may be missing."""
+    """List names and kinds of a directory; other fields of the stats may be missing."""
     return await fs.kinds(path) if isinstance(fs, Whole) else await entries(fs, path)
 
 
 async def exists(fs: Resource, path: Path) -> bool:
-    """Whether something is there; errors other than absence are errors."""
+    """Return whether the path exists; errors other than absence are raised."""
     try:
         await fs.stat(path)
     except OSError as error:
@@ -56,7 +56,7 @@ async def scan_sorted(fs: Resource, path: Path) -> list[tuple[str, Stat]]:
 
 
 async def walk(fs: Resource, top: Path) -> AsyncIterator[tuple[Path, Stat]]:
-    """Everything below `top` in sorted order, a directory before its content; links are not followed."""
+    """Yield everything below `top` in sorted order, a directory before its content; links are not followed."""
     pending: list[tuple[Path, Stat]] = []
     for name, stat in reversed(await scan_sorted(fs, top)):
         pending.append((top / name, stat))
@@ -83,7 +83,7 @@ async def make_dirs(fs: Resource, path: Path) -> None:
 
 
 async def copy_file(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path, stat: Stat) -> None:
-    """One file or link with its mode and time; server side where that is possible."""
+    """Copy one file or link with its mode and time, on the server if possible."""
     if stat.kind is Kind.LINK:
         await dst_fs.write(dst, (stat.target or "").encode("utf-8", "surrogateescape"), How.LINK)
         return
@@ -99,7 +99,7 @@ async def copy_file(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path, st
 
 
 async def keep_attrs(fs: Resource, path: Path, stat: Stat) -> None:
-    """Give `path` the mode and times of `stat` as far as the resource can hold them."""
+    """Set the mode and times of `stat` on `path`, as far as the resource supports them."""
     if stat.mode is not None or stat.mtime_ns is not None:
         try:
             await fs.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns, atime_ns=stat.atime_ns))
@@ -108,7 +108,7 @@ async def keep_attrs(fs: Resource, path: Path, stat: Stat) -> None:
 
 
 async def keep_link_time(fs: Resource, path: Path, mtime_ns: int | None, atime_ns: int | None = None) -> None:
-    """Give a link itself its times, as far as the resource can hold them."""
+    """Set the times of a link itself, if the resource supports them."""
     if mtime_ns is not None:
         try:
             await fs.setattr(path, Attrs(mtime_ns=mtime_ns, follow=False, atime_ns=atime_ns))
@@ -117,7 +117,7 @@ async def keep_link_time(fs: Resource, path: Path, mtime_ns: int | None, atime_n
 
 
 async def copy_tree(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path) -> None:
-    """A file or a whole directory, with modes, times and links; `dst` must not exist."""
+    """Copy a file or a whole directory with modes, times and links; `dst` must not exist."""
     stat = await src_fs.stat(src)
     if stat.kind is not Kind.DIR:
         await copy_file(src_fs, src, dst_fs, dst, stat)
@@ -136,7 +136,7 @@ async def copy_tree(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path) ->
 
 
 async def remove_tree(fs: Resource, top: Path) -> None:
-    """The file, link or directory and everything below it; links are removed, never followed."""
+    """Remove a file, link or directory with everything below it; links are removed, never followed."""
     if (await fs.stat(top)).kind is not Kind.DIR:
         await fs.remove(top)
         return
@@ -148,13 +148,13 @@ async def remove_tree(fs: Resource, top: Path) -> None:
 
 
 async def one_block(data: bytes) -> AsyncIterator[bytes]:
-    """A constant as a stream."""
+    """Yield a constant as a stream."""
     if data:
         yield data
 
 
 async def collect(data: Data) -> bytes:
-    """Everything of a `Data` in one piece."""
+    """Collect a `Data` into one bytes object."""
     if isinstance(data, bytes):
         return data
     return b"".join([block async for block in data])

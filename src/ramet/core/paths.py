@@ -1,6 +1,6 @@
 """`Path`: an absolute, normalized path inside a workspace; only `parse` makes one from text.
 
-Names are `str` decoded with surrogateescape, so any byte string a filesystem can hold survives a round trip.
+Names are `str` decoded with surrogateescape, so every byte string that a filesystem can hold survives a round trip.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ramet.core.errors import fail
 NAME_MAX: Final = 255
 PATH_MAX: Final = 4096
 TEXT_MAX: Final = 16 * PATH_MAX
-"""Characters from which on a text names nothing, whatever of it `.` and `..` take away: no kernel would look at it."""
+"""Characters of a path text, before normalization, beyond which it is ENAMETOOLONG."""
 
 
 class Path(str):
@@ -23,7 +23,7 @@ class Path(str):
 
     @property
     def name(self) -> str:
-        """The last segment; empty for the root."""
+        """Return the last segment; empty for the root."""
         return self[self.rfind("/") + 1 :]
 
     @property
@@ -36,21 +36,21 @@ class Path(str):
         return self[1:].split("/") if len(self) > 1 else []
 
     def __truediv__(self, name: str) -> Path:
-        """The child `name`, which is one segment (use `parse` for anything a person typed)."""
+        """Return the child `name`, which must be one segment (use `parse` for user input)."""
         return Path(f"{self}/{name}") if len(self) > 1 else Path("/" + name)
 
     def under(self, top: Path) -> bool:
-        """Whether this is `top` or lies below it."""
+        """Return whether this is `top` or lies below it."""
         return self == top or len(top) == 1 or self.startswith(top + "/")
 
     def below(self, top: Path) -> Path:
-        """This path as seen from `top`: the inverse of `onto`."""
+        """Return this path relative to `top`: the inverse of `onto`."""
         if len(top) == 1:
             return self
         return Path(self[len(top) :]) if len(self) > len(top) else ROOT
 
     def onto(self, top: Path) -> Path:
-        """This path transplanted below `top`."""
+        """Return this path below `top`."""
         if len(top) == 1:
             return self
         return Path(top + self) if len(self) > 1 else top
@@ -60,7 +60,7 @@ ROOT: Final = Path("/")
 
 
 def parse(text: str, cwd: Path = ROOT) -> Path:
-    """The path that `text` names for someone in `cwd`; `..` at the root stays at the root, as in POSIX."""
+    """Parse `text` relative to `cwd`; `..` at the root stays at the root, as in POSIX."""
     if not text:
         raise fail(errno.ENOENT, text)
     if len(text) >= TEXT_MAX:
@@ -94,10 +94,10 @@ def _check_length(text: str) -> None:
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a name, word or path."""
+    """Encode a name, word or path to bytes."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def decode(raw: bytes) -> str:
-    """Text for any bytes, reversible by `encode`."""
+    """Decode any bytes to text, reversible by `encode`."""
     return raw.decode("utf-8", "surrogateescape")

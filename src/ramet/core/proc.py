@@ -1,7 +1,7 @@
-"""`Proc`: everything a running command may touch; `Exec`: the one type of callable that a command is.
+"""`Proc`: everything a running command may touch. `Exec`: the type of every command.
 
-A command reads files by `proc.open(word)` so that `-`, `/dev/stdin`, `/dev/fd/N` and every mount work alike, and never
-reaches for anything of the host.
+- A command opens files by `proc.open(word)`, so that `-`, `/dev/stdin`, `/dev/fd/N` and every mount work alike.
+- A command never touches the host.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ramet.core.stat import Stat
 from ramet.core.streams import Reader, Writer
 
 PROGRAM: Final = b"\x7fRAMET\0"
-"""How a file begins that stands for a command of the table, whose name follows: running it, or a link to it, or a copy
-of it, runs the command."""
+"""Magic of a file that stands for a command of the table; the name follows. Running the file, a link to it or a copy of
+it runs the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who the commands of a workspace run as; nothing of the host shows."""
+    """The user that commands run as. Nothing of the host shows."""
 
     name: str = "user"
     uid: int = 1000
@@ -38,9 +38,9 @@ class User:
 
 
 class Run(Protocol):
-    """Runs another command by the shell's lookup (`xargs`, `find -exec`, `env`); what is not given is inherited.
+    """Run another command by the shell's lookup (`xargs`, `find -exec`, `env`); missing arguments are inherited.
 
-    `signals` are those that it ignores, and those that are to do again what they do by default (False).
+    `signals` maps a signal to True (ignore it) or False (restore its default).
     """
 
     async def __call__(
@@ -80,11 +80,11 @@ class Proc:
         return self.argv[0]
 
     def path(self, word: str) -> Path:
-        """The path that a command-line word names here."""
+        """Return the path that a command-line word names."""
         return self.fs.named(word, self.cwd) if "/.." in word else paths.parse(word, self.cwd)
 
     async def stat(self, word: str, follow: bool = False) -> Stat:
-        """What a word names; a slash at its end follows a link and asks for a directory."""
+        """Stat what a word names; a trailing slash follows a link and requires a directory."""
         stat = await self.fs.stat(self.path(word), follow or word.endswith("/"))
         if word.endswith("/") and not stat.is_dir:
             raise fail(errno.ENOTDIR, word)
@@ -115,11 +115,11 @@ class Proc:
             await out.drain()
 
     def complain(self, message: str) -> None:
-        """One line on stderr in the form `name: message`."""
+        """Write `name: message` to stderr."""
         self.stderr.write(paths.encode(f"{self.argv[0]}: {message}\n"))
 
     def descriptor(self, word: str) -> Reader | Writer | None:
-        """The stream behind `/dev/stdin`, `/dev/fd/N` and their like; None for an ordinary word."""
+        """Return the stream behind `/dev/stdin`, `/dev/fd/N` and so on; None for an ordinary word."""
         if word.startswith("/proc/self/fd/"):
             word = "/dev/fd/" + word[14:]
         if not word.startswith("/dev/"):
@@ -138,7 +138,7 @@ class Proc:
         return None
 
     async def open(self, word: str, *, dash: bool = True) -> Reader:
-        """Input named by a word; `-` is stdin when `dash`. Directories fail with EISDIR. Close with `close()`."""
+        """Open a word for reading; `-` is stdin if `dash`. Directories fail with EISDIR. Close with `close()`."""
         if dash and word == "-":
             if self.stdin.refused:
                 raise fail(self.stdin.refused, word)
@@ -160,13 +160,13 @@ class Proc:
         return reader
 
     async def close(self, stream: Reader | Writer) -> None:
-        """Close what `open` or `create` returned; the command's own descriptors stay open."""
+        """Close a stream of `open` or `create`; the command's inherited descriptors stay open."""
         if stream is self.stdin or stream is self.stdout or stream is self.stderr or stream in self.fds.values():
             return
         await stream.close()
 
     async def create(self, word: str, *, append: bool = False) -> Writer:
-        """Output named by a word, truncated or appended to; `/dev/stdout` and its like are the command's own."""
+        """Open a word for writing, truncated or appended to; `/dev/stdout` and so on are the inherited streams."""
         found = self.descriptor(word)
         if found is not None:
             if not isinstance(found, Writer):
@@ -183,7 +183,7 @@ class Proc:
             raise
 
     async def _linked_descriptor(self, word: str, error: OSError) -> Reader | Writer | None:
-        """The stream behind a link to `/dev/stdout` or one of its like, which the tree refuses to open."""
+        """Return the stream behind a link to `/dev/stdout` and so on, which the tree cannot open."""
         if error.errno != errno.ENXIO:
             return None
         return self.descriptor(str(await self.fs.resolve(self.path(word))))

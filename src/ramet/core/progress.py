@@ -1,4 +1,4 @@
-"""How long work tells how far it is."""
+"""`Progress`: the callback that long work reports to."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Final, Protocol
 
 
 class Progress(Protocol):
-    """Called now and then by whoever works long: what it does, how much is done, and of how much if that is known."""
+    """Report the current step, how much is done, and the total if it is known."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 EVERY: Final = 256
-"""Files after which work tells how far it is."""
+"""Files between two reports."""

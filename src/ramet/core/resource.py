@@ -17,7 +17,7 @@ from ramet.core.paths import Path
 from ramet.core.stat import Attrs, Stat
 
 Data = bytes | AsyncIterator[bytes]
-"""What `write` takes: a small content at once, or a stream of blocks."""
+"""What `write` takes: small content as bytes, or a stream of blocks."""
 
 
 class How(enum.Enum):
@@ -60,23 +60,23 @@ class Resource(Protocol):
     async def stat(self, path: Path) -> Stat: ...
 
     def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
-        """The entries of a directory with their stats, in no particular order: `ls -l` is one call."""
+        """Yield the entries of a directory with their stats, in no particular order: `ls -l` is one call."""
         ...
 
     def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        """Blocks of the content of [start, stop); a start beyond the end yields nothing."""
+        """Yield blocks of the content in [start, stop); a start beyond the end yields nothing."""
         ...
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:
-        """Store content; `if_version` refuses with ESTALE when the file is not at that version any more."""
+        """Store content; `if_version` fails with ESTALE if the file has another version."""
         ...
 
     async def mkdir(self, path: Path) -> None: ...
 
     async def remove(self, path: Path) -> None:
-        """A file, a link, or an empty directory."""
+        """Remove a file, a link, or an empty directory."""
         ...
 
     async def rename(self, src: Path, dst: Path) -> None:
@@ -84,7 +84,7 @@ class Resource(Protocol):
         ...
 
     async def copy(self, src: Path, dst: Path) -> None:
-        """One file's content and mode, without moving the bytes through us; or Unsupported."""
+        """Copy one file's content and mode on the server, or raise Unsupported."""
         ...
 
     async def setattr(self, path: Path, attrs: Attrs) -> None: ...
@@ -98,54 +98,54 @@ class Resource(Protocol):
 @runtime_checkable
 class HardLinks(Protocol):
     async def link(self, src: Path, dst: Path) -> None:
-        """`dst` becomes another name of the file `src`."""
+        """Make `dst` a hard link to `src`."""
         ...
 
 
 @runtime_checkable
 class Fifos(Protocol):
     async def mkfifo(self, path: Path) -> None:
-        """A named pipe: a name, a mode and an inode. What flows through it belongs to the VFS; EEXIST as `mkdir`."""
+        """Make a named pipe: a name, a mode and an inode. The VFS moves its data. EEXIST as `mkdir`."""
         ...
 
 
 @runtime_checkable
 class Pinned(Protocol):
-    """Its broken reads can be gone on with: each `Unavailable` in the middle of one names the version that it read."""
+    """Interrupted reads can resume: an `Unavailable` in the middle of a read names the version."""
 
     def read_version(self, path: Path, version: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        """As `read`, of exactly this version: ESTALE when the file is another one by now."""
+        """Read exactly this version; ESTALE if the file has changed."""
         ...
 
 
 @runtime_checkable
 class Remembering(Protocol):
     def forget(self, path: Path) -> None:
-        """What is remembered of this path is not trusted any more: the next answer is the backend's."""
+        """Drop cached answers for this path: the next one comes from the backend."""
         ...
 
 
 @runtime_checkable
 class Forkable(Protocol):
     def fork(self) -> Resource:
-        """An independent copy in O(1)."""
+        """Return an independent copy in O(1)."""
         ...
 
 
 @runtime_checkable
 class Digestible(Protocol):
     def digest(self, path: Path) -> bytes:
-        """A digest of everything at and below `path`, without reading what has not changed."""
+        """Return a digest of everything at and below `path` without reading what has not changed."""
         ...
 
 
 class Handle(Protocol):
-    """An open file that stays itself when its name is renamed or removed; every call answers at once."""
+    """An open file that survives rename and removal of its name; every call is synchronous."""
 
     def pread(self, offset: int, size: int) -> bytes: ...
 
     def block(self, offset: int) -> bytes:
-        """Some bytes from `offset` on, as many as are cheap to give; empty at the end."""
+        """Read from `offset`, as many bytes as are cheap to return; empty at the end."""
         ...
 
     def pwrite(self, offset: int, data: bytes) -> int: ...
@@ -157,12 +157,12 @@ class Handle(Protocol):
 @runtime_checkable
 class Openable(Protocol):
     def open(self, path: Path, *, write: bool) -> Handle:
-        """A handle on an existing regular file."""
+        """Open an existing regular file."""
         ...
 
 
 class Whole:
-    """Marks what can give a whole directory or a whole file without the cost of a stream (see `ops`)."""
+    """A resource that returns whole directories and files without the cost of a stream (see `ops`)."""
 
     async def read_bytes(self, path: Path) -> bytes:
         raise NotImplementedError
@@ -171,68 +171,68 @@ class Whole:
         raise NotImplementedError
 
     async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
-        """As `entries`, but only the kinds need be known: a disk then asks for no stat at all."""
+        """List entries of which only the kinds must be known: a disk then needs no stat."""
         return await self.entries(path)
 
     async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
-        """The contents of these files where they are small and at hand; None for one that is to be read by itself."""
+        """Read these files if they are small; None for a file that must be read on its own."""
         return [None] * len(names)
 
 
 ROW: Final = 1024
-"""Entries of a directory between which others may run."""
+"""Directory entries between two turns of the event loop."""
 
 
 @runtime_checkable
 class Quick(Protocol):
-    """Synchronous answers for what needs no waiting; the same contract as the verbs of the same names."""
+    """Synchronous verbs of a resource that never waits; same contract as the verbs of the same names."""
 
     def stat_now(self, path: Path) -> Stat: ...
     def scan_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]:
-        """The entries, some at a time: between them others may run."""
+        """Yield the entries in lists, between which the caller may yield the event loop."""
         ...
 
     def kinds_now(self, path: Path) -> Iterator[list[tuple[str, Stat]]]: ...
     def read_now(self, path: Path, need: int = 0) -> bytes:
-        """The whole content; EACCES when the file's mode lacks the bits `need`."""
+        """Return the whole content; EACCES if the file's mode lacks the bits `need`."""
         ...
 
 
 @runtime_checkable
 class Gathering(Protocol):
-    """What reads many small files of a directory faster than one after the other."""
+    """A resource that reads many small files of a directory in one call."""
 
     def small_now(self, directory: Path, names: Sequence[str], need: int = 0) -> list[bytes | None]:
-        """Their contents; None for what is large, is not a file, lacks the bits `need` or cannot be read."""
+        """Return contents; None for a file that is large, not regular, unreadable or lacks the bits `need`."""
         ...
 
 
 @runtime_checkable
 class Bulk(Protocol):
-    """What changes many plain files of a directory faster than one after the other.
+    """A resource that changes many files of a directory in one call.
 
-    Both do the first so many of the names that need no more than that, and say how many these were.
+    Both verbs handle a prefix of the names and return its length; the caller does the rest one by one.
     """
 
     def copy_files_now(self, src: Path, dst: Path, names: Sequence[str], need: int = 0) -> int:
-        """Content and mode into another directory, never over something; files lacking the bits `need` stay."""
+        """Copy content and mode into another directory, replacing nothing; stop at a file without the bits `need`."""
         ...
 
     def remove_files_now(self, directory: Path, names: Sequence[str]) -> int: ...
 
 
 REDACTED: Final = "<REDACTED>"
-"""What stands in the place of a secret: it was there and was taken out, which None would not say."""
+"""Placeholder of a redacted secret; None would mean that there was none."""
 
 
 class Description(NamedTuple):
-    """How a resource is written into a snapshot: never with a secret in it."""
+    """The form of a resource in a snapshot. Never contains a secret."""
 
     type: str
     config: dict[str, object]
     redacted_fields: tuple[str, ...] = ()
     needs_override: bool = True
-    """Whether loading needs a fresh resource from the caller."""
+    """Whether `load` needs a fresh resource from the caller."""
 
 
 @runtime_checkable
@@ -242,20 +242,20 @@ class Described(Protocol):
 
 @runtime_checkable
 class Dumpable(Protocol):
-    """A resource that lives elsewhere and yet is saved with its content. Both calls block: they run in a snapshot."""
+    """A remote resource that snapshots save with its content. Both calls block."""
 
     def dump(self) -> Iterator[tuple[bytes, bytes]]: ...
     def restore(self, items: Iterable[tuple[bytes, bytes]]) -> None:
-        """Replace everything by what was dumped."""
+        """Replace the content by a dump."""
         ...
 
 
 @runtime_checkable
 class Searchable(Protocol):
     def search(self, path: Path, text: str, *, fold: bool = False) -> AsyncIterator[Path]:
-        """Files below `path` that may contain `text`, all of them; the caller verifies.
+        """Return every file below `path` that may contain `text`; the caller verifies.
 
-        With `fold` the text is ASCII in lower case and capitals do not matter. ENOTSUP where it cannot be answered.
+        With `fold` the text is lower-case ASCII and case is ignored. ENOTSUP if the backend cannot answer.
         """
         ...
 
@@ -265,12 +265,12 @@ class Queryable(Protocol):
     def query(
         self, path: Path, text: str, values: Sequence[str] = (), *, limit: int | None = None, write: bool = False
     ) -> AsyncIterator[bytes]:
-        """What the service itself finds, as JSON lines; it changes something only where `write` says that it may."""
+        """Run a query of the service and yield JSON lines; it may change data only with `write`."""
         ...
 
 
 class Letter(NamedTuple):
-    """A message that leaves the workspace."""
+    """An outgoing message."""
 
     subject: str
     to: tuple[str, ...]
@@ -279,13 +279,13 @@ class Letter(NamedTuple):
     bcc: tuple[str, ...] = ()
     attachments: tuple[tuple[str, bytes], ...] = ()
     answers: Path | None = None
-    """The message on this resource that it replies to."""
+    """The message of this resource that it replies to."""
 
 
 @runtime_checkable
 class Posting(Protocol):
     async def post(self, letter: Letter) -> str:
-        """Send it; the id that it got. It leaves once, or there is an error: nobody may send it again unasked."""
+        """Send it once and return its id; after an error the caller decides whether to send again."""
         ...
 
 
@@ -303,7 +303,7 @@ Power = TypeVar("Power")
 
 
 def extension(resource: Resource, power: type[Power]) -> Power | None:
-    """The optional power of this resource, looked up through the layers that do not change bytes."""
+    """Return an optional power of this resource, looking through layers that do not change bytes."""
     found: object = resource
     while not _has(found, power):
         if not (isinstance(found, Layer) and found.transparent):
@@ -316,7 +316,7 @@ _powers: dict[tuple[type, type], bool] = {}
 
 
 def _has(thing: object, power: type) -> bool:
-    """As `isinstance`, which looks at every method of a protocol each time; a class has a power or has it not."""
+    """Return `isinstance`, cached per class: a runtime protocol check looks at every method."""
     key = type(thing), power
     known = _powers.get(key)
     if known is None:

@@ -41,9 +41,9 @@ NAMES: Final = [
 
 
 class BySignal(int):
-    """The status of a command that a signal has ended, as the shell counts: 128 and the number of the signal.
+    """The exit status of a command that a signal ended: 128 plus the signal's number.
 
-    A command that gives it back as its own status has become the other one, and dies of the signal as well.
+    A command that returns it as its own status (`env`, `timeout --foreground`) dies of the same signal.
     """
 
     def __new__(cls, number: int) -> Self:
@@ -55,7 +55,7 @@ class BySignal(int):
 
 
 class Died(Exception):
-    """A command that a signal ends: its caller learns the number, as from a wait."""
+    """Raised when a signal ends a command; the caller gets the number, as from wait(2)."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

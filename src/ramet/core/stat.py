@@ -16,7 +16,7 @@ class Kind(enum.Enum):
 
 
 class Stat(NamedTuple):
-    """A tuple, because a walk makes one per file: building it must cost nothing."""
+    """What is known about a path. A tuple, because a walk builds one per file."""
 
     kind: Kind
     size: int | None = None
@@ -34,7 +34,7 @@ class Stat(NamedTuple):
     """Equal inodes on one resource are one file (hard links)."""
     nlink: int | None = None
     atime_ns: int | None = None
-    """When it was last used, where somebody has set it or the backend keeps it. Reading does not change it here."""
+    """Access time, if it was set or the backend keeps it. Reading a file here does not change it."""
 
     @property
     def mtime(self) -> float | None:
@@ -42,7 +42,7 @@ class Stat(NamedTuple):
 
     @property
     def accessed_ns(self) -> int | None:
-        """The time of access to show: that of the last change where no other is known."""
+        """Return the access time to show: the modification time if no other is known."""
         return self.mtime_ns if self.atime_ns is None else self.atime_ns
 
     @property
@@ -59,18 +59,18 @@ class Stat(NamedTuple):
 
 
 class Attrs(NamedTuple):
-    """What `setattr` changes; None leaves a thing as it is."""
+    """What `setattr` changes; None leaves a field as it is."""
 
     mode: int | None = None
     mtime_ns: int | None = None
     size: int | None = None
     """Truncate, or grow with a hole."""
     follow: bool = True
-    """Whether a link stands for what it leads to. The times of a link itself can be set, where there is one."""
+    """Follow a link at the path. False sets the times of the link itself."""
     atime_ns: int | None = None
-    """Beside an `mtime_ns`, a resource that keeps no times of access leaves it out; alone, it is refused there."""
+    """Access time. A resource that keeps none ignores it together with `mtime_ns`, and refuses it alone."""
 
 
 def default_mode(kind: Kind) -> int:
-    """The mode to show where a backend has none."""
+    """The mode to show if a backend has none."""
     return 0o755 if kind is Kind.DIR else 0o777 if kind is Kind.LINK else 0o644

@@ -1,7 +1,8 @@
-"""Byte streams: readers that consume exactly, writers that never block but say when they are full, and the pipe.
+"""Byte streams: `Reader`, `Writer` and the bounded pipe between them.
 
-A writer takes `write()` at any time and turns `full`; whoever produces much then awaits `drain()`. A reader keeps what
-it has read ahead, so that everyone who shares it sees each byte once.
+- A writer accepts `write()` at any time and turns `full`; a producer then awaits `drain()`.
+- A reader keeps what it has read ahead, so that all who share it see each byte once.
+- A reader checks the deadline of its execution and yields the event loop between blocks.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ Item = TypeVar("Item")
 BLOCK = 256 * 1024
 PIPE_CAPACITY = 256 * 1024
 PATIENCE = 8
-"""Blocks of a line whose end has not come, after which others get a turn: some sources never wait."""
+"""Blocks of an unfinished line between two turns of the event loop: some sources never suspend."""
 WHOLE = 4
-"""How many times the size of the longest string an input may have that is held in one piece."""
+"""Factor of `Limits.string_bytes` that an input read into memory may have."""
 
 
 class Reader:
@@ -31,17 +32,17 @@ class Reader:
 
     __slots__ = ("_buffer", "_pos", "budget", "idle")
     terminal: bool = False
-    """Whether somebody types this (`test -t`)."""
+    """Whether this is a terminal (`test -t`)."""
     refused: int = 0
-    """The error that every read gives, known beforehand; 0 where reading may go well."""
+    """The errno that every read fails with; 0 for a readable stream."""
     lasting: bool = False
-    """Whether one can go back in it: what a program has read and not used is there for the next one."""
+    """Whether it is seekable: bytes that one program read ahead are there for the next."""
 
     def __init__(self) -> None:
         self._buffer = b""
         self._pos = 0
         self.idle: Callable[[], None] | None = None
-        """What is done when others have to be waited for: see `live`."""
+        """Called before waiting for more input: see `live`."""
         self.budget: Budget | None = None
         """The execution that reads: every block checks its deadline and yields the event loop when a turn is due."""
 
@@ -51,21 +52,21 @@ class Reader:
         return (DEFAULT_LIMITS if self.budget is None else self.budget.limits).string_bytes
 
     async def _fill(self) -> bytes:
-        """The next block; empty at the end."""
+        """Return the next block; empty at the end."""
         raise NotImplementedError
 
     def _fill_now(self) -> bytes | None:
-        """The next block if it is there already, empty at the end, None when one would have to wait."""
+        """Return the next block if it is available, empty at the end, None if it would have to wait."""
         return None
 
     async def _next(self) -> bytes:
-        """The next block, after a turn of the event loop if one is due: no command has to remember it."""
+        """Return the next block, after a turn of the event loop if one is due."""
         if self.budget is not None and self.budget.check():
             await self.budget.yield_turn()
         return await self._fill()
 
     async def read(self, size: int = BLOCK) -> bytes:
-        """Some bytes, at most `size`; empty at the end."""
+        """Read at most `size` bytes; empty at the end."""
         buffer, pos = self._buffer, self._pos
         if pos >= len(buffer):
             buffer, pos = await self._next(), 0
@@ -77,11 +78,11 @@ class Reader:
         return taken
 
     def left(self) -> bytes | None:
-        """What is still to be read, where all of it is here and nothing of it lies anywhere else."""
+        """Return everything unread if all of it is in memory; None otherwise."""
         return None
 
     async def read_exactly(self, size: int) -> bytes:
-        """`size` bytes, fewer only at the end."""
+        """Read `size` bytes, fewer only at the end."""
         parts: list[bytes] = []
         while size > 0:
             part = await self.read(size)
@@ -92,7 +93,7 @@ class Reader:
         return b"".join(parts)
 
     async def read_all(self, limit: int | None = None) -> bytes:
-        """Everything up to the end; what has none, or too much, is an error."""
+        """Read to the end; more than the limit is an error."""
         parts: list[bytes] = []
         total = 0
         limit = self.longest * WHOLE if limit is None else limit
@@ -106,7 +107,7 @@ class Reader:
         return b"".join(parts)
 
     def readline_now(self, delim: bytes = b"\n") -> bytes | None:
-        """One line with its delimiter if that needs no waiting, else None, as for a very long one; empty at the end."""
+        """Return one line with its delimiter if it is available, else None; empty at the end."""
         end = self._buffer.find(delim, self._pos)
         if end < 0:
             parts = [self._buffer[self._pos :]]
@@ -127,7 +128,7 @@ class Reader:
         return line
 
     async def readline(self, delim: bytes = b"\n") -> bytes:
-        """One line with its delimiter, which only the last line may lack; empty at the end."""
+        """Read one line with its delimiter, which only the last line may lack; empty at the end."""
         end = self._buffer.find(delim, self._pos)
         if end < 0:
             parts = [self._buffer[self._pos :]]
@@ -150,12 +151,12 @@ class Reader:
         return line
 
     def hold(self, size: int) -> None:
-        """Say that so many bytes of a line are held, whose end has not come; an error where that is too much."""
+        """Count the bytes of an unfinished line; raise beyond the limit."""
         if size > self.longest:
             raise LimitExceeded("string_bytes", self.longest)
 
     def unread(self, data: bytes) -> None:
-        """Give back what was read too much: the next reader gets it first."""
+        """Push back bytes; the next read returns them first."""
         self._buffer, self._pos = data + self._buffer[self._pos :], 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -167,12 +168,12 @@ class Reader:
 
 
 class Writer:
-    """Output that always accepts and says when it is full."""
+    """Output that always accepts data and tells when it is full."""
 
     __slots__ = ()
     full: bool = False
     terminal: bool = False
-    """Whether somebody looks at this (`test -t`)."""
+    """Whether this is a terminal (`test -t`)."""
 
     def write(self, data: bytes) -> None:
         raise NotImplementedError
@@ -181,7 +182,7 @@ class Writer:
         """Wait until there is room again."""
 
     async def close(self) -> None:
-        """Everything written is where it belongs when this returns."""
+        """Flush and close; everything written has arrived when this returns."""
 
 
 class FileStream(Reader, Writer):
@@ -193,7 +194,7 @@ class FileStream(Reader, Writer):
     def __init__(self) -> None:
         super().__init__()
         self.locked: object = None
-        """What this description has locked (`flock`); let go when it is closed."""
+        """The lock that this description holds (`flock`); released on close."""
 
     def tell(self) -> int:
         raise NotImplementedError
@@ -259,7 +260,7 @@ class IteratorReader(Reader):
 
 
 class Capture(Writer):
-    """Collects output in memory, up to a limit that is an error when it is passed: what goes beyond it is not kept."""
+    """Collects output in memory up to a limit; writing beyond it raises."""
 
     __slots__ = ("_limit", "_name", "_size", "parts")
 
@@ -284,7 +285,7 @@ class Capture(Writer):
         return self.parts[0] if self.parts else b""
 
     def head(self, size: int) -> bytes:
-        """How it begins."""
+        """Return the first `size` bytes."""
         if len(self.parts) > 1 and len(self.parts[0]) < size:
             found = []
             for part in self.parts:
@@ -318,7 +319,7 @@ class Null(Reader, Writer):
 
 
 class OpenDirectory(Reader):
-    """A directory that was opened like a file, which works until somebody reads from it."""
+    """A directory opened like a file; reading it fails with EISDIR."""
 
     __slots__ = ()
     refused = errno.EISDIR
@@ -413,7 +414,7 @@ class PipeReader(Reader):
                 channel.wake_reader = asyncio.get_running_loop().create_future()
             # Several readers may share the pipe (subshells): all wait on the same future, one gets the block.
             await asyncio.shield(channel.wake_reader)
-            if self._pos < len(self._buffer):  # another reader was woken first and left a rest
+            if self._pos < len(self._buffer):  # another reader woke first and left bytes
                 block = self._buffer[self._pos :]
                 self._buffer, self._pos = b"", 0
                 return block
@@ -425,11 +426,11 @@ class PipeReader(Reader):
 
     @property
     def ready(self) -> bool:
-        """Whether a read would return at once."""
+        """Whether a read would return without waiting."""
         return self._pos < len(self._buffer) or bool(self._channel.blocks) or self._channel.writer_gone
 
     def attend(self, *, reader: bool, writer: bool) -> None:
-        """Say who is there, for a pipe whose ends come and go (a named one); nobody at all loses what is in it."""
+        """Set which ends of a named pipe are open; the content is lost when both are closed."""
         channel = self._channel
         channel.reader_gone, channel.writer_gone = not reader, not writer
         if not writer:
@@ -465,7 +466,7 @@ class PipeWriter(Writer):
 
     @property
     def broken(self) -> bool:
-        """Nobody will read what is written from now on; what was taken before was written well."""
+        """Whether the reader has gone; what was written before was accepted."""
         return self._channel.reader_gone
 
     def write(self, data: bytes) -> None:
@@ -496,13 +497,13 @@ class PipeWriter(Writer):
 
 
 def pipe(capacity: int = PIPE_CAPACITY) -> tuple[PipeReader, PipeWriter]:
-    """A bounded pipe: the writer fills up when nobody reads, and breaks (EPIPE) when the reader has gone."""
+    """Make a bounded pipe: the writer turns full when nothing is read, and fails with EPIPE without a reader."""
     channel = _Channel(capacity)
     return PipeReader(channel), PipeWriter(channel)
 
 
 class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, which wants more than an iterator
-    """`async with closing(source) as items:` ends a stream where its reader stops, not when it is collected."""
+    """`async with closing(source) as items:` closes a stream when its reader stops, not when it is collected."""
 
     __slots__ = ("_source",)
 
@@ -523,13 +524,13 @@ class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, wh
 
 @contextmanager
 def live(reader: Reader, flush: Callable[[], None]) -> Iterator[None]:
-    """Whoever waits for this input lets go of output that is held back: what a slow source gives is seen at once."""
+    """Flush buffered output before every wait for this input, so that output of a slow source appears at once."""
 
     def idle() -> None:
         try:
             flush()
         except BrokenPipeError:
-            return  # whoever writes meets this again with the rest of its output
+            return  # the next write meets the same error
 
     reader.idle = idle
     try:
@@ -539,9 +540,9 @@ def live(reader: Reader, flush: Callable[[], None]) -> Iterator[None]:
 
 
 async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -> AsyncIterator[bytes]:
-    """Blocks that end at a line end (the last one perhaps not): the unit for work at C speed.
+    """Yield blocks that end at a line end (the last one perhaps not): the unit for work at C speed.
 
-    They are made of pieces of `size` bytes at most; pass a small size where each line takes long.
+    Reads are at most `size` bytes; pass a small size if each line is expensive.
     """
     rest: list[bytes] = []
     held = 0
@@ -563,7 +564,7 @@ async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -
 
 
 async def line_lists(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[list[bytes]]:
-    """Lines with their delimiter, which only the last may lack, some at a time."""
+    """Yield lists of lines with their delimiter, which only the last line may lack."""
     async for block in line_blocks(reader, delim):
         pieces = block.split(delim)
         last = pieces.pop()
@@ -574,14 +575,14 @@ async def line_lists(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[list
 
 
 async def lines(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[bytes]:
-    """The same, one by one."""
+    """Yield lines with their delimiter, which only the last line may lack."""
     async for some in line_lists(reader, delim):
         for line in some:
             yield line
 
 
 async def copy(reader: Reader, writer: Writer) -> int:
-    """Move everything; the number of bytes moved."""
+    """Copy a stream to its end; return the number of bytes."""
     total = 0
     while block := await reader.read():
         writer.write(block)

@@ -1,4 +1,4 @@
-"""`Usage`: what one execution was served from caches. Whoever answers from a cache counts it for the call it serves."""
+"""`Usage`: what one execution was served from caches. Every cache counts its hits here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 
 class Usage:
-    """The figures of one execution; tasks that it starts share them."""
+    """Cache hits of one execution, shared by its tasks."""
 
     __slots__ = ("cache_bytes", "cache_hits")
 
@@ -18,7 +18,7 @@ USAGE: ContextVar[Usage | None] = ContextVar("usage", default=None)
 
 
 def served_from_cache(size: int) -> None:
-    """Count one answer of `size` bytes that needed no backend."""
+    """Count one cache hit of `size` bytes."""
     usage = USAGE.get()
     if usage is not None:
         usage.cache_hits += 1

@@ -1,4 +1,4 @@
-"""The case of letters as C sees it: letter by letter; one that would become two stays as it is, or gives the first."""
+"""Letter case as in C: character by character, never changing the length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time as commands show it: the zone that TZ names, and GNU's strftime with its flags, widths and nanoseconds."""
+"""GNU strftime with flags, widths and nanoseconds, and the time zones of TZ."""
 
 from __future__ import annotations
 
