@@ -17,14 +17,14 @@ from ramet.layers.cache import Cache
 from ramet.layers.emulate import Emulate
 from ramet.layers.limit import Limit
 from ramet.layers.overlay import Overlay
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 from ramet.layers.retry import Retry
 from ramet.layers.trace import Trace
 from ramet.testing import CHECKS, Check, run_check
 from ramet.vfs.vfs import VFS
 
 
-class Slow(Forward):
+class Slow(Passthrough):
     """Yields to the event loop at every call and gives one byte at a time where that is bearable."""
 
     transparent = False
@@ -53,7 +53,7 @@ class Slow(Forward):
         return await self.inner.write(path, data, how, at=at, if_version=if_version)
 
 
-class Plain(Forward):
+class Plain(Passthrough):
     """A RAM tree that admits only to the minimum, so that everything else has to be emulated."""
 
     transparent = False

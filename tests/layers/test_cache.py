@@ -17,13 +17,13 @@ from ramet.core import ops
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.stat import Stat
 from ramet.layers.cache import Cache
-from ramet.layers.memory_cache import Entry, FileStore
-from ramet.layers.passthrough import Forward
+from ramet.layers.memory_cache import Entry, MemoryCache
+from ramet.layers.passthrough import Passthrough
 
 P = parse
 
 
-class Remote(Forward):
+class Remote(Passthrough):
     """A tree whose answers may be trusted for `ttl` seconds, and that counts what it is asked."""
 
     transparent = False
@@ -126,7 +126,7 @@ def test_a_reader_that_stops_early_fills_the_cache_only_within_the_budget() -> N
 
 
 def test_the_least_recently_used_goes_first() -> None:
-    store = FileStore(max_bytes=10)
+    store = MemoryCache(max_bytes=10)
     for name in "abc":
         store.put(P("/" + name), Entry(b"1234", None, None, 0))
         store.get(P("/a"))
@@ -137,7 +137,7 @@ def test_the_least_recently_used_goes_first() -> None:
 
 def test_two_mounts_in_one_store_do_not_meet() -> None:
     async def check() -> None:
-        store = FileStore()
+        store = MemoryCache()
         caches = []
         for prefix in ("/one", "/two"):
             ram = RAMResource()
@@ -213,7 +213,7 @@ TestCacheModel.settings = settings(max_examples=40, stateful_step_count=30, dead
 
 
 def test_a_reader_who_goes_through_a_directory_finds_the_next_files_under_way() -> None:
-    class Slow(Forward):
+    class Slow(Passthrough):
         """Answers after a turn of the loop, and counts who waits at once."""
 
         now = most = reads = 0
@@ -258,7 +258,7 @@ def test_a_reader_who_goes_through_a_directory_finds_the_next_files_under_way() 
     assert most <= 2 and reads == 80, "no order, no guess"
 
 
-class Crowded(Forward):
+class Crowded(Passthrough):
     """Answers when it is told to, and counts who waits at once."""
 
     transparent = False

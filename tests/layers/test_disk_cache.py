@@ -12,7 +12,7 @@ from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.resource import Cap, Description
 from ramet.layers.cache import Cache
-from ramet.layers.disk_cache import SharedFileStore
+from ramet.layers.disk_cache import DiskCache
 from ramet.layers.stack import Policy, build
 
 P = parse
@@ -34,7 +34,7 @@ class Bucket(Remote):
 def mounted(
     bucket: Bucket, directory: LocalPath, prefix: str = "/s3", disk: int = 1 << 30, file: int = 1 << 20
 ) -> Cache:
-    store = SharedFileStore(directory=directory, max_disk_bytes=disk, max_file_bytes=file)
+    store = DiskCache(directory=directory, max_disk_bytes=disk, max_file_bytes=file)
     stack = build(bucket, Policy(cache=store, prefix=P(prefix)))
     assert isinstance(stack, Cache)
     return stack

@@ -19,9 +19,9 @@ from ramet.layers.cache import Cache
 from ramet.layers.emulate import Emulate
 from ramet.layers.hide import Hide
 from ramet.layers.limit import Limit
-from ramet.layers.memory_cache import FileStore
+from ramet.layers.memory_cache import MemoryCache
 from ramet.layers.overlay import Overlay
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 from ramet.layers.readonly import ReadOnly
 from ramet.layers.retry import Patience, Retry
 from ramet.layers.stack import Policy, build
@@ -30,7 +30,7 @@ from ramet.layers.trace import Operation, Trace
 P = parse
 
 
-class Flaky(Forward):
+class Flaky(Passthrough):
     """Fails the first `failures` calls of everything, and every read once in the middle."""
 
     def __init__(self, inner: RAMResource, failures: int) -> None:
@@ -142,7 +142,7 @@ def test_retry_gives_up_and_never_repeats_what_may_have_happened() -> None:
 
 
 def test_patience_with_an_address_where_nobody_ever_answered_is_short() -> None:
-    class Wrong(Forward):
+    class Wrong(Passthrough):
         absent, asked = True, 0
 
         async def stat(self, path: Path) -> Stat:
@@ -174,7 +174,7 @@ def test_patience_with_an_address_where_nobody_ever_answered_is_short() -> None:
 
 
 def test_limit_bounds_what_runs_at_once() -> None:
-    class Busy(Forward):
+    class Busy(Passthrough):
         now = most = 0
 
         async def stat(self, path: Path) -> Stat:
@@ -268,7 +268,7 @@ def test_powers_do_not_slip_past_read_only() -> None:
 
 
 def test_emulate_refuses_what_it_cannot_do_honestly() -> None:
-    class Bare(Forward):
+    class Bare(Passthrough):
         transparent = False
 
         @property
@@ -336,17 +336,17 @@ def test_the_stack_of_a_local_mount_is_the_mount(tmp_path: object) -> None:
 
 
 def test_the_stack_of_a_remote_mount_has_everything() -> None:
-    class Remote(Forward):
+    class Remote(Passthrough):
         transparent = False
 
         @property
         def caps(self) -> Cap:
             return Cap.WRITE
 
-    stack = build(Remote(RAMResource()), Policy(cache=FileStore(), record=lambda _: None, writable=False))
+    stack = build(Remote(RAMResource()), Policy(cache=MemoryCache(), record=lambda _: None, writable=False))
     kinds = []
     layer: object = stack
-    while isinstance(layer, Forward):
+    while isinstance(layer, Passthrough):
         kinds.append(type(layer).__name__)
         layer = layer.inner
     assert kinds == ["ReadOnly", "Trace", "Cache", "Emulate", "Limit", "Retry", "Remote"]
@@ -372,7 +372,7 @@ def test_times_of_access_rise_with_their_file_and_go_below_with_it(tmp_path: obj
 
 
 def test_a_time_of_access_is_left_out_beside_another_and_refused_alone() -> None:
-    class Forgetful(Forward):
+    class Forgetful(Passthrough):
         @property
         def caps(self) -> Cap:
             return self.inner.caps & ~Cap.ATIMES

@@ -15,7 +15,7 @@ from ramet.layers.cache import Cache
 from ramet.layers.emulate import EMULATED, Emulate
 from ramet.layers.hide import Hide
 from ramet.layers.limit import Limit
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 from ramet.layers.readonly import ReadOnly
 from ramet.layers.retry import Retry
 from ramet.layers.trace import Trace
@@ -119,7 +119,7 @@ VERBS: dict[str, tuple[Callable[[Resource], object], tuple[object, ...]]] = {
     "close": (lambda fs: fs.close(), ("close",)),
 }
 LAYERS: dict[str, Callable[[Resource], Resource]] = {
-    "forward": Forward,
+    "forward": Passthrough,
     "emulate": Emulate,
     "cache": Cache,
     "retry": Retry,

@@ -23,7 +23,7 @@ from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.resource import Cap
 from ramet.layers.cache import Cache
-from ramet.layers.redis_cache import RedisFileStore
+from ramet.layers.redis_cache import RedisCache
 from ramet.layers.stack import Policy, build
 from ramet.workspace.workspace import Settings
 
@@ -44,7 +44,7 @@ def url(server: str) -> str:
 
 
 def mounted(bucket: Bucket, url: str, prefix: str = "/s3", file: int = 1 << 20) -> Cache:
-    stack = build(bucket, Policy(cache=RedisFileStore(url=url, max_file_bytes=file), prefix=P(prefix)))
+    stack = build(bucket, Policy(cache=RedisCache(url=url, max_file_bytes=file), prefix=P(prefix)))
     assert isinstance(stack, Cache)
     return stack
 
@@ -111,7 +111,7 @@ def test_a_redis_that_is_gone_costs_no_read_and_is_left_alone(tmp_path: LocalPat
             await ram.write(P(f"/{name}"), name.encode())
         bucket = Bucket(ram)
         cache = mounted(bucket, f"unix://{tmp_path}/nothing.sock")
-        assert isinstance(cache.files, RedisFileStore)
+        assert isinstance(cache.files, RedisCache)
         for name in "abc":
             assert await read(cache, f"/{name}") == name.encode()
         assert cache.files._silent_until > 0 and not cache.files._clients and bucket.reads == 3

@@ -16,8 +16,8 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, How
 from ramet.core.stat import Attrs, Stat
 from ramet.layers.cache import Cache
-from ramet.layers.memory_cache import FileStore
-from ramet.layers.passthrough import Forward
+from ramet.layers.memory_cache import MemoryCache
+from ramet.layers.passthrough import Passthrough
 from ramet.layers.retry import Patience, Retry
 from ramet.layers.stack import Policy, build
 from ramet.layers.trace import Operation
@@ -26,7 +26,7 @@ from ramet.vfs.vfs import VFS
 P = parse
 
 
-class Far(Forward):
+class Far(Passthrough):
     """A tree elsewhere: nothing of it is at hand, what it says holds for a while, and some names cannot be reached."""
 
     transparent = False
@@ -66,7 +66,7 @@ async def made() -> tuple[VFS, list[Operation], Any]:
     await ram.setattr(P("/d1/secret"), Attrs(mode=0o000))
     records: list[Operation] = []
     hasty = Patience(attempts=1)
-    mounted: Any = build(Far(ram), Policy(cache=FileStore(), record=records.append, patience=hasty, writable=False))
+    mounted: Any = build(Far(ram), Policy(cache=MemoryCache(), record=records.append, patience=hasty, writable=False))
     return VFS({ROOT: RAMResource(), P("/m"): mounted}), records, mounted
 
 
@@ -142,7 +142,7 @@ def test_what_a_layer_does_not_change_passes() -> None:
     async def act() -> None:
         ram = RAMResource()
         await ram.write(P("/f"), b"data")
-        fs = Forward(Forward(ram))
+        fs = Passthrough(Passthrough(ram))
         assert await ops.read_bytes(fs, P("/f")) == b"data"
         assert [name for name, _ in await ops.kinds(fs, ROOT)] == ["f"]
         assert await fs.small_files(ROOT, ["f"]) == [None]

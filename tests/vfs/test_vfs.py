@@ -18,7 +18,7 @@ from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, How
 from ramet.core.stat import Attrs, Kind
 from ramet.layers.emulate import Emulate
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 from ramet.layers.readonly import ReadOnly
 from ramet.testing import refused
 from ramet.vfs.dev import DevResource
@@ -29,7 +29,7 @@ P = parse
 WRITE = Open.WRITE | Open.CREATE | Open.TRUNCATE
 
 
-class Remote(Forward):
+class Remote(Passthrough):
     """A tree without handles, as services have it."""
 
     transparent = False
@@ -378,7 +378,7 @@ def test_a_link_has_a_time_of_its_own(kind: str, tmp_path: Any) -> None:
 
 
 def test_a_mount_without_times_for_links_says_so() -> None:
-    class Far(Forward):
+    class Far(Passthrough):
         transparent = False
 
         @property

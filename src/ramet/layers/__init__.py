@@ -1,1 +1,1 @@
-"""Resources around a Resource: each adds one property to any tree; `stack.build` puts them together."""
+"""Layers: Resources around a Resource, each adding one property. `stack.build` combines them."""

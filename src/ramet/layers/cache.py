@@ -1,11 +1,11 @@
-"""`Cache`: remembers listings and contents of a slow resource, and is never stale within one workspace.
+"""`Cache`: caches listings and contents of a slow resource, never stale within one workspace.
 
 Rules that this file keeps:
 - An answer is trusted for its `ttl`; then a content is revalidated by `version` and read again only if it changed.
-- Every write, removal or rename through this layer forgets what it touches before it returns, also when it fails.
-- What is remembered is bounded: bytes by `max_bytes`, entries by `max_entries`; the least recently used goes first.
-- A reader that stops early costs at most `max_drain_bytes` more, read on in the background to fill the cache.
-- A reader who goes through a directory file by file finds the next small ones under way already (`ahead`).
+- Every write, removal or rename through this layer invalidates what it touches before it returns, even if it fails.
+- The cache is bounded: bytes by `max_bytes`, entries by `max_entries`; the least recently used entry is evicted first.
+- A reader that stops early costs at most `max_drain_bytes` more, read in the background to fill the cache.
+- When files of a directory are read in order, the next small ones are fetched ahead (`prefetch`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 from ramet.core.usage import served_from_cache
-from ramet.layers.memory_cache import MIB, Entry, FileStore
-from ramet.layers.passthrough import Forward
-from ramet.layers.prefetch import FILES, LISTINGS, TOTAL, Ahead, is_directory, worth_it
+from ramet.layers.memory_cache import MIB, Entry, MemoryCache
+from ramet.layers.passthrough import Passthrough
+from ramet.layers.prefetch import FILES, LISTINGS, TOTAL, Prefetch, is_directory, worth_it
 
 
 @dataclass
@@ -39,7 +39,7 @@ class CacheStats:
 
 
 class Listing:
-    """The entries of a directory, as they came. After a change in it, what is still true of the others stays known."""
+    """The cached entries of a directory. A change invalidates its own entry only."""
 
     __slots__ = ("_names", "entries", "until", "whole")
 
@@ -60,21 +60,21 @@ class Listing:
         self.whole = False
 
 
-class Cache(Forward):
+class Cache(Passthrough):
     transparent = False  # a handle or a second name of a file would change bytes behind the cache's back
 
     def __init__(
         self,
         inner: Resource,
         *,
-        files: FileStore | None = None,
+        files: MemoryCache | None = None,
         prefix: Path = ROOT,
         max_drain_bytes: int = 8 * MIB,
         max_entries: int = 100_000,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(inner)
-        self.files = files if files is not None else FileStore()
+        self.files = files if files is not None else MemoryCache()
         self._prefix = prefix  # several mounts may share one store of contents
         self.max_drain_bytes = max_drain_bytes
         self.stats = CacheStats()
@@ -84,11 +84,11 @@ class Cache(Forward):
         self._listings: OrderedDict[Path, Listing] = OrderedDict()
         self._drains: set[asyncio.Task[Any]] = set()
         self._shares: set[asyncio.Task[None]] = set()
-        self._ahead = Ahead(worth_it)
-        self._ahead_below = Ahead(is_directory, sure=1, most=LISTINGS)
+        self._ahead = Prefetch(worth_it)
+        self._ahead_below = Prefetch(is_directory, sure=1, most=LISTINGS)
         self._listing_now: dict[Path, asyncio.Task[None]] = {}
         self._coming: dict[Path, tuple[asyncio.Task[bytes | None], int, int]] = {}
-        """What is read ahead now, how large it is, and in which epoch it was asked for."""
+        """Prefetches under way: size, and the epoch in which each started."""
         self._epoch = 0  # moves with every change, so that an answer asked for before it is not remembered after it
 
     @property
@@ -116,7 +116,7 @@ class Cache(Forward):
         return found
 
     def _known(self, path: Path) -> tuple[Stat | None, float] | None:
-        """What is remembered of a path, by itself or by the listing that it was in."""
+        """Return the cached stat of a path, from its own entry or from its directory's listing."""
         known = self._index.get(path)
         listing = self._listings.get(path.parent)
         if listing is not None and len(path) > 1 and (known is None or known[1] < listing.until):
@@ -172,7 +172,7 @@ class Cache(Forward):
         return entries
 
     async def _listed(self, path: Path, entries: list[tuple[str, Stat]], epoch: int) -> None:
-        """Remember what was asked for in `epoch`, if nothing has changed since."""
+        """Store an answer that was requested in `epoch`, unless something has changed since."""
         if epoch == self._epoch and len(entries) <= self._max_entries:
             ttls = [stat.ttl for _, stat in entries] or [(await self.inner.stat(path)).ttl]
             until = self._clock() + min([ttl for ttl in ttls if ttl is not None], default=float("inf"))
@@ -218,7 +218,7 @@ class Cache(Forward):
         return entry.data
 
     async def _whole(self, path: Path) -> bytes:
-        """A content that is not here yet, in one piece; the version is taken before it, as in `_read_whole`."""
+        """Fetch a whole content; the version is taken before it, as in `_read_whole`."""
         epoch = self._epoch
         stat = await self.stat(path)
         if self.files.remote and stat.version is not None:
@@ -236,7 +236,7 @@ class Cache(Forward):
         return keep and (stat.size or 0) <= self.files.max_bytes
 
     async def _from_others(self, path: Path, stat: Stat, version: str, epoch: int) -> bytes | None:
-        """A content that another process has put where both look."""
+        """Return a content that another process has put into the shared cache."""
         shared = await self.files.fetch(path.onto(self._prefix), version)
         if shared is not None:
             self.stats.revalidated += 1
@@ -314,7 +314,7 @@ class Cache(Forward):
     def _stopped_early(
         self, path: Path, source: AsyncIterator[bytes], parts: list[bytes] | None, stat: Stat, epoch: int
     ) -> None:
-        """Read on in the background when little is missing; otherwise let go of the stream."""
+        """Finish a short rest of the stream in the background; otherwise close it."""
         left = None if parts is None or stat.size is None else stat.size - sum(map(len, parts))
         if parts is None or left is None or left > self.max_drain_bytes or epoch != self._epoch:
             task = asyncio.ensure_future(_close(source))
@@ -345,7 +345,7 @@ class Cache(Forward):
             self._expect(path.parent, (guess.name for guess in guesses), listing, FILES)
 
     def _list_ahead(self, path: Path) -> None:
-        """Who looks into one directory after the other finds the next listed already."""
+        """Prefetch listings when directories are read one after another."""
         listing = self._listing(path.parent) if len(path) > 1 else None
         if listing is None:
             return
@@ -367,7 +367,7 @@ class Cache(Forward):
             del self._listing_now[path]
 
     def _expect(self, directory: Path, names: Iterable[str], listing: Listing, most: int) -> None:
-        """These files are likely to be read soon: they are under way from now on, while not more than `most` are."""
+        """Prefetch these files, at most `most` at a time."""
         total = sum(size for _, size, _ in self._coming.values())
         for name in names:
             path, stat = directory / name, listing.get(name)
@@ -380,7 +380,7 @@ class Cache(Forward):
             self._start(path, size)
 
     def _expect_below_next(self, directory: Path, most: int) -> None:
-        """The last files of a directory are being read: the first ones of the next, if it is listed already, follow."""
+        """Near the end of a directory, prefetch the first files of the next one if it is listed."""
         above = self._listing(directory.parent) if len(directory) > 1 else None
         if above is None:
             return
@@ -406,7 +406,7 @@ class Cache(Forward):
             del self._coming[path]
 
     async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
-        """They come side by side, and those that are likely to be asked for next after them."""
+        """Fetch these files concurrently, then those likely to be read next."""
         listing = self._listing(directory)
         found: list[bytes | None] = [None] * len(names)
         if listing is None:
@@ -453,13 +453,13 @@ class Cache(Forward):
         self.files.forget(path.onto(self._prefix))
 
     def _doubt(self, path: Path) -> None:
-        """The listing that a path was in says nothing about it any more, nor about what else may be there."""
+        """Invalidate the entry of a path in its directory's listing."""
         listing = self._listings.get(path.parent)
         if listing is not None and len(path) > 1:
             listing.forget(path.name)
 
     def forget_below(self, top: Path) -> None:
-        """Drop everything known about `top` and what lies below it."""
+        """Invalidate `top` and everything below it."""
         self.forget(top)
         self.files.forget_below(top.onto(self._prefix))
         for known in [p for p in self._index if p.under(top)]:

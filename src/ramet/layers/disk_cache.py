@@ -1,4 +1,4 @@
-"""`SharedFileStore`: contents that many processes remember together in one directory.
+"""`DiskCache`: file contents cached in a directory that processes share.
 
 Rules that this file keeps:
 - Nothing from the directory is trusted by age: it is used only after the backend confirmed its version, so another
@@ -21,20 +21,20 @@ from pathlib import Path as LocalPath
 
 from ramet.core.paths import Path
 from ramet.core.resource import Described, Resource, extension
-from ramet.layers.memory_cache import MIB, Entry, FileStore
+from ramet.layers.memory_cache import MIB, Entry, MemoryCache
 
 SWEEP_EVERY = 64
 """Files stored between two looks at how much there is."""
 
 
 @dataclass
-class SharedFileStore(FileStore):
+class DiskCache(MemoryCache):
     """A FileStore whose contents are also kept in `directory`, bounded by `max_disk_bytes`."""
 
     directory: LocalPath = field(default_factory=LocalPath)
     max_disk_bytes: int = 4096 * MIB
     max_file_bytes: int = 32 * MIB
-    """A larger content stays in memory: reading it from the disk would hold up everyone else."""
+    """Bytes above which a content stays in memory: reading it from disk would block the event loop."""
     _identities: dict[Path, str] = field(default_factory=dict)
     _stored: int = SWEEP_EVERY - 1
 
@@ -90,7 +90,7 @@ class SharedFileStore(FileStore):
         return self.directory / name[:2] / name[2:]
 
     def _sweep(self) -> None:
-        """Let go of what was used least recently, also what another process is adding."""
+        """Evict the least recently used files, including those of other processes."""
         files: list[tuple[float, int, str]] = []
         for folder in self.directory.iterdir():
             for entry in os.scandir(folder):

@@ -14,12 +14,12 @@ from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 
 EMULATED = Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.TRUNCATE | Cap.PRECONDITIONS
 
 
-class Emulate(Forward):
+class Emulate(Passthrough):
     @property
     def caps(self) -> Cap:
         return self.inner.caps | EMULATED if Cap.WRITE in self.inner.caps else self.inner.caps | Cap.RANGES
@@ -102,7 +102,7 @@ class Emulate(Forward):
             yield block
 
     async def _rewrite(self, path: Path, data: Data, old: Stat, if_version: str | None) -> Stat:
-        """Replace content that was read a moment ago, refusing where someone else changed it in between."""
+        """Replace content that was just read; fail if it has changed since."""
         if if_version is None and Cap.PRECONDITIONS in self.inner.caps:
             if_version = old.version
         return await self.inner.write(path, data, if_version=if_version)

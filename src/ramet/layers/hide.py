@@ -1,4 +1,4 @@
-"""`Hide`: paths that match a predicate do not exist for whoever looks through this layer."""
+"""`Hide`: makes paths that match a predicate invisible."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 
 
-class Hide(Forward):
+class Hide(Passthrough):
     """`hidden(path)` decides; what lies below a hidden directory is hidden too. Writing to a hidden name is EACCES."""
 
     transparent = False  # an optional power of the inner resource would show what is hidden

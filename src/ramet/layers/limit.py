@@ -11,7 +11,7 @@ from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 
 
 class _Gate:
@@ -42,7 +42,7 @@ class _Gate:
         self._places.release()
 
 
-class Limit(Forward):
+class Limit(Passthrough):
     def __init__(
         self,
         inner: Resource,
@@ -79,7 +79,7 @@ class Limit(Forward):
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:
-        # Data that is read from the same resource needs a place of its own while this write waits for it.
+        # Data read from the same resource needs its own slot while this write waits for it.
         if not isinstance(data, bytes):
             return await self.inner.write(path, data, how, at=at, if_version=if_version)
         async with self._gate:

@@ -1,4 +1,4 @@
-"""`FileStore`: whole contents that a cache remembers, in memory; when they are too many, the least recently used go."""
+"""`MemoryCache`: whole file contents cached in memory, evicted least recently used first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Entry:
 
 
 @dataclass
-class FileStore:
+class MemoryCache:
     """Contents in memory, least recently used first out."""
 
     max_bytes: int = 256 * MIB
@@ -37,17 +37,17 @@ class FileStore:
     """Whether contents are also kept where `fetch` and `share` reach them."""
 
     def claim(self, prefix: Path, resource: Resource) -> None:
-        """A mount begins to keep its contents here, below `prefix`."""
+        """Register a mount that caches its contents here, below `prefix`."""
 
     async def fetch(self, path: Path, version: str) -> bytes | None:
-        """The content of that version, from where others have put it."""
+        """Return the content of that version from the shared cache."""
         return None
 
     async def share(self, path: Path, version: str, data: bytes) -> None:
-        """Put a content where others find it; what fails there is nobody's loss."""
+        """Put a content into the shared cache; a failure there is ignored by design."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
     def get(self, path: Path) -> Entry | None:
         found = self.entries.get(path)
@@ -70,8 +70,8 @@ class FileStore:
         if old is not None:
             self.size -= len(old.data)
 
-    def adopt(self, other: FileStore) -> None:
-        """Begin with what another store remembers; the bytes are shared."""
+    def adopt(self, other: MemoryCache) -> None:
+        """Start with the entries of another store; the bytes are shared."""
         self.entries = other.entries.copy()
         self.size = other.size
 

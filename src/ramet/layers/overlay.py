@@ -72,7 +72,7 @@ class Overlay:
     # ------------------------------------------------------------------------------------------- two trees
 
     def _hidden(self, path: Path) -> bool:
-        """Whether the lower resource is out of sight at `path`."""
+        """Return whether the lower resource is hidden at `path`."""
         if not self._gone:
             return False
         while len(path) > 1:
@@ -106,7 +106,7 @@ class Overlay:
         return found
 
     async def _join(self, path: Path, below: Stat) -> bool:
-        """Whether `path` is another name of a lower file that was raised; then it is a name of the raised one now."""
+        """Link `path` to its raised copy if it is another name of a lower file that was raised."""
         first = self._linked.get(below.inode) if below.inode is not None and (below.nlink or 1) > 1 else None
         if first is None or first == path or self._above(first) is None:
             return False
@@ -167,7 +167,7 @@ class Overlay:
             await ops.keep_attrs(self._upper, directory, stat)
 
     async def _raise_file(self, path: Path, content: bool = True) -> None:
-        """Bring a lower file up so that it can be changed here."""
+        """Copy a lower file to the upper tree so that it can be changed."""
         if self._above(path) is not None:
             return
         stat = await self.stat(path)
@@ -293,10 +293,10 @@ class Overlay:
         await self._upper.link(src, dst)
 
     async def close(self) -> None:
-        """The lower resource belongs to whoever made the overlay."""
+        """Leave the lower resource open: it belongs to the creator of the overlay."""
 
     def open(self, path: Path, *, write: bool) -> Handle:
-        """A handle, when the file is here already (the VFS raises a file before it opens it for writing)."""
+        """Open a file of the upper tree (the VFS raises a file before it opens it for writing)."""
         if self._above(path) is not None:
             return self._upper.open(path, write=write)
         openable = extension(self.inner, Openable)  # type: ignore[type-abstract]
@@ -305,7 +305,7 @@ class Overlay:
         return openable.open(path, write=False)
 
     def fork(self) -> Overlay:
-        """An independent overlay with the same changes over the same lower resource."""
+        """Return an independent overlay with the same changes over the same lower resource."""
         twin = Overlay(self.inner)
         twin._upper, twin._gone, twin._base = self._upper.fork(), set(self._gone), dict(self._base)
         twin._linked = dict(self._linked)
@@ -314,7 +314,7 @@ class Overlay:
     # ------------------------------------------------------------------------------ what changed, and its end
 
     async def diff(self) -> list[Change]:
-        """What the overlay holds against the lower resource, in the order in which `commit` applies it."""
+        """Return the changes against the lower resource, in the order in which `commit` applies them."""
         changes: list[Change] = []
         for path in sorted(self._gone):
             below = await _stat_or_none(self.inner, path)
@@ -335,7 +335,7 @@ class Overlay:
         return changes
 
     async def conflicts(self) -> list[Conflict]:
-        """Paths that someone else changed below since they were first touched here."""
+        """Return paths whose lower version has changed since they were first touched here."""
         found: list[Conflict] = []
         memory = extension(self.inner, Remembering)  # type: ignore[type-abstract]
         for path, expected in sorted(self._base.items()):
@@ -356,7 +356,7 @@ class Overlay:
         return above is not None and above.is_dir
 
     async def commit(self) -> CommitReport:
-        """Apply everything below and start over; with conflicts nothing is applied and the overlay stays as it is."""
+        """Apply all changes to the lower resource; with conflicts nothing is applied and the overlay stays."""
         conflicts = await self.conflicts()
         if conflicts:
             return CommitReport(conflicts=tuple(conflicts))
@@ -416,7 +416,7 @@ class Overlay:
         return True
 
     def abort(self) -> None:
-        """Forget every change."""
+        """Discard every change."""
         self._upper = RAMResource()
         self._gone.clear()
         self._base.clear()
@@ -424,7 +424,7 @@ class Overlay:
 
 
 def _state(stat: Stat) -> str:
-    """What must not have changed: the version where there is one, else what little is known."""
+    """Return what must not have changed: the version if there is one, else size and time."""
     if stat.kind is not Kind.FILE:
         return f"{stat.kind.value}:{stat.target or ''}"
     return f"version:{stat.version}" if stat.version is not None else f"seen:{stat.size}:{stat.mtime_ns}"

@@ -1,4 +1,4 @@
-"""`Forward`: the layer that changes nothing. Every other layer says only what it changes."""
+"""`Passthrough`: the layer that changes nothing. Every other layer overrides only what it changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramet.core.resource import Cap, Data, How, Resource, Whole
 from ramet.core.stat import Attrs, Stat
 
 
-class Forward(Whole):
+class Passthrough(Whole):
     transparent = True
 
     def __init__(self, inner: Resource) -> None:
@@ -36,20 +36,20 @@ class Forward(Whole):
     # says otherwise.
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
-        if type(self).scan is not Forward.scan:
+        if type(self).scan is not Passthrough.scan:
             return [entry async for entry in self.scan(path)]
         return await ops.entries(self.inner, path)
 
     async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
-        return await (self.entries(path) if type(self).scan is not Forward.scan else ops.kinds(self.inner, path))
+        return await (self.entries(path) if type(self).scan is not Passthrough.scan else ops.kinds(self.inner, path))
 
     async def read_bytes(self, path: Path) -> bytes:
-        if type(self).read is not Forward.read:
+        if type(self).read is not Passthrough.read:
             return b"".join([block async for block in self.read(path)])
         return await ops.read_bytes(self.inner, path)
 
     async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
-        if type(self).read is not Forward.read:
+        if type(self).read is not Passthrough.read:
             return [None] * len(names)
         return await ops.small_files(self.inner, directory, names)
 

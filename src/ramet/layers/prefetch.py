@@ -1,7 +1,6 @@
-"""`Ahead`: guesses what a reader who goes through a directory wants next, files or the directories below it, so that it
-can be under way already.
+"""`Prefetch`: predicts which files or directories a sequential reader needs next.
 
-It only guesses; what is read ahead is small, bounded, and goes into the cache, where it is as good as any other answer.
+It only predicts. The cache fetches what is small and bounded, and treats it like any other answer.
 """
 
 from __future__ import annotations
@@ -14,42 +13,42 @@ from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat
 
 SURE: Final = 3
-"""Files in a row after which a reader is taken to go on."""
+"""Files read in a row before the next ones are prefetched."""
 FILES: Final = 32
-"""Files that may be under way before they are asked for."""
+"""Files prefetched at a time."""
 LISTINGS: Final = 3
-"""Directories whose listings may be, from the second of them on that somebody looks into."""
+"""Directory listings prefetched at a time, from the second directory on."""
 EACH: Final = 1 << 20
-"""Bytes of a file that is still worth it: a larger one is better read when it is wanted."""
+"""Bytes of a file above which it is not prefetched."""
 TOTAL: Final = 8 << 20
-"""Bytes that may be under way."""
+"""Bytes prefetched at a time."""
 DIRECTORIES: Final = 64
 RECENT: Final = 4
-"""Guesses that are kept: what comes later than a few other files is not in a row, though readers may take turns."""
+"""Predictions kept, so that a few interleaved readers are each recognized."""
 
 Entries = Sequence[tuple[str, Stat]]
 
 
 class _Order:
-    """The files of a directory in one order, and where in it each one is."""
+    """The files of a directory in one order, with their positions."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
         self.places = {name: place for place, name in enumerate(names)}
 
 
-class Ahead:
+class Prefetch:
     def __init__(self, worth: Callable[[Stat], bool], *, sure: int = SURE, most: int = FILES) -> None:
-        """`worth` says what is worth to be had early, `sure` after how many in a row, `most` how many of them."""
+        """`worth` selects entries, `sure` is the run length before prefetching starts, `most` the number fetched."""
         self._worth, self._sure, self._most = worth, sure, most
         self._orders: OrderedDict[Path, tuple[Entries, tuple[_Order, _Order]]] = OrderedDict()
         self._expected: OrderedDict[Path, tuple[int, int]] = OrderedDict()
-        """What would be next: how many came in a row before it, and in which order."""
+        """Expected next path: the run length before it, and its order."""
         self._turned = 0
-        """How many came in a row when the last directory ended: the next one begins with that."""
+        """Run length at the end of the last directory: the next one starts with it."""
 
     def after(self, path: Path, entries: Entries) -> Iterator[Path]:
-        """`path` of a directory with these entries is being read: what to fetch now, nearest first."""
+        """Note that `path` is being read; return what to fetch now, nearest first."""
         folder = path.parent
         orders = self._orders_of(folder, entries)
         row, which = self._expected.pop(path, (0, 0))
@@ -71,7 +70,7 @@ class Ahead:
         return (folder / name for name in orders[which].names[place + 1 : place + 1 + self._most])
 
     def behind(self, folder: Path, names: Sequence[str], entries: Entries) -> list[str]:
-        """What follows these files, if they are neighbours in an order that somebody may go through."""
+        """Return what follows these files if they are neighbours in one of the orders."""
         if not names:
             return []
         for order in self._orders_of(folder, entries):
@@ -81,7 +80,7 @@ class Ahead:
         return []
 
     def _orders_of(self, folder: Path, entries: Entries) -> tuple[_Order, _Order]:
-        """As they are listed, which is how trees are walked; and sorted, which is how `*` names them."""
+        """Return the listing order, as walks use it, and the sorted order, as `*` expands."""
         known = self._orders.get(folder)
         if known is not None and known[0] is entries:
             return known[1]

@@ -1,4 +1,4 @@
-"""`ReadOnly`: every mutation is refused with EROFS, whichever way it comes."""
+"""`ReadOnly`: refuses every mutation with EROFS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ramet.backends.unwritable import Fixed
 from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Handle, Openable, extension
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 
 
 class Immutable(Fixed):
@@ -21,7 +21,7 @@ class Immutable(Fixed):
         raise fail(errno.EROFS, path)
 
 
-class ReadOnly(Immutable, Forward):
+class ReadOnly(Immutable, Passthrough):
     @property
     def caps(self) -> Cap:
         return self.inner.caps & (Cap.RANGES | Cap.VERSIONS | Cap.LOCAL | Cap.DIRS)

@@ -1,11 +1,11 @@
-"""`RedisFileStore`: contents that many machines remember together in one Redis.
+"""`RedisCache`: file contents cached in a Redis that machines share.
 
 Rules that this file keeps:
-- A content is stored under what its resource is, its path and its version, so what is found is what the backend has
-  now: the version was asked for a moment ago. Nothing is ever overwritten, and nothing has to be taken back.
+- The key is the resource's description, the path and the version, so a hit is what the backend has now. Nothing is
+  overwritten or invalidated.
 - A content without a version, or of a resource that cannot describe itself, stays in memory.
-- What was damaged on the way counts as absent. A Redis that is full, slow or gone costs a moment, never a read: after a
-  failure it is left alone for a while.
+- Damaged data counts as absent. A Redis that is full, slow or gone costs time, never a read: after a failure it is not
+  asked for a while.
 - Redis bounds it: entries expire, and `maxmemory` with an LRU policy makes room.
 """
 
@@ -22,16 +22,16 @@ from typing import Any, ClassVar, Final
 from ramet.core.errors import missing_extra
 from ramet.core.paths import Path
 from ramet.core.resource import Described, Resource, extension
-from ramet.layers.memory_cache import MIB, FileStore
+from ramet.layers.memory_cache import MIB, MemoryCache
 
 PATIENCE: Final = 2.0
-"""Seconds that an answer may take."""
+"""Seconds to wait for an answer."""
 PAUSE: Final = 10.0
-"""Seconds without a question after a failure."""
+"""Seconds without a request after a failure."""
 
 
 @dataclass
-class RedisFileStore(FileStore):
+class RedisCache(MemoryCache):
     """A FileStore whose contents are also kept in the Redis at `url`, for `seconds` after they were last stored."""
 
     url: str = field(default="redis://localhost:6379/0", repr=False)

@@ -1,7 +1,7 @@
-"""`Retry`: asks again when, and only when, the backend was `Unavailable`; with jitter, a bounded number of times.
+"""`Retry`: repeats operations that failed with `Unavailable`, with jitter and a bounded number of times.
 
-A read that breaks in the middle goes on where it stopped, if it can be sure to go on in the same content: bytes of two
-versions are never joined. A write is repeated only when its data can be given again.
+- An interrupted read resumes where it stopped if the version is known: bytes of two versions are never joined.
+- A write is repeated only if its data can be produced again.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Pinned, Resource, Whole
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to go on trying: `attempts` in all, pauses doubling from `first` to `longest` seconds.
+    """How long to retry: `attempts` in all, pauses doubling from `first` to `longest` seconds.
 
-    Where nobody has ever answered and nobody is at the address, the time is `stranger` seconds: it is rather wrong.
+    Before the first answer, an unknown host or a refused connection is retried for `stranger` seconds only: the
+    address is probably wrong.
     """
 
     attempts: int = 5
@@ -38,13 +39,13 @@ class Patience:
 
 
 def _jitter() -> float:
-    """Between 0 and 1, so that those who wait for the same thing do not come back together."""
+    """Return a random factor between 0 and 1, so that clients do not retry in step."""
     import random
 
     return random.random()
 
 
-class Retry(Forward):
+class Retry(Passthrough):
     def __init__(
         self,
         inner: Resource,
@@ -58,10 +59,10 @@ class Retry(Forward):
         self._patience = patience or Patience()
         self._sleep, self._jitter, self._clock = sleep, jitter or _jitter, clock
         self._answered = False
-        """Whether anybody has ever been at the address."""
+        """Whether the backend has ever answered."""
 
     async def _pause(self, attempt: int, waited: float, error: Unavailable, began: float) -> float:
-        """Wait before the next attempt, or raise `error` when patience has run out."""
+        """Wait before the next attempt, or raise `error` after the last one."""
         patience = self._patience
         self._answered = self._answered or not error.absent
         pause = min(patience.longest, patience.first * float(2**attempt)) * (0.5 + self._jitter() / 2)

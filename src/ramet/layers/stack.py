@@ -1,4 +1,4 @@
-"""The one place where a mount's layers are put together."""
+"""`build`: combines the layers of a mount. The only place that does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramet.core.resource import Cap, Resource
 from ramet.layers.cache import Cache
 from ramet.layers.emulate import EMULATED, Emulate
 from ramet.layers.limit import Limit
-from ramet.layers.memory_cache import FileStore
+from ramet.layers.memory_cache import MemoryCache
 from ramet.layers.readonly import ReadOnly
 from ramet.layers.retry import Patience, Retry
 from ramet.layers.trace import Operation, Trace
@@ -22,7 +22,7 @@ class Policy:
     """What a mount wants of its stack."""
 
     writable: bool = True
-    cache: FileStore | None = None
+    cache: MemoryCache | None = None
     """Where contents of a remote mount are kept; None leaves it uncached. Local mounts never need one."""
     prefix: Path = ROOT
     """Where the mount is, which tells its contents apart from those of others in a shared cache."""
@@ -33,7 +33,7 @@ class Policy:
 
 
 def build(resource: Resource, policy: Policy) -> Resource:
-    """`resource` as a workspace mounts it: complete, patient, bounded, cached, traced, and read-only if so asked.
+    """Wrap `resource` for a mount: retried, bounded, completed, cached, traced, and read-only if requested.
 
     From the backend outwards: retry (nearest to what fails), limit (bounds what runs at once), emulate (what it makes
     is retried step by step), cache (a hit needs none of the above), trace (what the workspace asked), read-only.

@@ -1,4 +1,4 @@
-"""`Trace`: one record per operation on a resource: what, where, how many bytes, how long, and how it ended."""
+"""`Trace`: one record per operation on a resource: verb, path, bytes, duration, errno."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ramet.core.paths import Path
 from ramet.core.resource import Data, Fifos, Handle, HardLinks, How, Openable, Resource, extension
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class Operation(NamedTuple):
     """The errno, 0 for success."""
 
 
-class Trace(Forward):
+class Trace(Passthrough):
     def __init__(
         self, inner: Resource, record: Callable[[Operation], None], clock: Callable[[], float] = time.perf_counter
     ) -> None:

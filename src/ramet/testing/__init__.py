@@ -1,4 +1,4 @@
-"""Suites that prove an implementation; third parties run them on theirs.
+"""Conformance suites for Resources; run them on your own backend.
 
 from ramet.testing import CHECKS, run_check
 

@@ -1,4 +1,4 @@
-"""What a resource promises that is only read: checks for a tree that holds something already, whatever it is.
+"""The conformance suite for read-only resources, on a tree that has content.
 
 A check gets a resource with at least one file somewhere in it, and raises AssertionError when a promise is broken.
 """

@@ -428,7 +428,7 @@ async def a_link_is_described_not_followed(fs: Resource) -> None:
 
 @_check(Cap.LINKS)
 async def crossing_a_link_is_refused_or_resolved(fs: Resource) -> None:
-    """A backend says ELOOP and leaves it to the VFS, which resolves; nobody may fail in another way."""
+    """A backend fails with ELOOP and leaves links to the VFS."""
     await fs.mkdir(P("/d"))
     await fs.write(P("/d/f"), b"x")
     await fs.write(P("/l"), b"d", How.LINK)

@@ -1,1 +1,1 @@
-"""The mount table as one file system: longest prefix wins, links resolve across mounts, files open as streams."""
+"""The virtual file system: the mount table as one tree with links, open files and devices."""

@@ -1,7 +1,7 @@
-"""Named pipes: whoever opens one for reading waits for a writer and the reverse, then the bytes stream through a pipe.
+"""Named pipes (FIFOs): opening for reading waits for a writer and the reverse.
 
-A `Fifo` lives while someone has it open, or waits to; its name, mode and inode belong to the resource. All who read it
-share one buffer, so that what one reader has not taken is there for the next.
+- A `Fifo` lives while it is open or waited for; its name, mode and inode belong to the resource.
+- All readers share one buffer: what one has not taken is there for the next.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Fifo:
         return not (self.readers or self.writers)
 
     def join(self, how: Open) -> None:
-        """One more end. Those who wait for this side are woken even if it leaves again at once."""
+        """Add an end. Waiters for this side wake even if it leaves again at once."""
         self.readers += bool(how & Open.READ)
         self.writers += bool(how & Open.WRITE)
         self._readers_seen += bool(how & Open.READ)

@@ -1,6 +1,6 @@
 """`MountTable`: which resource holds a path. The longest prefix wins, and mounts nest.
 
-Everything that a path is looked up in is made anew when a mount changes, so that a lookup costs next to nothing.
+Lookup tables are rebuilt when a mount changes, so that a lookup costs next to nothing.
 """
 
 from __future__ import annotations

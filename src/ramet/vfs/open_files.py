@@ -1,7 +1,7 @@
-"""Open files: one offset that all duplicates share, over a local handle or over a resource that only has verbs.
+"""Open files: one offset that all duplicates share, over a handle or over plain verbs.
 
-A `LocalStream` acts at once, so what one descriptor writes the next one reads. A `RemoteStream` gathers writes and
-stores them when it is flushed; the VFS flushes it before anyone looks at its path.
+- A `LocalStream` acts at once: what one descriptor writes, the next one reads.
+- A `RemoteStream` buffers writes until it is flushed; the VFS flushes it before any access to its path.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import BLOCK, FileStream
 
 GATHER = 4 * 1024 * 1024
-"""Bytes that a remote stream holds back before it wants to be drained."""
+"""Bytes that a remote stream buffers before it must be drained."""
 
 
 class CountedStream(FileStream):
-    """Counts what passes and tells it once, when the file is closed."""
+    """Counts the bytes that pass and reports them when the file is closed."""
 
     __slots__ = ("bytes_read", "bytes_written", "on_close")
 
@@ -146,7 +146,7 @@ class RemoteStream(CountedStream):
         self.bytes_written += len(data)
 
     async def flush(self) -> None:
-        """Store what was gathered; on failure it stays gathered and the error is the caller's."""
+        """Store the buffered writes; on failure they stay buffered and the error is raised."""
         if not self._gathered:
             return
         data = b"".join(self._gathered)

@@ -54,7 +54,7 @@ class VFS(MountTable, Whole, Lending):
         super().__init__(mounts, unlisted)
         self._dirty: dict[RemoteStream, Path] = {}
         self._fifos: dict[tuple[Resource, int], Fifo] = {}
-        """Named pipes that someone has open, by the resource and the inode that they are there."""
+        """Open named pipes, by resource and inode."""
 
     # ---------------------------------------------------------------------------------------------- links
 
@@ -69,7 +69,7 @@ class VFS(MountTable, Whole, Lending):
         return await self._follow(path, last=True, missing_ok=missing_ok)
 
     async def _follow(self, path: Path, *, last: bool, missing_ok: bool = True) -> Path:
-        """`path` without links; the last component is followed only if `last`."""
+        """Resolve links in `path`; the last component is followed only if `last`."""
         done, rest, hops = ROOT, path.parts, 0
         rest.reverse()
         while rest:
@@ -103,7 +103,7 @@ class VFS(MountTable, Whole, Lending):
         return done
 
     def named(self, text: str, cwd: Path) -> Path:
-        """See `FileSystem`. A way through what is missing or no directory stays on it, so that every verb says so."""
+        """See `FileSystem`. A path through something missing keeps that part, so that every verb reports it."""
         path = paths.parse(text, cwd)
         if "/.." not in text:
             return path
@@ -139,7 +139,7 @@ class VFS(MountTable, Whole, Lending):
         return False
 
     def _directory_now(self, path: Path) -> Path | None:
-        """The directory that `path` leads to through links; None where a mount does not answer at once."""
+        """Return the directory that `path` leads to through links; None if a mount cannot answer synchronously."""
         done, rest, hops = ROOT, path.parts, 0
         rest.reverse()
         while rest:
@@ -344,7 +344,7 @@ class VFS(MountTable, Whole, Lending):
             return False
 
     async def _last_target(self, path: Path) -> Path:
-        """Where a write to `path` goes: through the link it may be, to a file that need not exist."""
+        """Return where a write to `path` goes: through links, to a file that need not exist."""
         try:
             stat = await self._stat(path)
         except OSError:
@@ -363,7 +363,7 @@ class VFS(MountTable, Whole, Lending):
         await self._at(path, lambda resource, inner: resource.remove(inner))
 
     def _is_plain(self, path: Path) -> bool:
-        """Whether a path is known at once to be a file, without which every way stays what it is."""
+        """Return whether the path is known synchronously to be a file."""
         resource, inner, _ = self.locate(path)
         quick = self._quick[resource]
         try:
@@ -372,7 +372,7 @@ class VFS(MountTable, Whole, Lending):
             return False
 
     async def _at(self, path: Path, act: Callable[[Resource, Path], Awaitable[None]]) -> None:
-        """Act on a name: directly, and where a link is in the way, on the name that it leads to."""
+        """Act on a name directly, or on the resolved name if a link is in the way."""
         resource, inner, _ = self.locate(path)
         try:
             await act(resource, inner)
@@ -403,7 +403,7 @@ class VFS(MountTable, Whole, Lending):
             raise _named(error, src) from None
 
     async def copy(self, src: Path, dst: Path) -> None:
-        """One file's content and mode, server side within a mount, streaming between mounts."""
+        """Copy one file's content and mode: on the server within a mount, streamed between mounts."""
         if self._dirty:
             await self._flush_all()
         await self._make_way(dst)
@@ -431,7 +431,7 @@ class VFS(MountTable, Whole, Lending):
         return None
 
     def copy_files_now(self, src: Path, dst: Path, names: Sequence[str], need: int = 0) -> int:
-        """See `Lending`: where one mount has both directories and does such things at once."""
+        """See `Lending`: for two directories of one mount that supports it."""
         found = self._bulk(src)
         if found is None or self._bulk(dst) is not found or dst in self._ways:
             return 0
@@ -557,7 +557,7 @@ class VFS(MountTable, Whole, Lending):
             await stream.close()
 
     async def _find_for_open(self, path: Path, how: Open) -> tuple[Path, Stat | None]:
-        """Where the file is and what is there; None when it is to be created."""
+        """Return the file's place and stat; None if it is to be created."""
         try:
             stat = await self.stat(path)
             if stat.kind is not Kind.LINK:
@@ -599,7 +599,7 @@ class VFS(MountTable, Whole, Lending):
             self._dirty.pop(stream, None)
 
     async def _flush(self, path: Path) -> None:
-        """Store what open files have gathered for `path`, so that whoever looks sees it."""
+        """Flush open files at `path`, so that the next access sees their writes."""
         _, inner, _ = self.locate(path)
         for stream, gathered in tuple(self._dirty.items()):
             if gathered == inner:
@@ -610,11 +610,11 @@ class VFS(MountTable, Whole, Lending):
             await stream.flush()
 
     async def flush(self) -> None:
-        """Store everything that open files have gathered."""
+        """Flush all open files."""
         await self._flush_all()
 
     async def flush_near(self) -> None:
-        """The same where that costs next to nothing: whoever copies this tree does so at once, and cannot wait."""
+        """Flush synchronously what can be: a copy of the tree cannot wait."""
         for stream in tuple(self._dirty):
             if Cap.LOCAL in stream.resource.caps:
                 await stream.flush()
@@ -655,12 +655,12 @@ class VFS(MountTable, Whole, Lending):
     # --------------------------------------------------------------------------------------------- helpers
 
     async def _place(self, path: Path) -> tuple[Resource, Path]:
-        """Where the name itself lives: parents resolved, the last component as it is."""
+        """Resolve the parents of `path`, keeping the last component."""
         resource, inner, _ = self.locate(await self._canonical(path))
         return resource, inner
 
     async def _make_way(self, path: Path) -> None:
-        """Something is about to be made at `path`: the way to a mount that it lies in becomes a real directory."""
+        """Before something is created at `path`, make the directories that lead to its mount real."""
         if self._ways and path.parent in self._ways:
             resource, inner, _ = self.locate(path.parent)
             await ops.make_dirs(resource, inner)
@@ -692,6 +692,6 @@ async def _mkfifo(resource: Resource, inner: Path) -> None:
 
 
 def _named(error: OSError, path: Path) -> OSError:
-    """The same error about the path that the caller asked for, not the one inside a mount."""
+    """Return the same error for the path that the caller used instead of the one inside the mount."""
     error.filename = path
     return error

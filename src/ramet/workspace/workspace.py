@@ -23,7 +23,7 @@ from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Stat
 from ramet.core.streams import BytesReader, IteratorReader, Reader
 from ramet.layers.cache import Cache
-from ramet.layers.memory_cache import FileStore
+from ramet.layers.memory_cache import MemoryCache
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
@@ -408,21 +408,21 @@ def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
     return list(mounts.values())
 
 
-def _cache(settings: Settings) -> FileStore:
+def _cache(settings: Settings) -> MemoryCache:
     if settings.cache_dir is not None and settings.cache_url is not None:
         remedy = "give cache_dir for one machine, or cache_url for many"
         raise RametError("invalid_config", "a workspace has one shared cache", remedy)
     if settings.cache_url is not None:
-        from ramet.layers.redis_cache import RedisFileStore
+        from ramet.layers.redis_cache import RedisCache
 
-        return RedisFileStore(max_bytes=settings.cache_bytes, url=settings.cache_url)
+        return RedisCache(max_bytes=settings.cache_bytes, url=settings.cache_url)
     if settings.cache_dir is None:
-        return FileStore(max_bytes=settings.cache_bytes)
+        return MemoryCache(max_bytes=settings.cache_bytes)
     from pathlib import Path as LocalPath
 
-    from ramet.layers.disk_cache import SharedFileStore
+    from ramet.layers.disk_cache import DiskCache
 
-    return SharedFileStore(max_bytes=settings.cache_bytes, directory=LocalPath(settings.cache_dir))
+    return DiskCache(max_bytes=settings.cache_bytes, directory=LocalPath(settings.cache_dir))
 
 
 def _absent_now(resource: Resource, path: Path) -> bool:

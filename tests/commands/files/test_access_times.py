@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ramet import DiskResource, RAMResource, Workspace
 from ramet.core.resource import Cap
-from ramet.layers.passthrough import Forward
+from ramet.layers.passthrough import Passthrough
 from ramet.workspace.result import IOResult
 
 
-class Forgetful(Forward):
+class Forgetful(Passthrough):
     """Keeps times of modification, and no others."""
 
     @property
