@@ -332,7 +332,7 @@ class Cache(Passthrough):
                 parts.append(block)
             self._keep(path, b"".join(parts), stat, epoch)
         except OSError:
-            return  # nobody asked for the rest; the next reader will meet the error itself
+            return  # the rest was not requested; the next reader gets the error
 
     # ----------------------------------------------------------------------------------------- reading ahead
 
@@ -401,7 +401,7 @@ class Cache(Passthrough):
         try:
             return await self._whole(path)
         except OSError:
-            return None  # nobody has asked for it yet; who does will meet the error
+            return None  # not requested yet; the next reader gets the error
         finally:
             del self._coming[path]
 

@@ -29,7 +29,7 @@ SWEEP_EVERY = 64
 
 @dataclass
 class DiskCache(MemoryCache):
-    """A FileStore whose contents are also kept in `directory`, bounded by `max_disk_bytes`."""
+    """A `MemoryCache` whose contents are also kept in `directory`, bounded by `max_disk_bytes`."""
 
     directory: LocalPath = field(default_factory=LocalPath)
     max_disk_bytes: int = 4096 * MIB
@@ -122,7 +122,7 @@ def _write(file: LocalPath, entry: Entry) -> None:
 
 
 def _read(file: LocalPath) -> Entry | None:
-    """The stored content as an entry that nobody may trust before its version was confirmed."""
+    """Return the stored content as an entry whose version is still to be confirmed."""
     try:
         with file.open("rb") as source:
             header = json.loads(source.readline())

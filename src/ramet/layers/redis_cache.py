@@ -32,7 +32,7 @@ PAUSE: Final = 10.0
 
 @dataclass
 class RedisCache(MemoryCache):
-    """A FileStore whose contents are also kept in the Redis at `url`, for `seconds` after they were last stored."""
+    """A `MemoryCache` whose contents are also kept in the Redis at `url`, for `seconds` after they were last stored."""
 
     url: str = field(default="redis://localhost:6379/0", repr=False)
     prefix: str = "ramet"

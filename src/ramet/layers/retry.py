@@ -86,7 +86,7 @@ class Retry(Passthrough):
                 attempt += 1
 
     async def stat(self, path: Path) -> Stat:
-        # The root of many is there because it is mounted, and nobody was asked.
+        # The root often exists because it is mounted: no backend has answered.
         return await self._again(lambda: self.inner.stat(path), answers=len(path) > 1)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:

@@ -25,7 +25,7 @@ class Policy:
     cache: MemoryCache | None = None
     """Where contents of a remote mount are kept; None leaves it uncached. Local mounts never need one."""
     prefix: Path = ROOT
-    """Where the mount is, which tells its contents apart from those of others in a shared cache."""
+    """The mount's prefix, which separates its contents from those of other mounts in a shared cache."""
     max_drain_bytes: int = 8 << 20
     limits: Limits = DEFAULT_LIMITS
     patience: Patience | None = None

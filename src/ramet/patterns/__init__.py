@@ -1,10 +1,9 @@
-"""Regular expressions over bytes as the GNU tools understand them; importable by every layer, and never able to hang.
+"""Regular expressions over bytes in the dialects of the GNU tools; matching can never hang.
 
-`compile(pattern, dialect)` gives a `Matcher`; `PatternError` carries the GNU library's words, `MatchTimeout` says that
-a limit was reached.
-
-Rule: nothing is imported here before somebody asks for it. Commands are imported by threads, and where one thread comes
-from a package to its part and another from the part to its package, one of them is given a module that is not ready.
+- `compile(pattern, dialect)` returns a `Matcher`; `PatternError` has the GNU library's message, `MatchTimeout` means
+  that a limit was reached.
+- Submodules are imported on first use. Commands are imported in threads: if one thread imported the package and another
+  a submodule, Python could hand out a module that is not ready.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Taking a tree apart whose alternatives are too many for one automaton: nobody else runs while an engine is made."""
+"""Split a pattern with too many alternatives for one automaton into several engines."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ramet.patterns.tree import Sequence as Row
 T = TypeVar("T")
 
 MOST: Final = 16 * 1024
-"""Characters and the like of a tree that are made into an automaton in a moment."""
+"""Weight of a tree that compiles to one automaton in about a millisecond."""
 
 
-class Apart(NamedTuple):
-    """What is to be found instead of a tree, the leftmost and longest of all."""
+class Split(NamedTuple):
+    """The parts of a split tree; the leftmost-longest match of all parts counts."""
 
     trees: list[Node]
     texts: list[str]
@@ -26,8 +26,8 @@ class Apart(NamedTuple):
     """The groups that each of the texts is a match of."""
 
 
-def taken_apart(node: Node, *, texts: bool) -> Apart | None:
-    """A tree as several smaller ones, and with `texts` as plain texts; None when it has no choice for that."""
+def split_choice(node: Node, *, texts: bool) -> Split | None:
+    """Split a tree into smaller ones, and with `texts` into plain texts; None if it has no suitable choice."""
     found = _large(node)
     if found is None:
         return None
@@ -46,7 +46,7 @@ def taken_apart(node: Node, *, texts: bool) -> Apart | None:
     if not any(tree.contains(option, Group) for option in others):
         others = in_order(others, _beginning)  # neighbours share how they begin
     trees = [around(Choice(tuple(some))) for some in _rows(others)]
-    return Apart(trees, plain, group_numbers(around(tree.EMPTY)))
+    return Split(trees, plain, group_numbers(around(tree.EMPTY)))
 
 
 def group_numbers(node: Node) -> list[int]:
@@ -62,7 +62,7 @@ def group_numbers(node: Node) -> list[int]:
 
 
 def in_order(items: Sequence[T], key: Callable[[T], Any]) -> list[T]:
-    """Sorted, by parts: a sort cannot be interrupted either."""
+    """Sort in parts, because one sort cannot be interrupted."""
     parts: dict[Any, list[T]] = {}
     for place, item in enumerate(items):
         if not place & 255:
@@ -75,7 +75,7 @@ def in_order(items: Sequence[T], key: Callable[[T], Any]) -> list[T]:
 
 
 def _large(node: Node) -> tuple[Choice, Callable[[Node], Node], bool] | None:
-    """A choice that is too large, what else is around it, and whether that is nothing but groups."""
+    """Find a choice that is too large, its context, and whether the context is only groups."""
     if isinstance(node, Choice):
         return (node, _same, True) if _weight(node) > MOST else None
     if isinstance(node, Group):

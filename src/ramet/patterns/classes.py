@@ -1,4 +1,4 @@
-"""Which characters beyond ASCII are in a class although their category does not say so: as the GNU library has it.
+"""Character classes beyond ASCII, as glibc defines them where Unicode categories differ.
 
 Ranges of code points in hexadecimal. Letters are what has the property Alphabetic and all digits that are not those of
 ASCII; what is printed and is neither letter, digit nor blank is punctuation, marks and numbers included.
@@ -36,16 +36,16 @@ abe3-abea abf0-abf9 fb1e ff10-ff19 10376-1037a 104a0-104a9 10a01-10a03 10a05-10a
 16ff0-16ff1 1bc9e 1d7ce-1d7ff 1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024 1e026-1e02a 1e140-1e149 1e2f0-1e2f9
 1e947 1e950-1e959 1f130-1f149 1f150-1f169 1f170-1f189 1fbf0-1fbf9
 """
-"""Beside the categories L and Nl: vowel signs, digits and letters in circles."""
+"""In addition to the categories L and Nl: vowel signs, digits and circled letters."""
 UPPER = """
 1c5 1c8 1cb 1f2 1f88-1f8f 1f98-1f9f 1fa8-1faf 1fbc 1fcc 1ffc 2160-216f 24b6-24cf 1f130-1f149 1f150-1f169 1f170-1f189
 """
-"""Beside Lu: letters of titles, Roman numerals, letters in circles."""
+"""In addition to Lu: title-case letters, Roman numerals, circled letters."""
 LOWER = """
 aa ba 1c5 1c8 1cb 1f2 2b0-2b8 2c0-2c1 2e0-2e4 345 37a 1d2c-1d6a 1d78 1d9b-1dbf 2071 207f 2090-209c 2170-217f 24d0-24e9
 2c7c-2c7d a69c-a69d a770 a7f8-a7f9 ab5c-ab5f 10780 10783-10785 10787-107b0 107b2-107ba
 """
-"""Beside Ll: raised and lowered letters, Roman numerals, and titles with a capital of their own."""
+"""In addition to Ll: modifier letters, Roman numerals, and title-case letters with their own capital."""
 PUNCT = """
 a0 300-344 346-36f 483-489 591-5af 658 6df-6e0 6ea-6ec 740-74a 7eb-7f3 7fd 818-819 82d 859-85b 898-89f 8ca-8d3 8e0-8e1
 8ea-8ef 93c 94d 951-954 9bc 9cd 9fe a3c a4d abc acd afd-aff b3c b4d b55 bcd c04 c3c c4d cbc ccd d3b-d3c d4d dca
@@ -61,7 +61,7 @@ aabf aac1 aaf6 abec-abed fe00-fe0f fe20-fe2f 101fd 102e0 10a38-10a3a 10a3f 10ae5
 1da3b-1da6c 1da75 1da84 1da9b-1da9f 1daa1-1daaf 1e130-1e136 1e2ae 1e2ec-1e2ef 1e8d0-1e8d6 1e944-1e946 1e948-1e94a
 e0100-e01ef
 """
-"""Beside P, S, No, Cf and Co: marks that are part of no letter, and spaces where no line is broken."""
+"""In addition to P, S, No, Cf and Co: marks that belong to no letter, and no-break spaces."""
 SPACE = "1680 2000-2006 2008-200a 2028-2029 205f 3000"
 BLANK = "1680 2000-2006 2008-200a 205f 3000"
 CNTRL = "80-9f 2028-2029"
@@ -74,7 +74,7 @@ _EXTRA = {
 
 @cache
 def extra(name: str) -> tuple[tuple[int, int], ...]:
-    """The ranges that a class has beside its categories."""
+    """Return the ranges that a class has in addition to its categories."""
     found: list[tuple[int, int]] = []
     for text in _EXTRA.get(name, "").split():
         low, _, high = text.partition("-")

@@ -1,7 +1,6 @@
-"""Finding and counting a plain text in a block, by vector instructions.
+"""Find and count a plain text in a block, with SIMD instructions if stringzilla is installed.
 
-Where there are none for the processor (stringzilla is not installed then) Python's own methods do the same, so nothing
-but the time depends on it.
+Python's own methods give the same result elsewhere.
 """
 
 from __future__ import annotations

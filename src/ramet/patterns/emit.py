@@ -1,4 +1,4 @@
-"""Writes a tree in the syntax of an engine; what an engine cannot say is an `Inexpressible`, never an approximation."""
+"""Write a pattern tree in the syntax of an engine, exactly or not at all (`Inexpressible`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Target:
     lines: Lines
     captures: bool = True
     folds: bool = False
-    """Whether case does not matter, beyond ASCII too; engines have ideas of their own there."""
+    """Whether case is ignored beyond ASCII, where engines differ."""
 
 
 _ASCII_CLASSES = {
@@ -99,7 +99,7 @@ _MANY = 1000
 _NO_CHARS = r"\x{d800}-\x{dfff}"
 """What RE2 takes for code points although UTF-8 has none there."""
 _BYTE_LETTERS = r"\udcaa\udcb5\udcba\udcc0-\udcd6\udcd8-\udcf6\udcf8-\udcff"
-"""Bytes that are no UTF-8 and would be letters in Latin-1: beside them the GNU library sees a word go on."""
+"""Invalid UTF-8 bytes that are letters in Latin-1: glibc treats them as part of a word."""
 
 
 def emit(node: Node, target: Target) -> str:

@@ -1,4 +1,4 @@
-"""The engines that matching runs on, behind one small interface; those that can backtrack carry a time limit."""
+"""Regex engines behind one interface: RE2, `re` and `regex`; those that backtrack have a time limit."""
 
 from __future__ import annotations
 

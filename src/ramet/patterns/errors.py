@@ -1,4 +1,4 @@
-"""What can be wrong with a pattern or with matching it, in the words of the GNU library."""
+"""Pattern errors, with the messages of the GNU library."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The lines of a block that hold a match, or that hold none, in as few steps as their number allows.
-
-Blocks are made of complete lines.
-"""
+"""Select the lines of a block that match, or that do not. Blocks consist of complete lines."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _OFTEN = 5
 
 
 def select(matcher: Matcher, block: bytes, invert: bool) -> tuple[bytes, int]:
-    """The selected lines as a block of their own, and how many they are."""
+    """Return the selected lines as one block, and their number."""
     pieces = _cut(matcher, block)
     if pieces is not None:
         ahead, hits = pieces

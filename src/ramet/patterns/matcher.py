@@ -1,4 +1,4 @@
-"""`compile()`: a pattern of any dialect to a `Matcher` over bytes; leftmost-longest for POSIX, never able to hang.
+"""`compile()`: a pattern of any dialect to a `Matcher` over bytes, leftmost-longest for POSIX.
 
 The engine is chosen per pattern and per data: plain `find`, `re` where it is proven exact and linear, RE2 for all
 else it can say, and `regex` under a time limit for back-references and Perl syntax.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ramet.patterns import parse as dialects
 from ramet.patterns import perl, tree
 from ramet.patterns import size_limits as bounds
-from ramet.patterns.alternations import Apart, group_numbers, taken_apart
+from ramet.patterns.alternations import Split, group_numbers, split_choice
 from ramet.patterns.count import lines_with
 from ramet.patterns.emit import Coding, Engine, Inexpressible, Lines, Target, emit
 from ramet.patterns.engines import (
@@ -38,13 +38,13 @@ from ramet.patterns.tree import Node
 
 SECONDS = 10.0
 LONG = 10_000
-"""Bytes of patterns from which on compiling takes so long that it is done aside; all of it is then done at once."""
+"""Bytes of patterns from which on compilation is offloaded; all engines are then compiled together."""
 _PART_MEMORY = 16 << 20
 """Bytes for one of many automata."""
 _WIDE = "\xe9".encode()
 _SAMPLE = 16 * 1024
 _OFTEN = 5
-"""Matching lines in so many bytes from which on `re`, which is cheap per match, beats what is cheap per byte."""
+"""Matching lines per sample from which on `re`, cheap per match, beats the engine that is cheap per byte."""
 
 
 class Matcher:
@@ -93,11 +93,11 @@ class Matcher:
 
     @property
     def long(self) -> bool:
-        """Whether another engine for it takes its time."""
+        """Whether compiling another engine for it is expensive."""
         return False
 
     def ready(self) -> None:
-        """Make the engines now, which takes its time for a long pattern."""
+        """Compile the engines now; expensive for a long pattern."""
         for sample in (b"",) if self.same else (b"", _WIDE):
             engine = self.engine(sample)
             if self.groups:
@@ -288,8 +288,8 @@ class _PosixMatcher(Matcher):
         if not self._parsed.back_references:
             try:
                 long = self._parsed.long and not self._parsed.same
-                if long and (apart := taken_apart(node, texts=not icase)) is not None:
-                    return self._union(apart, coding)
+                if long and (split := split_choice(node, texts=not icase)) is not None:
+                    return self._union(split, coding)
                 return Re2Engine(
                     emit(node, Target(Engine.RE2, coding, lines, folds=icase)), icase, coding is Coding.UTF8
                 )
@@ -299,20 +299,20 @@ class _PosixMatcher(Matcher):
                 raise PatternError(TOO_BIG) from None
         return self._backtracking(coding, self._guard(coding))
 
-    def _union(self, apart: Apart, coding: Coding) -> MatchEngine:
-        """Engines for the parts of a tree that was taken apart."""
+    def _union(self, split: Split, coding: Coding) -> MatchEngine:
+        """Compile engines for the parts of a split tree."""
         utf8 = self._coding is Coding.UTF8
         target = Target(Engine.RE2, coding, self._lines, folds=self._icase)
         engines: list[MatchEngine] = [
             Re2Engine(emit(part, target), self._icase, coding is Coding.UTF8, memory=_PART_MEMORY)
-            for part in apart.trees
+            for part in split.trees
         ]
-        numbers = [group_numbers(part) for part in apart.trees]
-        if apart.texts:
-            texts = [text.encode("utf-8" if utf8 else "latin-1", "surrogateescape") for text in apart.texts]
+        numbers = [group_numbers(part) for part in split.trees]
+        if split.texts:
+            texts = [text.encode("utf-8" if utf8 else "latin-1", "surrogateescape") for text in split.texts]
             found = TextsEngine(texts, fold=False, whole="", lines=self._lines, utf8=utf8, seconds=self._seconds)
-            engines.append(Grouped(found, len(apart.around)))
-            numbers.append(apart.around)
+            engines.append(Grouped(found, len(split.around)))
+            numbers.append(split.around)
         return UnionEngine(engines, self._parsed.groups, numbers)
 
     def engine(self, data: bytes) -> MatchEngine:
@@ -407,7 +407,7 @@ def _widen(node: Node, bodies: dict[int, Node]) -> Node:
 
 
 _GROUPING = re.compile(r"[(\[{\\#]")
-"""What may keep an alternative of a Perl pattern from being a pattern of its own."""
+"""Constructs that keep an alternative of a Perl pattern from being compiled on its own."""
 
 
 class _PerlMatcher(Matcher):
@@ -449,7 +449,7 @@ class _PerlMatcher(Matcher):
 
 
 class _ManyMatcher(Matcher):
-    """More patterns than one automaton should hold: plain texts apart from the others, these in groups."""
+    """Compile more patterns than one automaton should hold: plain texts together, the others in groups."""
 
     __slots__ = ("_again", "_folds", "_parts", "_texts")
 

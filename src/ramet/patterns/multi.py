@@ -1,6 +1,6 @@
-"""Searching for hundreds or thousands of patterns at once: plain texts by their beginnings, the rest in small groups.
+"""Search for thousands of patterns at once: plain texts by prefix, the rest in small groups.
 
-One automaton of everything would outgrow the memory that keeps it fast; no part of what is built here can.
+One automaton for everything would outgrow the memory that keeps it fast; each part here is bounded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reads POSIX regular expressions, as grep, sed, awk and the C library each understand them, into a tree.
+"""Parse POSIX regular expressions in the dialects of grep, sed, awk and the C library.
 
-A `Dialect` says in which of the many small ways the readers differ; the parser itself has no knowledge of its callers.
+A `Dialect` lists every difference; the parser knows nothing of its callers.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Parsed:
     same: tuple[tuple[int, int], ...] = ()
     """Groups that are not in the tree, each with the one around it, which always takes part as it would."""
     long: bool = False
-    """Whether `re`, which takes its time for a pattern, is to be spared this one."""
+    """Whether to avoid `re`, which compiles slowly."""
 
 
 _PLAIN_RUN = re.compile(r"[\w ,:;/<>=!%&~'\"#@-]+(?=[\w ,:;/<>=!%&~'\"#@-])", re.ASCII).match

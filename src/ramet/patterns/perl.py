@@ -1,6 +1,6 @@
-"""Perl-style patterns (`grep -P`, `rg`, jq): rewritten to the spelling of `regex`, or of RE2 if it means the same.
+"""Perl-style patterns (`grep -P`, `rg`, jq), rewritten for `regex`, or for RE2 if the meaning is the same.
 
-Every construct is read here; what an engine would take for something else never reaches it as it was written.
+Every construct is parsed here; nothing that an engine would read differently is passed through.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ class _Rewriter(Reader):
         elif name == "COMMIT" and not any(self.out) and _LITERAL.match(self.pattern, self.pos):
             return  # a search that knows what a match begins with starts there
         elif name == "COMMIT":
-            # Whoever comes back here has failed: the next try begins where the line ends.
+            # Backtracking to here means failure: the next attempt starts at the end of the line.
             rest = "[^\\n]*" if self.style.lines else "(?s:.*)"
             self.emit(f"(?:|{rest}(*SKIP)(?!))", repeatable=False)
         elif name == "ACCEPT":

@@ -1,4 +1,4 @@
-"""What Perl-style patterns are made of: characters, classes, sets and names, read one at a time and spelled anew."""
+"""Read the elements of Perl-style patterns: characters, classes, sets and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Style(NamedTuple):
     unicode: bool = False
     """Whether `\\w`, `\\d`, `\\s`, `\\b` and named classes know more letters than ASCII's (jq, rg)."""
     lines: bool = False
-    """Whether the data may be a block of lines, each of which is a text of its own."""
+    """Whether the data may be a block of lines, each matched separately."""
     text: bool = False
     """Whether the data is decoded text rather than bytes."""
     icase: bool = False

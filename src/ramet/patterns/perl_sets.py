@@ -1,4 +1,4 @@
-"""Sets of characters in Perl-style patterns, as ranges of code points from which what must never match is taken out."""
+"""Character sets of Perl-style patterns as ranges of code points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEWLINE: Range = (10, 10)
 NO_UTF8: Range = (0xDC80, 0xDCFF)
 """Bytes that are no UTF-8 are these in decoded text; no Perl pattern matches them."""
 FOLDED: tuple[Range, ...] = ((0x17F, 0x17F), (0x212A, 0x212A))
-"""Characters beyond ASCII that are ASCII letters to whoever ignores case."""
+"""Characters beyond ASCII that equal ASCII letters if case is ignored."""
 
 _DIGIT: tuple[Range, ...] = ((48, 57),)
 _UPPER: tuple[Range, ...] = ((65, 90),)

@@ -1,6 +1,6 @@
-"""Decides when Python's backtracking `re` gives the leftmost-longest match, and gives it in linear time.
+"""Decide when Python's backtracking `re` is exact (leftmost-longest) and linear for a pattern.
 
-Only what is proven here may run on `re`: a chain of character sets, each repeated at most in ways that leave no choice.
+Only patterns proven here run on `re`: a chain of character sets whose repetitions leave no choice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One set of bytes, so many times."""
+    """One set of bytes with its repetition."""
 
     mask: int
     low: int

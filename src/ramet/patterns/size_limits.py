@@ -1,4 +1,4 @@
-"""What is too big for a regular expression: engines take longer than in proportion to it, and cannot be interrupted."""
+"""Size limits of regular expressions: engines take more than linear time to compile and cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNITS: Final = 1 << 20
 OPTIONS: Final = 1 << 15
 """Repetitions that may be left out: the time to compile them grows with their square."""
 SLOW_UNITS: Final = 1 << 14
-"""The same where there are back-references, for which there is only an engine that takes its time."""
+"""The same with back-references, which need a slow engine."""
 _DEEPEST: Final = 400
 """Levels of a tree that engines and their writers are to walk."""
 

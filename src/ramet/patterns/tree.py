@@ -1,4 +1,4 @@
-"""The tree of a regular expression: what every dialect parses to and every engine is written from; nodes are frozen."""
+"""The syntax tree of a regular expression; nodes are frozen."""
 
 from __future__ import annotations
 

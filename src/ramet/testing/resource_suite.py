@@ -30,7 +30,7 @@ class Check:
 
 
 def run_check(check: Check, make: Callable[[], Resource], skip: Callable[[str], None] | None = None) -> None:
-    """Run one check on a fresh resource; `skip` (for instance `pytest.skip`) is told when it does not apply."""
+    """Run one check on a fresh resource; call `skip` (for instance `pytest.skip`) if it does not apply."""
 
     async def act() -> bool:
         resource = make()

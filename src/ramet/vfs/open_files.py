@@ -33,8 +33,8 @@ class CountedStream(FileStream):
 
     def _closed(self) -> None:
         if self.on_close is not None:
-            told, self.on_close = self.on_close, None
-            told(self.bytes_read, self.bytes_written)
+            report, self.on_close = self.on_close, None
+            report(self.bytes_read, self.bytes_written)
 
 
 class LocalStream(CountedStream):

@@ -647,7 +647,7 @@ class VFS(MountTable, Whole, Lending):
                     found = searchable.search(top.below(prefix) if top.under(prefix) else ROOT, text, fold=fold)
                     kept[prefix] = {path.onto(prefix) async for path in found}
                 except OSError:
-                    continue  # whoever reads the files will meet the error, and say it
+                    continue  # reading the files reports the error
         if not kept:
             return None
         return lambda path: (paths := kept.get(self.mount_of(path))) is None or path in paths
@@ -676,7 +676,7 @@ class VFS(MountTable, Whole, Lending):
 
 
 async def _gathered(rows: Iterator[list[tuple[str, Stat]]]) -> list[tuple[str, Stat]]:
-    """All entries of a directory; others run while there are more."""
+    """Return all entries of a directory, yielding the event loop between batches."""
     found = next(rows, [])
     for row in rows:
         await asyncio.sleep(0)
