@@ -139,8 +139,6 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
         result = await run_apart(self._ws, text, cwd=str(self._cwd), env=self._env, timeout=seconds)
         await self._keep(command)
         output = (result.stdout + result.stderr).decode("utf-8", "replace")
-        if result.timed_out:
-            output += f"\n[stopped after {seconds:g} s]"
         return ExecuteResponse(output=output, exit_code=result.exit_code, truncated=result.truncated)
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
