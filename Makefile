@@ -88,9 +88,12 @@ test-fast: $(STAMP)
 OPENAI_AGENTS ?= 0.19 0.21
 OPENAI_AGENTS_VENVS := $(OPENAI_AGENTS:%=.venv-agents-%/.installed)
 
-.venv-agents-%/.installed: pyproject.toml
+# $(call install,ENVIRONMENT,WHAT): with uv, or with pip where uv cannot be had.
+install = $(BIN)/uv pip install --quiet --python $(1)/bin/python $(2) || $(1)/bin/python -m pip install --quiet $(2)
+
+.venv-agents-%/.installed: pyproject.toml $(STAMP)
 	test -x .venv-agents-$*/bin/python || $(PYTHON) -m venv .venv-agents-$*
-	.venv-agents-$*/bin/python -m pip install --quiet pytest pytest-timeout hypothesis 'openai-agents==$*.*' --editable .
+	$(call install,.venv-agents-$*,pytest pytest-timeout hypothesis 'openai-agents==$*.*' --editable .)
 	touch $@
 
 # The other frameworks, each in an environment of its own: they do not agree about what they need.
@@ -105,9 +108,9 @@ TESTS_deepagents := tests/agents/test_deepagents.py tests/agents/test_documented
 TESTS_fsspec := tests/agents/test_fsspec.py tests/backends/remote/test_fsspec.py tests/agents/test_documented.py
 TESTS_tools := tests/agents/test_tools.py tests/agents/test_documented.py
 
-$(FRAMEWORKS:%=.venv-%/.installed): .venv-%/.installed: pyproject.toml
+$(FRAMEWORKS:%=.venv-%/.installed): .venv-%/.installed: pyproject.toml $(STAMP)
 	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet pytest pytest-timeout hypothesis $(NEEDS_$*)
+	$(call install,.venv-$*,pytest pytest-timeout hypothesis $(NEEDS_$*))
 	touch $@
 
 test-agents-%: .venv-%/.installed
