@@ -77,7 +77,7 @@ test-typescript: $(STAMP) $(VENV)/.node
 # Emulators that come from npm, for backends whose service cannot be run here.
 EMULATORS := .venv-emulators
 $(EMULATORS)/node_modules/.bin/azurite-blob: $(VENV)/.node
-	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3
+	$(WITH_NODE) npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3.35.0
 
 test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob
 	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/backends/objects/test_azure.py
