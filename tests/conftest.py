@@ -53,7 +53,9 @@ def pytest_runtest_teardown() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in one line what was skipped and why."""
     reasons = Counter(
-        report.longrepr[2].removeprefix("Skipped: ")
+        re.sub(
+            r"^the resource does not claim .*", "capability not claimed", report.longrepr[2].removeprefix("Skipped: ")
+        )
         for report in terminalreporter.stats.get("skipped", ())
         if isinstance(report.longrepr, tuple)
     )
