@@ -271,7 +271,7 @@ SITE = (
     ("How to", ("config.md", "store.md", "ui.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
                 "agent-run.md", "shell.md", "backends.md", "writing-a-backend.md")),
     ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md", "errors.md",
-                   "format.md", "store-promises.md", "architecture.md")),
+                   "format.md", "store-promises.md", "architecture.md", "concurrency.md")),
 )  # fmt: skip
 """The pages of the site by section; `zensical.toml` has the same, which a test checks."""
 
