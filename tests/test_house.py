@@ -23,7 +23,7 @@ THRESHOLD = re.compile(r"^_?(SMALL|LARGE|HUGE|MANY|BATCH|LONG|PIECE|WINDOW|SLICE
 BANNED = re.compile(
     r"\b(whoever|somebody|nobody|those who|takes? its time|in a moment|h[eo]lds? up|very many|some at a time)\b", re.I
 )
-PENDING = {"agents", "apps", "backends", "commands", "shell", "store", "workspace"}
+PENDING = {"agents", "apps", "commands", "shell", "store", "workspace"}
 """Packages whose words are still to be rewritten; empty when the house is done."""
 
 

@@ -1,6 +1,4 @@
-"""Names of things elsewhere (tables, keys, subjects) as file names, reversibly: `%` and two hex digits stand for a byte
-that a name cannot hold or that a reader of listings would stumble over.
-"""
+"""Reversible file names for tables, keys and subjects: `%` and two hex digits escape a byte."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def from_name(name: str, also: str = "") -> str | None:
-    """What `as_name` made this name of; None for a name that it never makes."""
+    """Return the text that `as_name` made this name of; None for a name that it never makes."""
     if name == "%":
         return ""
     text = decode(_ESCAPE.sub(lambda found: bytes((int(found[1], 16),)), encode(name)))

@@ -1,4 +1,4 @@
-"""Addresses of services as they may be shown, without what opens them; and where what opens them comes from."""
+"""Redacted URLs for messages, and secrets read from environment variables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def without_password(address: str) -> str:
 
 
 def why(error: BaseException) -> str:
-    """Why somebody could not be reached, in words."""
+    """Say why a host could not be reached."""
     if "WRONG_VERSION_NUMBER" in str(error):
         return "it does not speak TLS"
     at: BaseException | None = error
@@ -55,12 +55,12 @@ def why(error: BaseException) -> str:
         if isinstance(at, kind):
             return words
     if "Connect call failed" in str(at) and "Errno 111" in str(at):
-        return REFUSED  # at every address of the host, told in one sentence
+        return REFUSED  # one sentence for all addresses of the host
     return str(at or error) or type(error).__name__
 
 
 def unreached(path: str | None, where: str, error: BaseException, version: str | None = None) -> Unavailable:
-    """Somebody could not be reached: who, why, and what to look at."""
+    """Return the error for an unreachable host: which, why, and what to check."""
     words = why(error)
     return unavailable(path, f"{where} could not be reached: {words}", version, absent=words in (UNKNOWN, REFUSED))
 

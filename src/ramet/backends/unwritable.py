@@ -1,4 +1,4 @@
-"""`Fixed`: the mutations of a tree that shows what lives in a service and cannot be written as files."""
+"""`Unwritable`: the mutations of a resource whose files are read-only views, all refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramet.core.resource import Data, How
 from ramet.core.stat import Attrs, Stat
 
 
-class Fixed:
+class Unwritable:
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:

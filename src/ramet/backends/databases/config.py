@@ -1,4 +1,4 @@
-"""What the mounts of databases share: how they are configured and shown, and that they are read and not written."""
+"""`DatabaseConfig` and `Database`: the base of read-only database mounts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from ramet.backends.redacted_urls import secret_from, without_password
-from ramet.backends.unwritable import Fixed
+from ramet.backends.unwritable import Unwritable
 from ramet.core.resource import Cap, Description
 from ramet.core.stat import Kind, Stat
 
 
 class DatabaseConfig:
-    """A dataclass with an address in which a password may stand, and the name of a variable that better holds it."""
+    """A dataclass with a URL that may contain a password, and the name of a variable that should hold it."""
 
     kind: ClassVar[str]
     address: ClassVar[str]
@@ -39,7 +39,7 @@ class DatabaseConfig:
         return Description(self.kind, {**plain, self.address: self.where}, hidden, needs_override=True)
 
 
-class Database(Fixed):
+class Database(Unwritable):
     caps = Cap.READ
     config: Any
 

@@ -30,7 +30,7 @@ OPTIONS: Final = json_util.JSONOptions(
 
 
 def line(document: Any) -> bytes:
-    """Relaxed extended JSON: readable, and every type can be told."""
+    """Encode as relaxed extended JSON: readable, and every type is kept."""
     return written(document).encode() + b"\n"
 
 

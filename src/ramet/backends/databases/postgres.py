@@ -43,7 +43,7 @@ FIRST_ROWS: Final = 16
 """Rows of the first batch; more follow as they are read."""
 MOST_ROWS: Final = 10_000
 IDLE: Final = 8
-"""Connections that are kept for the next question."""
+"""Idle connections that are kept."""
 FOREVER: Final = 10.0**6
 LONG_KEY: Final = "%sha256-"
 """How a name begins that stands for a key too long to be one."""
@@ -146,7 +146,7 @@ class PostgresResource(Database):
             raise
         except Exception as error:
             done = _is_refusal(error)
-            raise self._translated(error, path, told=fresh) from None
+            raise self._translated(error, path, verbose=fresh) from None
         finally:
             if connection is not None:
                 kept = done and not fresh and len(idle) < IDLE and self._idle.get(loop) is idle  # not closed since
@@ -155,8 +155,8 @@ class PostgresResource(Database):
                 else:
                     connection.terminate()  # whatever the server was still doing for it ends here
 
-    def _translated(self, error: Exception, path: Path, *, told: bool) -> Exception:
-        """`told`: the statement was the user's, who is told what the server says of it."""
+    def _translated(self, error: Exception, path: Path, *, verbose: bool) -> Exception:
+        """Translate client errors. `verbose` passes on the server's message about the user's own statement."""
         import asyncpg
 
         where = self.config.where
@@ -167,7 +167,7 @@ class PostgresResource(Database):
         for kinds, number in _errors():
             if isinstance(error, kinds):
                 return fail(
-                    number, path, _text(error) if told else None if number == errno.ENOENT else _text(error, number)
+                    number, path, _text(error) if verbose else None if number == errno.ENOENT else _text(error, number)
                 )
         lost = (
             asyncpg.PostgresConnectionError, asyncpg.TooManyConnectionsError, asyncpg.CannotConnectNowError,
@@ -353,7 +353,7 @@ class PostgresResource(Database):
     # --------------------------------------------------------------------------------------------- searching
 
     async def search(self, path: Path, text: str, *, fold: bool = False) -> AsyncIterator[Path]:
-        """Rows that hold `text` are found by the server; the files of whole tables are read by whoever asks."""
+        """Let the server find rows with `text`; files of whole tables are always candidates."""
         _, table, file, row = await self._place(path)
         if row is not None or file in FILES:
             yield path
@@ -374,7 +374,7 @@ class PostgresResource(Database):
     async def query(
         self, path: Path, text: str, values: Sequence[str] = (), *, limit: int | None = None, write: bool = False
     ) -> AsyncIterator[bytes]:
-        """One statement of SQL with `$1`, `$2`... for the values. It runs in a session of its own."""
+        """Run one SQL statement with `$1`, `$2`... for the values, in a separate session."""
         if write and not self.config.writable:
             raise fail(errno.EROFS, path, "this mount was not configured to be writable")
         async with (
@@ -498,7 +498,7 @@ def _as_json(row: Any) -> str:
 
 
 def _let_go(making: asyncio.Future[Any]) -> None:
-    """A connection that nobody waits for any more."""
+    """Close a connection whose request was cancelled."""
     if not making.cancelled() and making.exception() is None:
         making.result().terminate()
 

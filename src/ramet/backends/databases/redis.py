@@ -1,4 +1,4 @@
-"""`RedisResource`: a tree in Redis. Every verb is one script on the server, so each is atomic for everybody.
+"""`RedisResource`: a tree in Redis. Every verb is one atomic script on the server.
 
 All keys share one hash tag, so a cluster keeps a tree in one slot. Files are at most 512 MiB, as Redis' strings are.
 """
@@ -90,7 +90,7 @@ class RedisResource:
             from redis.asyncio.retry import Retry
             from redis.backoff import NoBackoff
 
-            # Not all that is asked here may be asked twice: what can be is repeated by whoever knows.
+            # Not every command may be repeated; the retry layer knows which.
             client = Redis.from_url(
                 self._url,
                 socket_connect_timeout=min(5.0, self._timeout),
@@ -188,7 +188,7 @@ class RedisResource:
             raise
 
     async def _stage(self, path: Path, key: str, data: Data) -> int:
-        """Send the content where nobody looks; the script then makes it the file's, all at once. Gives its size."""
+        """Upload the content under a temporary key, which the script then makes the file's; return its size."""
         client, _ = self._client()
         at = 0
         async for block in _blocks(data):
@@ -249,7 +249,7 @@ class RedisResource:
                     client.restore(prefix + key, 0, value, replace=True)
 
     def _blocking(self) -> Any:
-        """A connection for who saves or loads a whole workspace, which is not done on a loop."""
+        """Open a synchronous connection, for snapshots, which run outside the event loop."""
         try:
             from redis import Redis
         except ModuleNotFoundError:

@@ -1,10 +1,8 @@
-"""`Blocks`: the content of a file in memory as a list of immutable blocks, cheap to append to, to patch and to copy.
+"""`Blocks`: file content in memory as immutable blocks, cheap to append, patch and copy.
 
-Blocks are never changed, only replaced, so a copy shares them and a reader keeps what it has begun to read. Small
-appends gather in a tail until they make a block. A hole is one block of zeros repeated.
-
-Most files are small and there may be very many of them: one of a single block is nothing more than this object and a
-tuple of bytes, which Python's collector does not look at.
+- Blocks are replaced, never changed: a copy shares them, and a reader keeps what it started to read.
+- Small appends gather in a tail until they make a block. A hole repeats one block of zeros.
+- Most files are small: a file of one block is this object and a tuple of bytes, which the garbage collector skips.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ class Blocks:
     def __init__(self, data: bytes = b"") -> None:
         self._blocks: Sequence[bytes] = (data,) if data else ()
         self._starts: list[int] | None = None
-        """Where each block begins, as soon as somebody wants to know."""
+        """Offsets of the blocks, computed on demand."""
         self._tail: list[bytes] | None = None
         self._tail_size = 0
         self.size = len(data)

@@ -1,8 +1,8 @@
 """`DiskResource`: a directory of the host as a tree that nothing leads out of.
 
 Rules that this file keeps:
-- Every path is opened from the root's descriptor by `beneath`: neither `..` nor a link nor a concurrent rename escapes.
-- A whole-file write goes to a temporary name in the same directory and is renamed into place; nobody sees half of it.
+- Every path is opened from the root's descriptor by `safe_open`: no `..`, link or concurrent rename escapes.
+- A whole-file write goes to a temporary name in the same directory and is renamed into place: it is never seen half.
 - Only regular files are read or written: a FIFO, socket or device is described, never opened for its data.
 - Nothing is remembered between calls, so a listing is never stale.
 """
@@ -59,7 +59,7 @@ class DiskResource:
 
     @classmethod
     def temporary(cls) -> DiskResource:
-        """A fresh directory of its own, which goes when nobody holds the resource any more."""
+        """Make a temporary directory that is removed with the resource."""
         import shutil  # heavy, and few need it
         import tempfile
 

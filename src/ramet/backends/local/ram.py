@@ -224,7 +224,7 @@ class RAMResource:
         twin = RAMResource.__new__(RAMResource)
         twin._root, twin._shared, twin._used, twin.quota = self._root, self._shared, self._used, self.quota
         twin._clock, twin._handles, twin._has_fifos = self._clock, set(), self._has_fifos
-        shared = Token()  # owned by nobody
+        shared = Token()  # no tree owns the shared nodes
         twin._shared_token = self._shared_token = shared
         self._token, twin._token = Token(), Token()
         return twin
@@ -305,7 +305,7 @@ class RAMResource:
         return [path for path, node in self.dump() if isinstance(node, Fifo)] if self._has_fifos else []
 
     def node(self, path: Path) -> Node:
-        """The node itself, for whoever commits the tree; it must not be changed."""
+        """Return the node itself for a commit; it must not be changed."""
         return self._node(path)
 
     def linked(self, number: int) -> File:
@@ -351,7 +351,7 @@ class RAMResource:
         return self._shared
 
     def take_over(self, other: RAMResource) -> None:
-        """Begin with the tree of a resource that nobody will use any more. Nothing is copied."""
+        """Take over the tree of a resource that is no longer used. Nothing is copied."""
         self.adopt(other._root, other._shared)
         self._has_fifos = other._has_fifos
 

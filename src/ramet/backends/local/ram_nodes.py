@@ -1,4 +1,4 @@
-"""The nodes of a tree in memory, and the digest of what is below one. `ram.py` keeps the rules of changing them.
+"""Nodes of the memory tree and their digests. `ram.py` states the rules for changing them.
 
 A time of access has no room in a plain node, because few are ever set: the `Used` nodes are the ones that have it.
 """
@@ -19,7 +19,7 @@ _numbers = itertools.count(2)  # inode numbers and versions: unique in the proce
 
 
 class Token:
-    """Who may change a node in place."""
+    """The tree that may change a node in place."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
-"""Opening paths below a directory descriptor without ever leaving it: no `..`, no symbolic link, no race with a rename.
+"""Open paths below a directory descriptor without leaving it: no `..`, no symlink, no rename race.
 
-One `openat2` call where the kernel has it, a walk with `O_NOFOLLOW` per component where it has not.
+One `openat2` call if the kernel has it, else a walk with `O_NOFOLLOW` per component.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from ramet.backends.objects.object_store import ObjectResource
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AzureConfig(StoreConfig):
-    """Where a container is and who asks. Without credentials, what the environment or the machine gives is used."""
+    """A container and its credentials. Without credentials, those of the environment or the machine are used."""
 
     bucket: str
     """The container."""

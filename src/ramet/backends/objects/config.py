@@ -1,4 +1,4 @@
-"""`StoreConfig`: what the configurations of all object stores share; secrets are in none of their shapes."""
+"""`StoreConfig`: the base of all object-store configurations; its `repr` shows no secret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ramet.core.resource import REDACTED, Description
 
 
 class StoreConfig:
-    """What the configurations of all object stores share: dataclasses whose `secrets` are never shown."""
+    """Base of object-store configurations: dataclasses whose `secrets` are never shown."""
 
     kind: ClassVar[str]
     secrets: ClassVar[tuple[str, ...]]
@@ -42,7 +42,7 @@ class StoreConfig:
         return Description(self.kind, self.redacted(), hidden, needs_override=True)
 
     def connection(self) -> dict[str, Any]:
-        """How obstore is to connect: plain HTTP only where the endpoint says so, and no endless patience of its own."""
+        """Return obstore's client options: plain HTTP only if the endpoint says so, and bounded retries."""
         plain = (self.endpoint_url or "").startswith("http://")
         return {
             "client_options": {"allow_http": plain, "timeout": "60s", "connect_timeout": "5s"},

@@ -1,4 +1,4 @@
-"""What went wrong at an object store, from what its client tells: in our errors, and in words without a secret."""
+"""Errors of object stores, translated from the client's and free of secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CAUSES: Final = (
     ("TimedOut", "there is no answer"),
     ("timed out", "there is no answer"),
 )
-"""Signs of what kept a request from being made, the first of them counts."""
+"""Phrases that tell why a request could not be made; the first match counts."""
 
 
 def translated(error: Exception, path: Path, where: str) -> OSError:
@@ -63,6 +63,6 @@ def _cause(text: str) -> str:
 
 
 def brief(text: str) -> str:
-    """What an error says last in its first line, without what a URL may carry beside its address."""
+    """Return the last part of an error's first line, without the query of a URL."""
     line = text.split("\n", 1)[0].rsplit(" - ", 1)[-1]
     return re.sub(r"\?[^\s\"')]*", "", re.sub(r"//[^/@\s]*@", "//", line))[:300]

@@ -14,7 +14,7 @@ from ramet.core.paths import Path
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GCSConfig(StoreConfig):
-    """Where a bucket is and who asks. Without credentials, what the environment or the machine gives is used."""
+    """A bucket and its credentials. Without credentials, those of the environment or the machine are used."""
 
     bucket: str
     prefix: str = ""

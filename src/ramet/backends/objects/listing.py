@@ -1,4 +1,4 @@
-"""Keys as names, and pages of a listing as entries; a page at a time, since directories have thousands of files."""
+"""Object keys as file names, and pages of a bucket listing as directory entries."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def stat_of(meta: Any, ttl: float) -> Stat:
 
 
 def files_of(page: Iterable[Any], start: int, ttl: float, folders: Iterable[str] = ()) -> Entries:
-    """The files of a page, whose keys begin to differ at `start`; what are `folders` are none."""
-    apart = {"", MARKER, *folders}
+    """Return the files of a page, whose keys differ from `start` on; `folders` are skipped."""
+    skipped = {"", MARKER, *folders}
     return [
-        (unescaped(name), stat_of(meta, ttl)) for meta in page if (name := meta["path"][start:]) not in apart
+        (unescaped(name), stat_of(meta, ttl)) for meta in page if (name := meta["path"][start:]) not in skipped
     ]  # fmt: skip
 
 
 def level_of(page: list[Any], start: int, ttl: float, *, whole: bool) -> Entries | None:
-    """What a page of everything below a directory says of the directory itself; None where it says too little.
+    """Derive the entries of a directory from a recursive page; None if the page is not sufficient.
 
-    A key with a slash at its end, as some tools mark a directory, comes without it and looks like an empty file: only a
-    listing of one level tells them apart. What lies deeper may hide how the level goes on, unless the page is `whole`.
+    A key that ends in a slash (a directory marker of some tools) arrives without it and looks like an empty file; only
+    a listing of one level distinguishes them. Deeper keys may hide the rest of the level unless the page is `whole`.
     """
     names = [meta["path"][start:] for meta in page]
     deeper = [name for name in names if "/" in name] if "/" in "".join(names) else []

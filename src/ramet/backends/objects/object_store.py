@@ -2,7 +2,7 @@
 
 Rules that this file keeps:
 - A directory exists while something lies below its prefix, or its marker does. `mkdir` writes the marker, removing the
-  last file of a directory leaves one, and nobody sees it in a listing.
+  last file of a directory leaves one, and listings hide it.
 - The etag is the version. Every range of one read is asked for with the etag of the first, so a read is never torn.
 - One `stat` costs at most a HEAD and one page of a listing; a listing is never walked to learn about one path. That
   page is the beginning of the listing, if that is what is asked for next.
@@ -38,7 +38,7 @@ LARGEST: Final = 8 << 20
 SWIFT: Final = 128 << 20
 """Bytes of one range where they come so quickly that the requests for them would be most of the work."""
 QUICK: Final = 200 << 20
-"""Bytes a second of one connection from which on that is so; what comes more slowly is better read from many."""
+"""Bytes per second of one connection from which on long ranges pay off; slower ones are read over many connections."""
 CHUNK: Final = 1 << 20
 """Bytes that are waited for before they are passed on, in pieces that readers take as they are."""
 PIECE: Final = 256 * 1024
@@ -47,12 +47,12 @@ AT_ONCE: Final = 6
 PAGE: Final = 1000
 """Objects that a listing brings at a time."""
 BEGUN: Final = 8
-"""Listings whose first page is kept for a moment."""
+"""Listings whose first page is kept until the next call."""
 MOMENT: Final = 2.0
 PARTING: Final = 0.05
 """Seconds that the end of a process waits for the threads of obstore."""
 KNOWN: Final = 10_000
-"""Directories and files whose kind is remembered for a moment."""
+"""Paths whose kind is cached briefly."""
 ATTEMPTS: Final = 3
 
 
@@ -129,7 +129,7 @@ class ObjectResource(Whole):
         import obstore
 
         if len(path) == 1:
-            return self._directory()  # it is there because it is mounted; whoever looks into it meets what is wrong
+            return self._directory()  # it exists because it is mounted; listing it reports errors
         key = self._key(path)
         if self._known(path) is not Kind.DIR:
             try:
@@ -304,7 +304,7 @@ class ObjectResource(Whole):
         except OSError as error:
             if error.errno == errno.ESTALE:
                 raise
-            # Beyond the end stores answer with an error of their own; only the size can tell that apart.
+            # Beyond the end, stores fail with various errors; only the size identifies the case.
             if ((await self.stat(path)).size or 0) <= start:
                 return None
             raise
@@ -460,7 +460,7 @@ class ObjectResource(Whole):
             await self._ask(path, lambda: obstore.delete_async(self._store, key))
 
     async def _keep_parent(self, path: Path) -> None:
-        """Something in a directory is about to go: leave a marker when it is the last that holds it up."""
+        """Before an entry is removed, write a marker if it is the last one of its directory."""
         parent = path.parent
         if len(parent) == 1:
             return
@@ -525,10 +525,10 @@ class ObjectResource(Whole):
 
 @cache
 def _part_gently() -> None:
-    """Once per process: let obstore's threads end what they are about before the interpreter goes.
+    """Once per process: let obstore's threads finish before the interpreter exits.
 
-    A thread that has just told the loop of a result waits for the interpreter to go on; if that is gone by then, the
-    process is aborted. It needs no more than a moment, in which nobody else holds the interpreter.
+    A thread that has just delivered a result waits for the interpreter lock; if the interpreter is gone by then, the
+    process aborts. Releasing the lock briefly is enough.
     """
     atexit.register(time.sleep, PARTING)
 
@@ -550,7 +550,7 @@ async def _chunks(stream: Any) -> AsyncIterator[memoryview]:
             yield memoryview(chunk)
     finally:
         if not upcoming.cancel() and not upcoming.cancelled():
-            upcoming.exception()  # nobody waits for what it would have said
+            upcoming.exception()  # its result is no longer needed
 
 
 async def _next(pages: Any) -> list[Any]:

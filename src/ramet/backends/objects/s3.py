@@ -38,7 +38,7 @@ PRESETS: Final = {
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class S3Config(StoreConfig):
-    """Where a bucket is and who asks. Without keys, what the environment or the machine's role gives is used."""
+    """A bucket and its credentials. Without keys, those of the environment or the machine's role are used."""
 
     bucket: str
     region: str = "us-east-1"

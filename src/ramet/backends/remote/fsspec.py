@@ -4,10 +4,10 @@
     Workspace({"/zip": (FsspecResource("zip://::archive.zip"), MountMode.READ)})
 
 Rules that this file keeps:
-- A filesystem is called from threads of this resource's own: one where its client is synchronous, since such clients
-  share a connection, and a few where it is asynchronous.
-- A content is gathered before the filesystem sees it, so a source that fails leaves what was there.
-- Where a filesystem forgets empty directories, a marker that nobody sees keeps them.
+- A filesystem is called from threads of this resource: one if its client is synchronous, since such clients share a
+  connection, a few if it is asynchronous.
+- Content is spooled before the filesystem sees it, so a source that fails leaves the old content.
+- Where a filesystem forgets empty directories, a hidden marker keeps them.
 - A link is described and never crossed. Only synchronous filesystems have links: of those every parent is looked at.
 """
 

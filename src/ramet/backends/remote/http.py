@@ -20,7 +20,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes, urljoin, urlsplit
 
 from ramet.backends.redacted_urls import secret_from
 from ramet.backends.remote.http_client import HTTPClient
-from ramet.backends.unwritable import Fixed
+from ramet.backends.unwritable import Unwritable
 from ramet.core.errors import RametError, fail, unavailable
 from ramet.core.paths import ROOT, Path, decode, encode, parse
 from ramet.core.resource import REDACTED, Cap, Description
@@ -38,7 +38,7 @@ SAFE: Final = "-._~!$&'()*+,;=:@"
 
 @dataclass(frozen=True, kw_only=True)
 class HTTPConfig:
-    """Which part of which server, and whom else a redirect may lead to."""
+    """A base URL, and the hosts that redirects may lead to."""
 
     base: str
     """The address that is the root, `https://example.org/data/`."""
@@ -48,7 +48,7 @@ class HTTPConfig:
     files: tuple[str, ...] = ()
     """The paths that there are, when they are known beforehand; nothing else is then found."""
     allow: tuple[str, ...] = ()
-    """Hosts that redirects may lead to, beside the base's own."""
+    """Hosts that redirects may lead to, in addition to the base's."""
     private: bool = False
     """Whether hosts may have loopback or private addresses."""
     token_env: str | None = None
@@ -88,7 +88,7 @@ class HTTPConfig:
         return Description("http", plain, ("headers",) if self.headers else (), needs_override=True)
 
 
-class HTTPResource(Fixed):
+class HTTPResource(Unwritable):
     """`HTTPResource(HTTPConfig(base="https://example.org/data/"))`."""
 
     caps = Cap.RANGES
@@ -149,7 +149,7 @@ class HTTPResource(Fixed):
         return Stat(Kind.FILE, _size(response), _time(response), version_of(response), self.config.ttl)
 
     def _is_directory(self, response: httpx2.Response) -> bool:
-        """Servers send whoever asks for a directory to its name with a slash."""
+        """Return whether the server redirected a directory to its name with a slash."""
         return self.config.index == LINKS and urlsplit(str(response.extensions["asked"])).path.endswith("/")
 
     def _directory(self) -> Stat:

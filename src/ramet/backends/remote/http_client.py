@@ -1,9 +1,9 @@
-"""`HTTPClient`: what every backend that speaks HTTP asks with. It decides whom it talks to, not the server it asks.
+"""`HTTPClient`: the HTTP client of all backends. It decides which hosts are contacted, not the server.
 
 Rules that this file keeps:
 - Only hosts of the allow-list are asked, first and after every redirect; https never becomes http.
-- A name is looked up once, each address is judged, and the connection goes to the address that was judged: a name that
-  answers differently a moment later (DNS rebinding) gains nothing. Private addresses are refused unless allowed.
+- A name is resolved once, every address is checked, and the connection goes to the checked address, so DNS rebinding
+  gains nothing. Private addresses are refused unless allowed.
 - Credentials go to the host that they are for, and neither into an error nor into a `repr`.
 """
 
@@ -47,7 +47,7 @@ def is_public(address: str) -> bool:
 
 
 class HTTPClient:
-    """Asks `hosts`, and nobody else. One pool of connections per event loop."""
+    """Contacts only `hosts`. One connection pool per event loop."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""`Imap`: one connection to an IMAP server, spoken without a thread: commands, literals, parsed answers.
+"""`Imap`: one asynchronous connection to an IMAP server: commands, literals, parsed responses.
 
-Values are bytes as they came, lists for parentheses and None for NIL. A connection runs one command at a time; one on
-which a command was broken off is of no use any more and is dropped by whoever holds it.
+- Values are raw bytes, lists for parentheses and None for NIL.
+- A connection runs one command at a time; after an interrupted command its owner drops it.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Imap:
         await self.command("APPEND", text(folder), b"(\\Seen)", Literal(data))
 
     async def command(self, name: str, *arguments: bytes) -> list[list[Value]]:
-        """Run a command to its end; what the server told on the way."""
+        """Run a command to its end; return the untagged responses."""
         return [answer async for answer in self._run(name, *arguments)]
 
     async def _run(self, name: str, *arguments: bytes) -> AsyncIterator[list[Value]]:
@@ -192,7 +192,7 @@ class Imap:
                 return
             if answer[0] not in (b"*", b"+"):
                 raise ImapLost("the server's answer cannot be understood")
-            if answer[0] == b"+":  # a challenge that nobody has an answer for: what was wrong comes behind it
+            if answer[0] == b"+":  # a challenge without an answer: the error follows it
                 await self._send(b"\r\n")
             elif answer[1:2] == [b"BYE"] and name != "LOGOUT":
                 raise ImapLost("the server closed the connection")

@@ -31,7 +31,7 @@ from ramet.backends.remote import mail_message
 from ramet.backends.remote import smtp as mail_sending
 from ramet.backends.remote.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set, understood
 from ramet.backends.remote.mail_message import Part
-from ramet.backends.unwritable import Fixed
+from ramet.backends.unwritable import Unwritable
 from ramet.core.errors import fail, unavailable
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Description, Letter
@@ -132,7 +132,7 @@ class _Index:
     until: float = 0.0
 
 
-class MailResource(Fixed):
+class MailResource(Unwritable):
     """`MailResource(MailConfig(host="imap.example", username="me@example", password_env="MAIL_PASSWORD"))`."""
 
     caps = Cap.RANGES
@@ -533,7 +533,7 @@ class MailResource(Fixed):
         return str(message["Message-ID"])
 
     def forget(self) -> None:
-        """Look at the mailboxes anew."""
+        """Refresh the list of mailboxes."""
         self._folders = ({}, 0.0)
         for index in self._indexes.values():
             index.until = 0.0

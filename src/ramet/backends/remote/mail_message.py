@@ -1,4 +1,4 @@
-"""What a message is made of: its parts as the server describes them, and its JSON."""
+"""Parts of a mail message as the IMAP server describes them, and its JSON form."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def stem(subject: str, uid: int) -> str:
 
 
 def attachments(found: list[Part]) -> dict[str, Part]:
-    """The parts that are files, by the names they get; two of one name are told apart by where they are."""
+    """Return the attachments by file name; equal names get their part number."""
     named: dict[str, Part] = {}
     for part in found:
         if part.is_body:

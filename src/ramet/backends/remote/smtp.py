@@ -1,4 +1,4 @@
-"""Letters as messages, and their way to an SMTP server: encrypted unless told otherwise, once, or not at all."""
+"""Send mail by SMTP: encrypted unless configured otherwise, once or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`SSHResource`: a directory on another machine, by SFTP. The host's key is checked; credentials are named, not kept.
 
 Rules that this file keeps:
-- A content appears whole: it is written beside its place and renamed over it by the server.
+- Content appears whole: it is written under a temporary name and renamed by the server.
 - A link is never crossed: the server would follow it, perhaps out of the directory, so a path whose parent is not what
   it says is ELOOP and the workspace resolves it.
 - SFTP says "failure" for many things; what it was is found out by looking.
@@ -50,7 +50,7 @@ class SSHConfig:
     password_env: str | None = None
     """The environment variable that holds the password."""
     verify_host: bool = True
-    """Whether the host must be known; without it anybody can pretend to be it."""
+    """Whether the host key must be known; without it the host can be impersonated."""
     ttl: float = 5.0
     """Seconds for which what was seen may be trusted."""
     timeout: float = 60.0
@@ -78,7 +78,7 @@ class SSHResource:
 
     def describe(self) -> Description:
         plain = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
-        plain["client_keys"] = []  # where keys lie is nobody's business elsewhere
+        plain["client_keys"] = []  # paths of keys are of no use on another machine
         return Description("ssh", plain, ("client_keys",) if self.config.client_keys else (), needs_override=False)
 
     # --------------------------------------------------------------------------------------------- connection
@@ -285,7 +285,7 @@ class SSHResource:
             raise fail(errno.ENOTDIR, path)
 
     async def _put(self, sftp: Any, name: bytes, path: Path, data: Data, found: Stat | None, how: How) -> None:
-        """The whole content beside its place, then over it."""
+        """Write the content under a temporary name, then rename it into place."""
         temporary = name[: name.rfind(b"/") + 1] + f"{TEMPORARY}{uuid.uuid4().hex}".encode()
         try:
             await self._change(sftp, temporary, path, data, 0, "xb")
