@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import errno
 
-from ramet.backends.unwritable import Fixed
+from ramet.backends.unwritable import Unwritable
 from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Handle, Openable, extension
 from ramet.layers.passthrough import Passthrough
 
 
-class Immutable(Fixed):
+class Immutable(Unwritable):
     """The mutations of a tree that has none, links and pipes among them."""
 
     async def link(self, src: Path, dst: Path) -> None:
