@@ -91,7 +91,8 @@ PAGES = [ROOT / "docs" / "architecture.md", ROOT / "docs" / "concurrency.md", RO
 
 def test_the_map_shows_every_folder() -> None:
     block = PAGES[0].read_text().split("```text\n", 1)[1].split("```", 1)[0]
-    shown, above = set(), []
+    shown: set[str] = set()
+    above: list[str] = []
     for line in block.splitlines():
         depth = (len(line) - len(line.lstrip())) // 2
         above[depth:] = [line.split()[0].rstrip("/")]
