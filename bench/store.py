@@ -90,7 +90,7 @@ def ours(root: Path, encrypted: bool = False) -> Times:
         began = clock()
         packs.refresh()
         writer = PackWriter(objects, packs)
-        found = commit_directory(str(root), writer, stats)
+        found = commit_directory(str(root), writer, stats).tree
         writer.finish()
         times[step] = clock() - began
         return found

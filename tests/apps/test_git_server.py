@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,9 +92,9 @@ def test_a_failed_push_is_told_kept_and_tried_again_without_the_token_anywhere(u
     assert TOKEN not in repr(raised.value.as_dict())
     assert len(ws.log()) == 1 and len(pending(run.store.repository)) == 1
     with pytest.raises(RametError, match="'creds' has no key 'token'"):
-        wrong._git_secrets = {}
+        wrong._options = replace(wrong._options, git_secrets={})
         wrong.retry_pushes()
-    wrong._git_secrets = {"creds": {"token": TOKEN}}
+    wrong._options = replace(wrong._options, git_secrets={"creds": {"token": TOKEN}})
     assert wrong.retry_pushes()[0].branch == f"attempt/{wrong.name}" and pending(run.store.repository) == []
     for path in (tmp_path / "store").rglob("*"):
         assert not path.is_file() or TOKEN.encode() not in path.read_bytes()

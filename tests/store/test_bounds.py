@@ -54,7 +54,7 @@ def commit():
     packs.refresh()
     writer = PackWriter(objects, packs)
     stats = StatCache.kept(packs.local, f"{base}/in", packs.names())
-    tree = commit_directory(f"{base}/in", writer, stats, now=lambda: later)
+    tree = commit_directory(f"{base}/in", writer, stats, now=lambda: later).tree
     writer.finish()
     return tree
 

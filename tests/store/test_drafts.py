@@ -21,6 +21,7 @@ from tests.store.refs.test_refs import Dying, Killed
 from tests.support.servers import S3Server
 
 from ramet import AgentRun, DiskResource, RametError, RAMResource, Retention, Store
+from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.ignore_rules import NOTHING
 from ramet.store.commit.memory_tree import commit_ram
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
@@ -305,8 +306,9 @@ def test_a_draft_is_exactly_what_is_there(seed: int, monkeypatch: pytest.MonkeyP
 
     def trees(ws: StoredWorkspace) -> dict[str, str]:
         writer = Repository(MemoryObjects()).writer()
-        rams = {str(m.prefix): m.resource for m in ws.mounts(scratch=True) if isinstance(m.resource, RAMResource)}
-        return {p: commit_ram(ram.fork(), writer, object(), withheld=NOTHING).tree.hex() for p, ram in rams.items()}
+        rams = {str(m.prefix): m.memory for m in ws.mounts(scratch=True) if m.memory is not None}
+        rules = CommitFilter(NOTHING)
+        return {p: commit_ram(ram.fork(), writer, object(), rules).tree.hex() for p, ram in rams.items()}
 
     async def recovered() -> dict[str, str]:
         copy = MemoryObjects()

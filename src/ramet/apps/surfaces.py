@@ -120,6 +120,7 @@ ELSEWHERE: Final = {
 NOT_AFAR: Final = {
     "Store.repository": "the store's own inside",
     "Store.deliver": "how far a sink came is written by who delivers, beside the store",
+    "Store.open_with": "how a workspace is opened is said to the server: its options and configuration",
     "Store.forget_sink": "how far a sink came is written by who delivers, beside the store",
     "StoredWorkspace.absorb": "how a server keeps large contents",
     "StoredWorkspace.acknowledge": "the server does it before it answers",
@@ -138,6 +139,7 @@ NOT_AFAR: Final = {
     "StoredWorkspace.keep_going": "the lease is the server's",
     "StoredWorkspace.lease": "the lease is the server's",
     "StoredWorkspace.load": "`store.import_archive` brings a snapshot in",
+    "StoredWorkspace.options": "how a workspace is opened is said to the server",
     "StoredWorkspace.recovered": "what a crash left is committed by the server",
     "StoredWorkspace.repository": "the store's own inside",
     "StoredWorkspace.speculate": "shares memory with the workspace; `fork` makes workspaces",

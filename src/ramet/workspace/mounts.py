@@ -6,6 +6,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource
@@ -35,6 +37,16 @@ class Mount:
     cached: bool = True
     patience: Patience | None = None
     scratch: bool = False
+
+    @property
+    def memory(self) -> RAMResource | None:
+        """The memory tree behind this mount, if it is one."""
+        return self.resource if isinstance(self.resource, RAMResource) else None
+
+    @property
+    def directory(self) -> str | None:
+        """The host directory behind this mount, if it is one."""
+        return self.resource.root if isinstance(self.resource, DiskResource) else None
 
     def __repr__(self) -> str:
         return f"Mount({str(self.prefix)!r}, {self.resource!r}, {self.mode.value})"

@@ -295,8 +295,13 @@ class Workspace:
             limits=bounds,
             cancel=cancel,
         )
-        run = estimate_call if provision else run_call
-        return Execution(lambda channels: run(self, call, channels), bounds.output_bytes)
+        if provision:
+            return Execution(lambda channels: estimate_call(self, call, channels), bounds.output_bytes)
+        return self._started(call, Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes))
+
+    def _started(self, call: Call, execution: Execution) -> Execution:
+        """Extend a call that will run; the place where a subclass adds what has to follow it."""
+        return execution
 
     def command(self, name: str, *, mount: str | None = None, filetype: str | None = None) -> Callable[[C], C]:
         """Register a command: `@ws.command("summarize")`; for one mount or one file name suffix if given."""

@@ -8,6 +8,7 @@ import pytest
 
 from ramet import RAMResource
 from ramet.core.paths import parse
+from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.ignore_rules import Withheld
 from ramet.store.commit.memory_tree import commit_ram
 from ramet.store.model import trees
@@ -41,7 +42,7 @@ class Bench:
 
     def commit(self, withheld: Withheld | None) -> list[str]:
         writer = PackWriter(self.objects, self.packs)
-        done = commit_ram(self.ram, writer, self.objects, withheld=withheld)
+        done = commit_ram(self.ram, writer, self.objects, CommitFilter(withheld))
         writer.finish()
         done.settle()
         return sorted(self.names(done.tree, ""))

@@ -97,7 +97,7 @@ def commit(objects: Objects, root: Path, cache: StatCache | None = None, **optio
     reader = PackReader(objects)
     reader.refresh()
     writer = PackWriter(objects, reader)
-    tree = commit_directory(str(root), writer, StatCache() if cache is None else cache, **options)
+    tree = commit_directory(str(root), writer, StatCache() if cache is None else cache, **options).tree
     writer.finish()
     return tree
 

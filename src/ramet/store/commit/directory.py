@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from ramet.backends.local.disk import TEMP_PREFIX
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
+from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
 from ramet.store.commit.file_reader import TOGETHER, Files
-from ramet.store.commit.ignore_rules import Withheld
 from ramet.store.commit.stat_cache import Folder, Row, StatCache, encoded_names, facts_of, stamp
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId, tree_id
@@ -37,30 +37,34 @@ NEVER: Final = 0
 _facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_nlink")
 
 
+class DirectoryCommit(NamedTuple):
+    """The tree of a host directory, and the paths that were left out of it."""
+
+    tree: TreeId
+    withheld: list[str]
+
+
 def commit_directory(
     root: str,
     writer: PackWriter,
     cache: StatCache,
+    rules: CommitFilter = KEEP_ALL,
     *,
-    withheld: Withheld | None = None,
-    left_out: list[str] | None = None,
     progress: Progress = silent,
     now: Callable[[], int] = time.time_ns,
     dirty: set[bytes] | None = None,
-    scan: Callable[[str, bytes | memoryview], None] | None = None,
-) -> TreeId:
-    """The tree of a host directory. Files whose stat has not changed are not opened; `cache` is updated in place.
+) -> DirectoryCommit:
+    """Write the tree of a host directory. Files whose stat has not changed are not opened.
 
-    `dirty` names the folders (`b""` is the root, `b"/a/b"` one below) that may have changed, and those above them, when
-    somebody watched; every other folder is taken from the cache unseen. The cache learns what was written once the
-    writer says that it is durable. `left_out` gets the paths that were withheld, `scan` sees new content and its path.
+    `cache` is updated in place, once the writer says that everything is durable. `dirty` names the directories
+    (`b""` is the root, `b"/a/b"` one below) that may have changed, and their parents, as a watcher saw them; every
+    other directory is taken from the cache unread.
     """
-    rules = None if withheld is None else list(withheld.patterns)
-    if cache.linked or not cache.trusted or cache.rules != rules:
+    if cache.linked or not cache.trusted or cache.rules != _patterns(rules):
         dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
 
     def walked(dirty: set[bytes] | None) -> tuple[_Walk, TreeId]:
-        walk = _Walk(os.fsencode(root), writer, cache, withheld, rules, progress, now(), dirty, scan)
+        walk = _Walk(os.fsencode(root), writer, cache, rules, progress, now(), dirty)
         return walk, walk.run()
 
     try:
@@ -71,10 +75,12 @@ def commit_directory(
         cache.forget()
         walk, tree = walked(None)
     writer.when_durable(walk.settle)
-    if left_out is not None:
-        left_out.extend(walk.left_out)
     progress("commit", walk.done, walk.done)
-    return tree
+    return DirectoryCommit(tree, walk.left_out)
+
+
+def _patterns(rules: CommitFilter) -> list[str] | None:
+    return None if rules.ignore is None else list(rules.ignore.patterns)
 
 
 class _Gone(Exception):
@@ -108,12 +114,11 @@ class _Walk:
     root: bytes
     writer: PackWriter
     cache: StatCache
-    withheld: Withheld | None
-    rules: list[str] | None
+    rules: CommitFilter
     progress: Progress
     began: int
     dirty: set[bytes] | None
-    look: Callable[[str, bytes | memoryview], None] | None = None
+    patterns: list[str] | None = field(init=False)
     seen: set[bytes] = field(default_factory=set)
     made: dict[bytes, Folder] = field(default_factory=dict)
     gone: list[bytes] = field(default_factory=list)
@@ -126,7 +131,7 @@ class _Walk:
     files: Files = field(init=False)
 
     def __post_init__(self) -> None:
-        self.files = Files(self.writer)
+        self.files, self.patterns = Files(self.writer), _patterns(self.rules)
 
     def run(self) -> TreeId:
         top = self.scan(b"")
@@ -169,7 +174,7 @@ class _Walk:
         for path in lost:
             folders.pop(path, None)
         folders.update(self.made)
-        self.cache.linked, self.cache.rules = self.linked, self.rules
+        self.cache.linked, self.cache.rules = self.linked, self.patterns
         self.cache.trusted = True
         self.cache.changed = self.cache.changed or bool(lost or self.made)
         self.cache.save(self.writer.packs())
@@ -188,7 +193,7 @@ class _Walk:
             with os.scandir(fd) as entries:
                 rows = [(e.name, _facts(e.stat(follow_symlinks=False))) for e in entries]
             stamps = stamp(rows)
-            same = known is not None and known.stamps == stamps and self.cache.rules == self.rules
+            same = known is not None and known.stamps == stamps and self.cache.rules == self.patterns
             if not same and self.narrowed(where, rows):
                 stamps = stamp(rows)
             if known is not None and (same or known.stamps == stamps) and not known.links and self.usable(known):
@@ -211,8 +216,8 @@ class _Walk:
         """Leave out what must not be kept; whether there was any. A folder whose stamps are known has none."""
         names = [row[0] for row in rows]
         drop = {name for name in names if name.startswith(TEMP_PREFIX)}
-        if self.withheld is not None:
-            secret = self.withheld.among(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
+        if self.rules.ignore is not None:
+            secret = self.rules.ignore.among(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
             self.left_out.extend(f"{os.fsdecode(where)}/{name}" for name in sorted(secret - drop))
             drop |= secret
         if drop:
@@ -269,7 +274,7 @@ class _Walk:
                 name = names[number]
                 nodes.append(Node(name, LINK, 0o777, facts[2], 0, os.readlink(name, dir_fd=fd)))
         self.count(len(nodes))
-        step = TOGETHER if self.look is None else 1
+        step = TOGETHER if self.rules.check is None else 1
         for at in range(0, len(new), step):
             nodes += self.read(here, fd, names, new[at : at + step])
         if not here.stamps:
@@ -279,8 +284,8 @@ class _Walk:
     def read(self, here: _Scan, fd: int, names: list[bytes], numbers: list[int]) -> list[Node]:
         """Read some files of a folder; those whose stamps cannot be relied on get other ones."""
         limit, rows = self.began - RACY_NS, here.rows
-        if self.look is not None:
-            self.writer.look = partial(self.look, os.fsdecode(here.where + b"/" + names[numbers[0]]))
+        if self.rules.check is not None:
+            self.writer.look = partial(self.rules.check, os.fsdecode(here.where + b"/" + names[numbers[0]]))
         found = self.files.read(fd, [names[number] for number in numbers], [rows[number][1] for number in numbers])
         self.writer.look = None
         self.count(len(numbers))

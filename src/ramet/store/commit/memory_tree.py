@@ -5,7 +5,6 @@ A node's memo says that its content is in this store. It is set only after every
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.core.progress import EVERY, Progress, silent
-from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
 from ramet.store.model.chunker import WHOLE, chunks
 from ramet.store.model.ids import TreeId, chunk_id, tree_id
 from ramet.store.model.trees import DIR, FILE, LINK, Node, encode, hard_group
@@ -61,15 +60,16 @@ def commit_ram(
     ram: RAMResource,
     writer: PackWriter,
     store: object,
+    rules: CommitFilter = KEEP_ALL,
+    *,
     progress: Progress = silent,
-    withheld: Withheld | None = None,
     trust: bool = True,
-    scan: Callable[[str, bytes | memoryview], None] | None = None,
 ) -> Committed:
-    """The tree of a memory resource. Only nodes that changed since their last commit to this store are looked at.
+    """Write the tree of a memory resource. Only nodes that changed since their last commit to this store are read.
 
-    Without `trust` all are: what earlier commits wrote may have been collected. `scan` sees new content and its path.
+    Without `trust` all are: what earlier commits wrote may have been collected.
     """
+    withheld, scan = rules.ignore, rules.check
     known_to = store if trust else None
     top = ram.node(ROOT)
     assert isinstance(top, Dir)

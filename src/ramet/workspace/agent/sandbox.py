@@ -23,9 +23,9 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
@@ -84,6 +84,24 @@ def parse_outputs(outputs: Iterable[Output] | None) -> Outputs:
 def _invalid(output: object) -> RametError:
     remedy = f'give a path below {HOME}, {{"path": ...}}, {{"diff": True}} or {{"git": {{"remote": ...}}}}'
     return RametError("invalid_output", f"{output!r} is not an output", remedy)
+
+
+@dataclass(frozen=True)
+class SandboxOptions:
+    """How a sandbox starts and ends; the keyword arguments of `AgentRun.sandbox`."""
+
+    image: str | None = None
+    workspace: str | None = None
+    from_revision: str | None = None
+    wait: float = 0.0
+    lifetime: float | None = None
+    idle: float | None = None
+    env: Mapping[str, str] | None = None
+    secrets: Mapping[str, str] | None = None
+    git: GitSettings = field(default_factory=GitSettings)
+    git_secrets: Secrets = field(default_factory=dict)
+    resume: bool = True
+    drafts: str | float = "each"
 
 
 def place_of(store: str, namespace: str) -> str:
@@ -151,12 +169,11 @@ class AgentRun:
         was checkpointed goes on where it was, for its own principal only; `resume=False` starts with its files.
         `drafts` is that of `Store.open`: what a call changed which has returned survives also a kill of this process.
         """
-        made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", workspace, image, lifetime, idle)
-        made._options = {
-            "from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets, "resume": resume,
-            "drafts": drafts,
-        }  # fmt: skip
-        made._git, made._git_secrets = git or GitSettings(), git_secrets or {}
+        options = SandboxOptions(
+            image, workspace, from_revision, wait, lifetime, idle, env, secrets, git or GitSettings(),
+            git_secrets or {}, resume, drafts,
+        )  # fmt: skip
+        made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", options)
         if ready:
             made.start()
         return made
@@ -165,24 +182,14 @@ class AgentRun:
 class Sandbox:
     """A computer with a tree at `/workspace`. Made by `AgentRun.sandbox`."""
 
-    def __init__(
-        self,
-        run: AgentRun,
-        name: str,
-        workspace: str | None,
-        image: str | None,
-        lifetime: float | None,
-        idle: float | None,
-    ) -> None:
-        self.name, self.workspace, self.image = name, workspace, image
+    def __init__(self, run: AgentRun, name: str, options: SandboxOptions) -> None:
+        self.name, self.workspace, self.image = name, options.workspace, options.image
         self.revision: Revision | None = None
         """What the end of the sandbox made; None before, and for one without a workspace."""
         self.failure: BaseException | None = None
         """Why it could not end by itself as it should; `terminate` raises it."""
         self.files = Files(self)
-        self._run, self._lifetime, self._idle = run, lifetime, idle
-        self._options: dict[str, Any] = {}
-        self._git, self._git_secrets = GitSettings(), cast("Secrets", {})
+        self._run, self._options = run, options
         self.pushed: list[Pushed] = []
         self.warnings: list[str] = []
         self._thread: LoopThread | None = None
@@ -217,8 +224,8 @@ class Sandbox:
         self.phase = "Ready"
         _open.add(self)
         _heed_sigterm()
-        self._watch(self._lifetime)
-        if self._lifetime is None:
+        self._watch(self._options.lifetime)
+        if self._options.lifetime is None:
             self._touch()
         return self
 
@@ -233,18 +240,18 @@ class Sandbox:
 
         options = self._options
         if self.workspace is None:
-            self._ws = (unbound or Workspace)(env=options["env"], secrets=options["secrets"])
+            self._ws = (unbound or Workspace)(env=options.env, secrets=options.secrets)
         else:
             name = self.workspace
             ref = await asyncio.to_thread(lambda: self._run.store[name])
-            if options["from_revision"] is not None:
-                await asyncio.to_thread(ref.revert, options["from_revision"])
+            if options.from_revision is not None:
+                await asyncio.to_thread(ref.revert, options.from_revision)
             opening = (opens or self._run.store.open)(
-                name, wait=options["wait"], commit="never", secrets=options["secrets"], drafts=options["drafts"]
+                name, wait=options.wait, commit="never", secrets=options.secrets, drafts=options.drafts
             )
             ws = await opening.__aenter__()
             try:
-                if options["resume"]:
+                if options.resume:
                     await self._wake(ws)
             except BaseException:
                 await opening.__aexit__(None, None, None)
@@ -256,7 +263,7 @@ class Sandbox:
             self._ws.mount(HOME, RAMResource())
         session = self._ws.get_session()
         session.state.cwd = parse(HOME)
-        for name, value in (options["env"] or {}).items():
+        for name, value in (options.env or {}).items():
             session.state.variables.set(name, value)
         live: Workspace = self._ws
         return live
@@ -308,8 +315,8 @@ class Sandbox:
     # ------------------------------------------------------------------------------------------------- the end
 
     def _touch(self) -> None:
-        if self._idle is not None and self.phase == "Ready":
-            self._watch(self._idle)
+        if self._options.idle is not None and self.phase == "Ready":
+            self._watch(self._options.idle)
 
     def _watch(self, seconds: float | None) -> None:
         if seconds is None:
@@ -355,7 +362,7 @@ class Sandbox:
             raise unavailable_here()
         found = replace(parse_outputs(outputs), checkpoint=checkpoint)
         for output in found.git:
-            target(output, self._git, self.name)
+            target(output, self._options.git, self.name)
         return found
 
     def _ended(self) -> None:
@@ -387,16 +394,17 @@ class Sandbox:
             raise
         await self._opening.__aexit__(None, None, None)
         for push in pushes:
-            self.pushed.append(await asyncio.to_thread(perform, self._run.store.repository, push, self._git_secrets))
+            secrets = self._options.git_secrets
+            self.pushed.append(await asyncio.to_thread(perform, self._run.store.repository, push, secrets))
         return revision
 
     def _plan(self, wanted: Outputs, revision: Revision) -> list[Push]:
         """The pushes, written down before the head moves to their revision: no push of one that holds is forgotten."""
-        if wanted.git and not self._git.paths:
+        if wanted.git and not self._options.git.paths:
             self.warnings.append("a git output has nothing to push: the sandbox was made without git paths")
             return []
         assert self.workspace is not None
-        found = [plan(output, self._git, self.workspace, revision, self.name) for output in wanted.git]
+        found = [plan(output, self._options.git, self.workspace, revision, self.name) for output in wanted.git]
         for push in found:
             note(self._run.store.repository, push)
         return found
@@ -404,7 +412,7 @@ class Sandbox:
     def retry_pushes(self) -> list[Pushed]:
         """Try again what could not be pushed, of this workspace and from whichever sandbox."""
         repository = self._run.store.repository
-        done = [perform(repository, push, self._git_secrets) for push in pending(repository, self.workspace)]
+        done = [perform(repository, push, self._options.git_secrets) for push in pending(repository, self.workspace)]
         self.pushed.extend(done)
         return done
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
 from ramet.core.paths import parse
@@ -133,7 +132,7 @@ class Config:
         mounts = {
             prefix: mount
             for prefix, mount in self.make_mounts().items()
-            if not (prefix in saved and isinstance(mount.resource, RAMResource))  # memory is what the revision says
+            if not (prefix in saved and mount.memory is not None)  # memory is what the revision says
         }
         said: dict[str, Any] = {
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,

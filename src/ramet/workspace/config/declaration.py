@@ -27,7 +27,7 @@ from ramet.workspace.config.kinds import (
 from ramet.workspace.config.nodes import Node
 from ramet.workspace.config.problems import Reading, meant
 from ramet.workspace.config.resources import BACKENDS, fields_of
-from ramet.workspace.stored.autocommit import WHEN
+from ramet.workspace.stored.commit_policy import WHEN
 
 VARIABLE: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 REFERENCE: Final = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"

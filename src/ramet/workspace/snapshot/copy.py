@@ -63,8 +63,8 @@ def load_workspace(
 def _discard(mounts: Mapping[str, Mount], given: Mapping[str, Resource]) -> None:
     """Remove the directories that a failed load has made."""
     for mount in mounts.values():
-        if isinstance(mount.resource, DiskResource) and not any(mount.resource is own for own in given.values()):
-            shutil.rmtree(mount.resource.root, ignore_errors=True)
+        if mount.directory is not None and not any(mount.resource is own for own in given.values()):
+            shutil.rmtree(mount.directory, ignore_errors=True)
 
 
 def copy_workspace(ws: Workspace) -> Workspace:

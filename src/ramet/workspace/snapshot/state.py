@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.backends.local.disk import DiskResource
-from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import REDACTED, Quick, Resource
@@ -50,8 +49,8 @@ def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0)
         left_out += [
             f"{mount.prefix / path[1:]}: a named pipe"
             for mount in ws.mounts(scratch=True)
-            if isinstance(mount.resource, RAMResource) and isinstance(mount.resource, Quick)
-            for path in mount.resource.fifos()
+            if mount.memory is not None and isinstance(mount.memory, Quick)
+            for path in mount.memory.fifos()
         ]
     for session in ws.list_sessions():
         _, lost = dump_descriptors(session.state)

@@ -12,7 +12,7 @@ import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypedDict
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
@@ -30,6 +30,31 @@ from ramet.workspace.workspace import Workspace
 
 BLOCK: Final = 1 << 20
 KERNEL: Final = ("format", "version", "sessions", "max_drain_bytes", "dirty_inodes", "history", "jobs", "left_out")
+
+
+class ImportKeywords(TypedDict, total=False):
+    """The fields of `ImportOptions` as keyword arguments."""
+
+    prefix: str
+    message: str
+    author: str
+    kind: str | None
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """How an archive becomes a revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
+
+    prefix: str = "/"
+    message: str = ""
+    author: str = ""
+    kind: str | None = None
+    """`snapshot` or `tar`; None takes an archive that begins with a manifest for a snapshot."""
+    progress: Progress = silent
+
+
+DEFAULTS: Final = ImportOptions()
 
 
 @dataclass
@@ -53,37 +78,24 @@ class _Parts:
     """The one mount that is replaced; None for all of them."""
 
 
-def import_archive(
-    repository: Repository,
-    name: str,
-    source: Target,
-    *,
-    prefix: str = "/",
-    message: str = "",
-    author: str = "",
-    kind: str | None = None,
-    progress: Progress = silent,
-) -> Imported:
-    """A tar as a revision of a workspace, which is created if it does not exist.
-
-    A snapshot replaces everything; any other tar replaces the mount at `prefix`. `kind` is `snapshot` or `tar`;
-    left out, an archive that begins with a manifest is a snapshot.
-    """
+def import_archive(repository: Repository, name: str, source: Target, options: ImportOptions = DEFAULTS) -> Imported:
+    """A tar as a revision of a workspace, which is created if it does not exist."""
     repository.prove()
+    kind, progress = options.kind, options.progress
     try:
         if kind is None:
             kind, source = _kind_of(source)
         if kind == "snapshot":
             parts = _from_snapshot(repository, name, source, progress)
         elif kind == "tar":
-            parts = _from_tar(repository, name, source, str(parse_prefix(prefix)), progress)
+            parts = _from_tar(repository, name, source, str(parse_prefix(options.prefix)), progress)
         else:
             raise RametError("invalid_argument", f"unknown kind of archive {kind!r}", "use snapshot or tar")
     except (ValueError, EOFError, tarfile.TarError) as error:
         raise RametError(
             "snapshot_invalid", f"the archive cannot be imported: {error}", "give a tar, whole and not damaged"
         ) from None
-    revision = _recorded(repository, name, parts, kind, message, author)
+    revision = _recorded(repository, name, parts, kind, options)
     return Imported(revision, parts.files, parts.left_out)
 
 
@@ -105,10 +117,10 @@ def _look(file: IO[bytes]) -> str:
     return "snapshot" if first is not None and first.name == MANIFEST else "tar"
 
 
-def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, message: str, author: str) -> Revision:
+def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, options: ImportOptions) -> Revision:
     made = Revision(
         workspace=name, seq=1, parents=(), lineage=f"import:{kind}", mounts=parts.mounts, kernel=parts.kernel,
-        author=author, time=repository.clock(), message=message or f"import of a {kind}",
+        author=options.author, time=repository.clock(), message=options.message or f"import of a {kind}",
     )  # fmt: skip
     if not repository.refs.exists(name):
         repository.begin(name, made)

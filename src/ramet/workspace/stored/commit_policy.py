@@ -1,45 +1,52 @@
-"""When an open workspace commits or drafts by itself: on close, after commands, on a timer, or never."""
+"""`CommitPolicy`: when an open workspace commits by itself, and when it writes drafts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ramet.core.errors import RametError
 
 When = Literal["close", "command", "timer", "never"]
-WHEN: Final[tuple[When, ...]] = ("close", "command", "timer", "never")
+WHEN: Final[tuple[When, ...]] = get_args(When)
 
 
 @dataclass(frozen=True)
 class CommitPolicy:
-    """`every` is a number of commands, or of seconds. What is left at the end is committed on close, unless `never`."""
+    """When revisions are made: `CommitPolicy("command", every=5)`.
+
+    `every` counts commands or seconds. Uncommitted changes are committed on close, unless `when` is `never`.
+    """
 
     when: When = "close"
-    every: float = 1.0
+    every: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.when not in WHEN:
+            remedy = f"use one of {', '.join(WHEN)}"
+            raise RametError("invalid_argument", f"unknown commit policy {self.when!r}", remedy)
+        every = self.every
+        if every is not None and self.when not in ("command", "timer"):
+            raise RametError("invalid_argument", f"every= means nothing with commit={self.when!r}", "leave it out")
+        if every is None:
+            if self.when == "timer":
+                raise RametError("invalid_argument", "a timer needs every=", "give the seconds between commits")
+            return
+        if not every > 0 or (self.when == "command" and every != int(every)):
+            raise RametError("invalid_argument", f"every={every!r} cannot be", "give seconds, or a number of commands")
 
     @property
     def on_close(self) -> bool:
         return self.when != "never"
 
-
-def commit_policy(commit: str, every: float | None) -> CommitPolicy:
-    """What `store.open(name, commit=..., every=...)` asks for."""
-    found = next((when for when in WHEN if when == commit), None)
-    if found is None:
-        raise RametError("invalid_argument", f"unknown commit policy {commit!r}", f"use one of {', '.join(WHEN)}")
-    if every is not None and found not in ("command", "timer"):
-        raise RametError("invalid_argument", f"every= means nothing with commit={commit!r}", "leave it out")
-    if found == "timer" and every is None:
-        raise RametError("invalid_argument", "a timer needs every=", "give the seconds between commits")
-    number = 1.0 if every is None else float(every)
-    if not number > 0 or (found == "command" and number != int(number)):
-        raise RametError("invalid_argument", f"every={every!r} cannot be", "give seconds, or a number of commands")
-    return CommitPolicy(found, number)
+    @property
+    def interval(self) -> float:
+        """Commands or seconds between two commits."""
+        return 1.0 if self.every is None else float(self.every)
 
 
-def draft_policy(drafts: str | float) -> float | None:
-    """What `store.open(drafts=...)` asks for: seconds between drafts, 0 for one after each call, None for none."""
+def draft_interval(drafts: str | float) -> float | None:
+    """Seconds between two drafts, by the `drafts` option: 0 for one after each call, None for none."""
     if drafts == "off":
         return None
     if drafts == "each":

@@ -14,26 +14,26 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import is_not
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
 from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
+from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.kernel_state import encoded
 from ramet.store.commit.memory_tree import Committed, Memo, commit_ram, unchanged
 from ramet.store.commit.secret_scan import Scanner
 from ramet.store.model.ids import SIZE, chunk_id
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.refs.drafts import Change, Content, DraftWriter, Folder, Gone, Opened, Pointer, Step, plain_mounts
-from ramet.workspace.snapshot.resource_codec import save_resource
+from ramet.workspace.stored.commit_writer import remote_state
 
 if TYPE_CHECKING:
     from ramet.workspace.mounts import Mount
@@ -70,8 +70,8 @@ class _Telling:
     """Gathers the changes of a step."""
 
     def __init__(self, ws: StoredWorkspace, laid: set[bytes]) -> None:
-        self._withheld, self._scope = ws._withheld, ws.repository.scope(ws.name)
-        self._look = Scanner("refuse").look if ws._scan == "refuse" else None
+        self._withheld, self._scope = ws.options.ignore_rules, ws.repository.scope(ws.name)
+        self._look = Scanner("refuse").look if ws.options.scan == "refuse" else None
         self._laid, self._count, self._size = laid, 0, 0
         self.rows: list[Change] = []
         self.chunks: dict[bytes, bytes] = {}
@@ -183,7 +183,7 @@ class Drafter:
         self._ws, self._repository = ws, ws.repository
         self._writer = DraftWriter(ws.repository, ws.name, ws.lease)
         base = b"" if ws.base is None else ws.base.id
-        self._writer.open(Opened(socket.gethostname(), ws.lease.number, base, ws._scan))
+        self._writer.open(Opened(socket.gethostname(), ws.lease.number, base, ws.options.scan))
         try:
             self._hold()
         except RametError:
@@ -213,8 +213,8 @@ class Drafter:
         scope = self._repository.scope(ws.name)
         self._origins = {}
         for mount in ws.mounts(scratch=True):
-            prefix, resource = str(mount.prefix), mount.resource
-            if not isinstance(resource, RAMResource):
+            prefix, resource = str(mount.prefix), mount.memory
+            if resource is None:
                 continue
             if prefix in forks:
                 self._origins[prefix] = _Origin(trees.get(prefix) or b"", forks[prefix])
@@ -230,8 +230,8 @@ class Drafter:
         """Whether there is anything that the last step does not have; asked after every call."""
         last, ws = self._last, self._ws
         for path, mount in ws._mounts.items():
-            resource = mount.resource
-            if isinstance(resource, RAMResource):
+            resource = mount.memory
+            if resource is not None:
                 known = last.get(path)
                 if known is None:
                     root = resource.node(ROOT)
@@ -246,7 +246,7 @@ class Drafter:
     async def draft(self) -> None:
         """Make what is not in the store yet durable there."""
         ws = self._ws
-        rams = {str(m.prefix): m.resource for m in ws.mounts(scratch=True) if isinstance(m.resource, RAMResource)}
+        rams = {str(m.prefix): m.memory for m in ws.mounts(scratch=True) if m.memory is not None}
         # A fork is taken only of what changed: whoever writes next copies what a fork has.
         forks = {
             prefix: known if known is not None and _same(known, ram) else ram.fork()
@@ -341,12 +341,11 @@ class Drafter:
             done: dict[str, Committed] = {}
             left_out: list[str] = []
             writer = repository.writer(ws.name)
-            scanner = None if ws._scan == "off" else Scanner(ws._scan)
+            scanner = None if ws.options.scan == "off" else Scanner(ws.options.scan)
             try:
                 for prefix, fork in forks.items():
-                    look = None if scanner is None else _looking(scanner, prefix)
-                    scope = repository.scope(ws.name)
-                    done[prefix] = commit_ram(fork, writer, scope, withheld=ws._withheld, trust=not attempt, scan=look)
+                    rules = CommitFilter.of_mount(ws.options.ignore_rules, scanner, prefix)
+                    done[prefix] = commit_ram(fork, writer, repository.scope(ws.name), rules, trust=not attempt)
                     left_out += [prefix.rstrip("/") + path for path in done[prefix].withheld]
                 writer.finish()
             except BaseException:
@@ -387,18 +386,11 @@ class Drafter:
     def _described(self) -> list[MountState]:
         found: list[MountState] = []
         for mount in self._ws.mounts(scratch=True):
-            prefix, mode, resource = str(mount.prefix), mount.mode.value, mount.resource
-            if isinstance(resource, RAMResource | DiskResource):
-                kind = "ram" if isinstance(resource, RAMResource) else "disk"
-                found.append(MountState(prefix, kind, mode, scratch=mount.scratch))
+            if mount.memory is None and mount.directory is None:
+                found.append(remote_state(mount))
                 continue
-            plain = save_resource(resource, lambda _: None)
-            found.append(
-                MountState(
-                    prefix, plain["type"], mode, None, plain["config"], tuple(plain["redacted_fields"]),
-                    plain["needs_override"], mount.scratch,
-                )
-            )  # fmt: skip
+            kind = "disk" if mount.memory is None else "ram"
+            found.append(MountState(str(mount.prefix), kind, mount.mode.value, scratch=mount.scratch))
         return found
 
     def close(self) -> None:
@@ -417,11 +409,6 @@ def _replaced(step: Step, **values: Any) -> Step:
 
 def _joined(records: list[bytes]) -> bytes:
     return b"[" + b",".join(records) + b"]" if records else b""
-
-
-def _looking(scanner: Scanner, prefix: str) -> Callable[[str, bytes | memoryview], None]:
-    top = prefix.rstrip("/")
-    return lambda path, data: scanner.look(top + path, data)
 
 
 def _same(one: RAMResource, other: RAMResource) -> bool:

@@ -197,7 +197,8 @@ class _Left:
         return {prefix: root for prefix, root in sorted(roots.items()) if os.path.isdir(root)}
 
     def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
-        from ramet.store.commit.directory import commit_directory  # as above
+        from ramet.store.commit.commit_filter import CommitFilter  # as above
+        from ramet.store.commit.directory import commit_directory
         from ramet.store.commit.stat_cache import StatCache
         from ramet.workspace.stored.replay import replay, with_trees, write
 
@@ -224,7 +225,8 @@ class _Left:
                 )  # fmt: skip
             for prefix, root in self._roots.items():
                 assert self._binding is not None
-                tree: TreeId = commit_directory(root, writer, StatCache(), withheld=Withheld(self._binding.withhold))
+                rules = CommitFilter(Withheld(self._binding.withhold))
+                tree = commit_directory(root, writer, StatCache(), rules).tree
                 states[prefix] = replace(states.get(prefix, MountState(prefix, "disk")), type="disk", tree=tree)
             writer.finish()
         except BaseException:

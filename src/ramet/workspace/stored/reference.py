@@ -103,15 +103,16 @@ class StoredWorkspaceRef:
     ) -> Found:
         """The first revision in which a command fails: 0 is good, 125 cannot be told, everything else is bad."""
         from ramet.workspace.stored.bisect import bisect
+        from ramet.workspace.stored.open_options import OpenOptions
         from ramet.workspace.stored.store import Opening
 
-        options: dict[str, Any] = {"resources": resources or {}, "mounts": {}}
+        options = OpenOptions(readonly=True, resources=resources or {})
         first, last = self.find(good), self.find(bad)
         elsewhere = {first.id: self._whose(good)}  # what is between them is in the history of the bad one
 
         async def attempt(revision: Revision) -> int:
             name = elsewhere.get(revision.id) or self._whose(bad)
-            async with Opening(self._repository, name, revision.id.hex(), True, 0.0, options) as ws:
+            async with Opening(self._repository, name, revision.id.hex(), options) as ws:
                 return (await ws.execute(command, timeout=timeout)).exit_code
 
         return await bisect(self._repository, first, last, attempt, progress)
@@ -290,9 +291,7 @@ class StoredWorkspaceRef:
         progress: Progress = silent,
     ) -> Imported:
         """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
-        from ramet.workspace.stored.archive_import import import_archive
+        from ramet.workspace.stored.archive_import import ImportOptions, import_archive
 
-        return import_archive(
-            self._repository, self.name, source, prefix=prefix, message=message, author=author, kind=kind,
-            progress=progress,
-        )  # fmt: skip
+        options = ImportOptions(prefix, message, author, kind, progress)
+        return import_archive(self._repository, self.name, source, options)

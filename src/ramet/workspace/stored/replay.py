@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,10 +18,11 @@ from ramet.core.paths import Path, decode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Attrs
 from ramet.store.checkout.lazy_tree import LazyBlocks, LazyTree
-from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.commit_filter import CommitFilter
+from ramet.store.commit.ignore_rules import NOTHING as DEFAULT
 from ramet.store.commit.kernel_state import SEGMENT, Segments, encoded, kernel_of, write_chunk
 from ramet.store.commit.memory_tree import commit_ram
-from ramet.store.commit.secret_scan import Scanner, check_scan
+from ramet.store.commit.secret_scan import Scanner
 from ramet.store.model.ids import ChunkId, TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.packs.writer import PackWriter
@@ -165,10 +166,10 @@ def write(
     repository: Repository, writer: PackWriter, target: str, found: Replayed, base: Revision | None, own: bool
 ) -> Written:
     """Put it into packs for the workspace `target`; `own` when that is the one whose revision it stands on."""
-    scanner = None if found.scan == "off" else Scanner(check_scan("report"))
+    scanner = None if found.scan == "off" else Scanner("report")
     scope = repository.scope(target)
     trees = {
-        prefix: commit_ram(ram, writer, scope, withheld=Withheld(), scan=_looking(scanner, prefix)).tree
+        prefix: commit_ram(ram, writer, scope, CommitFilter.of_mount(DEFAULT, scanner, prefix)).tree
         for prefix, ram in sorted(found.rams.items())
     }
     older: list[Plain] = []
@@ -195,11 +196,6 @@ def _kernel(
     tail = segments.tail(following)
     state = {**found.state, "history": {"records": [r for r in records if int(r["number"]) >= tail]}}
     return write_chunk(writer, encoded(state)), segments.write(writer, new, oldest)
-
-
-def _looking(scanner: Scanner | None, prefix: str) -> Callable[[str, bytes | memoryview], None] | None:
-    top = prefix.rstrip("/")
-    return None if scanner is None else lambda path, data: scanner.look(top + path, data)
 
 
 def with_trees(found: Replayed, trees: Mapping[str, TreeId], before: Mapping[str, MountState]) -> dict[str, MountState]:

@@ -13,13 +13,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
-from ramet.backends.local.disk import DiskResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.commit.ignore_rules import Withheld
 from ramet.store.commit.secret_scan import check_scan
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
@@ -31,10 +30,11 @@ from ramet.store.verbs.key_admin import Keys
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.policy import Policy
 from ramet.workspace.snapshot.archive import Target
-from ramet.workspace.stored.autocommit import commit_policy, draft_policy
+from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
+from ramet.workspace.stored.open_options import OpenOptions as OpenOptions
 from ramet.workspace.stored.recovery import Recovered, bind, recover
 from ramet.workspace.stored.reference import StoredWorkspaceRef
-from ramet.workspace.stored.version_pins import check_policies, moved
+from ramet.workspace.stored.version_pins import moved
 from ramet.workspace.stored.workspace import StoredWorkspace as StoredWorkspace
 from ramet.workspace.workspace import Settings
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ramet.store.refs.feed import Event
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
-    from ramet.workspace.stored.archive_import import Imported
+    from ramet.workspace.stored.archive_import import Imported, ImportKeywords
     from ramet.workspace.stored.events import Delivered, Sink
 
 
@@ -92,11 +92,11 @@ class Store:
         """The revision that `NAME` or `NAME@REV` stands for."""
         return self.repository.resolve(address)
 
-    def import_archive(self, name: str, source: Target, **options: Any) -> Imported:
+    def import_archive(self, name: str, source: Target, **options: Unpack[ImportKeywords]) -> Imported:
         """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
-        from ramet.workspace.stored.archive_import import import_archive
+        from ramet.workspace.stored.archive_import import ImportOptions, import_archive
 
-        return import_archive(self.repository, name, source, **options)
+        return import_archive(self.repository, name, source, ImportOptions(**options))
 
     def events(self, since: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
         """The change feed after a cursor: `async for event in store.events(since=event.cursor)`.
@@ -195,7 +195,7 @@ class Store:
         secrets: Mapping[str, str] | None = None,
         settings: Settings | None = None,
         wait: float = 0.0,
-        commit: str = "close",
+        commit: CommitPolicy | str = "close",
         every: float | None = None,
         pins: Mapping[str, str] | None = None,
         withhold: Iterable[str] = (),
@@ -222,45 +222,43 @@ class Store:
         of `execute` or `dispatch` changed which has returned; with a number, everything that is older than so many
         seconds; with `off`, directories alone. The next one that opens the workspace makes a revision of it.
         """
+        return self.open_with(
+            name,
+            OpenOptions(
+                readonly=readonly, resources=resources or {}, mounts=mounts or {}, secrets=secrets, settings=settings,
+                wait=wait, commit=_commit_policy(commit, every), pins=dict(pins or {}), withhold=withhold,
+                scan=check_scan(scan), env=dict(env or {}), policy=policy, prepare=prepare, drafts=drafts,
+            ),
+            revision,
+        )  # fmt: skip
+
+    def open_with(self, name: str, options: OpenOptions, revision: str | None = None) -> Opening:
+        """As `open`, with the options as one value."""
         if revision is None:
             found = parse_address(name)
             if found.path is not None:
                 raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
             name, revision = found.name, found.revision
-        options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
-        options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
-        options.update(
-            withheld=Withheld(withhold),
-            scan=check_scan(scan),
-            env=dict(env or {}),
-            guard=policy,
-            prepare=prepare,
-            drafts=draft_policy(drafts),
-        )
-        check_policies(options["pins"])
-        return Opening(self.repository, name, revision, readonly or revision is not None, wait, options)
+        return Opening(self.repository, name, revision, options)
+
+
+def _commit_policy(commit: CommitPolicy | str, every: float | None) -> CommitPolicy:
+    if isinstance(commit, CommitPolicy):
+        return commit if every is None else replace(commit, every=every)
+    return CommitPolicy(commit, every)  # type: ignore[arg-type]  # the value checks the word
 
 
 class Opening:
     """What `Store.open` gives: `async with` it for the workspace."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        name: str,
-        revision: str | None,
-        readonly: bool,
-        wait: float,
-        options: dict[str, Any],
-    ) -> None:
-        self._repository, self._name, self._revision, self._readonly = repository, name, revision, readonly
-        self._wait, self._options = wait, options
+    def __init__(self, repository: Repository, name: str, revision: str | None, options: OpenOptions) -> None:
+        self._repository, self._name, self._revision, self._options = repository, name, revision, options
         self._ws: StoredWorkspace | None = None
 
     async def __aenter__(self) -> StoredWorkspace:
         repository, name = self._repository, self._name
         lease = None
-        if not self._readonly:
+        if self._revision is None and not self._options.readonly:
             await asyncio.to_thread(repository.prove)
             lease = await self._acquire()
         try:
@@ -289,7 +287,7 @@ class Opening:
         while True:
             base = repository.find(name, self._revision) if self._revision else repository.head(name)
             try:
-                ws = StoredWorkspace.hydrated(repository, name, base, lease, **self._options)
+                ws = StoredWorkspace.hydrated(repository, name, base, lease, self._options)
                 break
             except RametError as error:
                 # Who only reads holds nothing: the head may have been followed by others, and collected, meanwhile.
@@ -298,13 +296,13 @@ class Opening:
                 if repository.head(name) == base:
                     raise
         if lease is not None:
-            roots = {str(m.prefix): m.resource.root for m in ws.mounts() if isinstance(m.resource, DiskResource)}
-            ws.binding = bind(repository, name, lease, roots, self._options["withheld"])
+            roots = {str(m.prefix): m.directory for m in ws.mounts() if m.directory is not None}
+            ws.binding = bind(repository, name, lease, roots, self._options.ignore_rules)
         return ws
 
     async def _acquire(self) -> Entry:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._wait
+        deadline = loop.time() + self._options.wait
         holder = holder_name()
         while True:
             try:

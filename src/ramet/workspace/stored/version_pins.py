@@ -40,7 +40,7 @@ class Pins(NamedTuple):
         return self.top
 
 
-def check_policies(policies: dict[str, str]) -> None:
+def check_policies(policies: Mapping[str, str]) -> None:
     for prefix, policy in policies.items():
         if policy not in ("config", "versions"):
             raise RametError("invalid_argument", f"unknown pin policy {policy!r} of {prefix}", "use config or versions")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
-from ramet.core.resource import Resource
-from ramet.store.commit.ignore_rules import NOTHING, Withheld
 from ramet.store.commit.kernel_state import (
     SEGMENT,
     Segments,
@@ -24,32 +21,27 @@ from ramet.store.commit.kernel_state import (
     newest_of,
     read_segment,
     segments_of,
-    write_chunk,
 )
-from ramet.store.commit.memory_tree import Committed, commit_ram
-from ramet.store.commit.secret_scan import Scan, Scanner
-from ramet.store.commit.stat_cache import StatCache
-from ramet.store.commit.watch import Watcher
 from ramet.store.model.ids import ChunkId
-from ramet.store.model.revisions import MemoryImage, MountState, Revision
-from ramet.store.packs.writer import PackWriter
+from ramet.store.model.revisions import MemoryImage, Revision
 from ramet.store.refs.refs import TTL, Entry
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import Summary
+from ramet.workspace.call import Call
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
-from ramet.workspace.policy import Policy
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID
 from ramet.workspace.snapshot.archive import Opened
-from ramet.workspace.snapshot.resource_codec import save_resource
 from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.snapshot.tar import TarIndex
-from ramet.workspace.stored.autocommit import CommitPolicy
+from ramet.workspace.stored.commit_policy import draft_interval
+from ramet.workspace.stored.commit_writer import CommitInput, CommitRequest, CommitWriter, DirectoryCaches
+from ramet.workspace.stored.open_options import OpenOptions
 from ramet.workspace.stored.recovery import Binding, Recovered, unbind
-from ramet.workspace.stored.version_pins import Pins, pin
-from ramet.workspace.workspace import Settings, Workspace
+from ramet.workspace.stored.version_pins import pin
+from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from ramet.workspace.stored.drafts import Drafter
@@ -68,6 +60,7 @@ class StoredWorkspace(Workspace):
     name: str
     base: Revision | None
     lease: Entry | None
+    options: OpenOptions
 
     @classmethod
     def hydrated(
@@ -76,55 +69,44 @@ class StoredWorkspace(Workspace):
         name: str,
         base: Revision | None,
         lease: Entry | None,
-        *,
-        resources: Mapping[str, Resource],
-        mounts: Mapping[str, MountForm],
-        secrets: Mapping[str, str] | None = None,
-        settings: Settings | None = None,
-        policy: CommitPolicy | None = None,
-        pins: Mapping[str, str] | None = None,
-        withheld: Withheld = NOTHING,
-        scan: Scan = "off",
-        env: Mapping[str, str] | None = None,
-        guard: Policy | Mapping[str, Any] | None = None,
-        prepare: Callable[[StoredWorkspace], None] | None = None,
-        drafts: float | None = None,
+        options: OpenOptions,
     ) -> StoredWorkspace:
-        forms: dict[str, MountForm] = dict(mounts)
+        """A live workspace with the content of `base`; without a lease it is read-only."""
+        forms: dict[str, MountForm] = dict(options.mounts)
         missing = []
         for state in base.mounts if base is not None else ():
-            if state.prefix in mounts:
+            if state.prefix in options.mounts:
                 continue
-            given = resources.get(state.prefix)
+            given = options.resources.get(state.prefix)
             if given is None and state.tree is None:
                 missing.append(state.prefix)
                 continue
             resource = given if given is not None else repository.lazy(state.tree, name)  # type: ignore[arg-type]
-            if given is not None and isinstance(given, DiskResource) and state.tree is not None:
-                repository.checkout(base, state.prefix, given.root)  # type: ignore[arg-type]
-            forms[state.prefix] = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
+            mount = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
+            if mount.directory is not None and state.tree is not None:
+                repository.checkout(base, state.prefix, mount.directory)  # type: ignore[arg-type]
+            forms[state.prefix] = mount
         if missing:
             raise RametError(
                 "invalid_argument", f"no resource was given for {', '.join(missing)}",
                 "pass resources={prefix: resource}: these mounts are saved without their content",
             )  # fmt: skip
-        ws = cls(forms, env=env, secrets=secrets, policy=guard, settings=settings)
-        ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
-        ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
+        ws = cls(forms, env=options.env, secrets=options.secrets, policy=options.policy, settings=options.settings)
+        ws.repository, ws.name, ws.base, ws.lease, ws.options = repository, name, base, lease, options
+        ws._directories, ws._segments = DirectoryCaches(), Segments()
         ws._tasks, ws.recovered, ws._to_collect = [], [], []
-        ws._commits, ws._pins, ws._withheld = policy or CommitPolicy(), pins or {}, withheld
-        ws._scan = scan
         ws._kernel_of(base)
         ws._position = ws.history.next_number
         ws._committing = asyncio.Lock()
-        for session in ws.sessions if env else ():
-            session.adopt(env or {})
-        if prepare is not None:
-            prepare(ws)
-        if drafts is not None and lease is not None:
+        for session in ws.sessions if options.env else ():
+            session.adopt(options.env)
+        if options.prepare is not None:
+            options.prepare(ws)
+        interval = draft_interval(options.drafts)
+        if interval is not None and lease is not None:
             from ramet.workspace.stored.drafts import Drafter
 
-            ws._drafter = Drafter(ws, drafts)
+            ws._drafter = Drafter(ws, interval)
         return ws
 
     _drafter: Drafter | None = None
@@ -132,15 +114,9 @@ class StoredWorkspace(Workspace):
     """Which directories this process works in, as it told the store."""
     recovered: list[Recovered]
     """What a process before left in directories without committing it: it was committed when this one opened."""
-    _stats: dict[str, StatCache]
-    _watchers: dict[str, Watcher]
+    _directories: DirectoryCaches
     _segments: Segments
     _tasks: list[asyncio.Task[None]]
-    _commits: CommitPolicy
-    _pins: Mapping[str, str]
-    _withheld: Withheld
-    _scan: Scan
-    _scanner: Scanner | None = None
     _position: int
     """The number of the first command that no revision has yet."""
     _committing: asyncio.Lock
@@ -176,20 +152,19 @@ class StoredWorkspace(Workspace):
 
     # ---------------------------------------------------------------------------------------------- commit
 
-    def execute(self, command: str, *arguments: Any, **options: Any) -> Execution:
-        """As `Workspace.execute`; with `commit="command"` the call ends when what it changed is durable."""
+    def _started(self, call: Call, execution: Execution) -> Execution:
+        """With `commit="command"` the call ends when what it changed is durable."""
         self._raise_failure()
-        execution = super().execute(command, *arguments, **options)
-        estimated = options.get("provision") or (len(arguments) > 2 and arguments[2])
-        if self.lease is None or estimated:
+        if self.lease is None:
             return execution
-        if self._commits.when != "command":
+        policy = self.options.commit
+        if policy.when != "command":
             return execution if self._drafter is None or self._drafter.every else execution.followed_by(self._drafted)
 
         async def commit(_: IOResult) -> None:
             self._commands += 1
-            if self._commands >= self._commits.every:
-                await self.commit(self.secrets.scrub_text(command.strip().partition("\n")[0][:72]))
+            if self._commands >= policy.interval:
+                await self.commit(self.secrets.scrub_text(call.command.strip().partition("\n")[0][:72]))
             else:
                 await self._drafted(_)
 
@@ -244,6 +219,7 @@ class StoredWorkspace(Workspace):
         points to an image of what runs here, which makes the head resumable.
         """
         self._raise_failure()
+        request = CommitRequest(message, author, agent, trace_id, diff, tuple(outputs), progress, noting, memory)
         async with self._committing:
             if self.lease is None:
                 raise RametError(
@@ -252,12 +228,10 @@ class StoredWorkspace(Workspace):
             self._commands = 0
             await self.sync()
             failure: RametError | None = None
-            asked = {"message": message, "author": author, "agent": agent, "trace_id": trace_id}
             for trust in (True, *[False] * AGAIN):
                 stored = self._segments.stored()
-                self._trust = trust
                 try:
-                    return await self._commit(asked, diff, outputs, progress, noting, memory)
+                    return await self._commit(request, trust)
                 except BaseException as error:
                     self._segments.restore(stored)
                     if not (isinstance(error, RametError) and await self._was_collected(error)):
@@ -270,57 +244,48 @@ class StoredWorkspace(Workspace):
         """Whether a commit failed because a collection took what it relied on: then nothing is relied on any more."""
         if error.code not in ("content_collected", "store_corrupt"):
             return False
-        self._stats.clear()
+        self._directories.stats.clear()
         return (await asyncio.to_thread(self.repository.look)).number > 0
 
-    async def _commit(
-        self,
-        asked: Mapping[str, str],
-        diff: bool,
-        outputs: Collection[str],
-        progress: Progress,
-        noting: Callable[[Revision], None] | None,
-        memory: MemoryImage | None,
-    ) -> Revision:
+    async def _commit(self, request: CommitRequest, trust: bool) -> Revision:
         kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
         segments, oldest = self._new_segments()
-        forks = self._forks(outputs)
-        pinned = {
+        forks = self._forks(request.outputs)
+        pins = {
             str(m.prefix): await pin(m.resource)
             for m in self.mounts(scratch=True)
-            if self._pins.get(str(m.prefix)) == "versions"
+            if self.options.pins.get(str(m.prefix)) == "versions"
         }
-        written = await asyncio.to_thread(self._write, forks, pinned, kernel, segments, oldest, progress)
-        base, lease = self.base, self.lease
+        writer = CommitWriter(self, self._directories, self._segments, request.progress, trust)
+        written = await asyncio.to_thread(writer.write, CommitInput(forks, pins, kernel, segments, oldest))
+        base, lease, noting = self.base, self.lease, request.noting
         assert lease is not None
         # A head whose image is older than what ran since is not resumable any more, though its files are the same.
-        if base is not None and (base.mounts, base.kernel, base.history) == written[:3] and base.memory == memory:
+        if base is not None and written.equals(base) and base.memory == request.memory:
             if noting is not None:
                 await asyncio.to_thread(noting, base)
             return base
-        states, chunk, history, settled, left_out = written
         revision = Revision(
             workspace=self.name, seq=1 if base is None else base.seq + 1,
             parents=() if base is None else (base.id,),
             lineage=self._lineage(base),
-            mounts=states, kernel=chunk, history=history, withheld=left_out,
-            suspected=() if self._scanner is None else self._scanner.told,
-            outputs=tuple(sorted(outputs)), author=asked["author"], agent=asked["agent"] or _agent_of(records),
-            time=self.settings.clock(), message=asked["message"], trace_id=asked["trace_id"],
-            memory=memory,
+            mounts=written.mounts, kernel=written.kernel, history=written.history, withheld=written.withheld,
+            suspected=written.suspected, outputs=tuple(sorted(request.outputs)),
+            author=request.author, agent=request.agent or _agent_of(records), time=self.settings.clock(),
+            message=request.message, trace_id=request.trace_id, memory=request.memory,
         )  # fmt: skip
         operations = self.history.since(records[0].started_at) if records else []
 
         def publish() -> tuple[Revision, Entry]:
-            changes = Summary.of(self.repository.differences(base, revision) if diff or records else ())
+            changes = Summary.of(self.repository.differences(base, revision) if request.diff or records else ())
             ops = operations_of(records, operations, changes.written())
-            final = replace(revision, diff=changes.plain() if diff else None, ops=ops)
+            final = replace(revision, diff=changes.plain() if request.diff else None, ops=ops)
             if noting is not None:
                 noting(final)
             return final, self.repository.commit(self.name, lease, final)
 
         made, self.lease = await asyncio.to_thread(publish)
-        for tree in settled if not outputs else ():
+        for tree in written.trees if not request.outputs else ():
             tree.settle()
         self.base, self._position = made, position
         if self._drafter is not None:
@@ -353,9 +318,6 @@ class StoredWorkspace(Workspace):
         except RametError as error:
             self._failure = error  # the revision is there; that collecting failed is said at the next call
 
-    _trust = True
-    """Whether what this process remembers to be in the store is taken for granted."""
-
     claim = ""
     """The sandbox that works here, if one does: its revisions say so."""
 
@@ -370,14 +332,11 @@ class StoredWorkspace(Workspace):
         wanted = [parse(path) for path in outputs]
         forks: dict[str, RAMResource] = {}
         for mount in self.mounts(scratch=True):
-            if isinstance(mount.resource, RAMResource):
-                if not wanted:
-                    forks[str(mount.prefix)] = mount.resource.fork()
-                    continue
-                whole = any(mount.prefix.under(path) for path in wanted)
+            if (memory := mount.memory) is not None:
+                whole = not wanted or any(mount.prefix.under(path) for path in wanted)
                 here = [path.below(mount.prefix) for path in wanted if path.under(mount.prefix)]
-                forks[str(mount.prefix)] = mount.resource.fork() if whole else mount.resource.only(here)
-            elif wanted and isinstance(mount.resource, DiskResource):
+                forks[str(mount.prefix)] = memory.fork() if whole else memory.only(here)
+            elif wanted and mount.directory is not None:
                 raise RametError(
                     "invalid_output", f"{mount.prefix} is a directory on disk, which outputs cannot narrow",
                     "mount it read-only elsewhere, or commit without outputs",
@@ -407,88 +366,6 @@ class StoredWorkspace(Workspace):
         ]
         return encoded(state)
 
-    def _write(
-        self,
-        forks: Mapping[str, RAMResource],
-        pinned: Mapping[str, Pins],
-        kernel: bytes,
-        segments: Mapping[int, list[dict[str, Any]]],
-        oldest: int,
-        progress: Progress,
-    ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed], tuple[str, ...]]:
-        """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
-        writer: PackWriter = self.repository.writer(self.name)
-        self._scanner = None if self._scan == "off" else Scanner(self._scan)
-        settled: list[Committed] = []
-        states: list[MountState] = []
-        left_out: list[str] = []
-        try:
-            for mount in self.mounts(scratch=True):
-                state = self._mount_state(mount, forks, writer, settled, left_out, progress)
-                pins = pinned.get(state.prefix)
-                states.append(state if pins is None else replace(state, pin=pins.write(writer)))
-            chunk = write_chunk(writer, kernel)
-            history = self._segments.write(writer, segments, oldest)
-            writer.finish()
-        except BaseException:
-            writer.abandon()
-            raise
-        return tuple(states), chunk, history, settled, tuple(sorted(left_out))
-
-    def _looking(self, prefix: str) -> Callable[[str, bytes | memoryview], None] | None:
-        """What sees new content of a mount, if anything does."""
-        scanner, top = self._scanner, prefix.rstrip("/")
-        return None if scanner is None else lambda path, data: scanner.look(top + path, data)
-
-    def _mount_state(
-        self,
-        mount: Mount,
-        forks: Mapping[str, RAMResource],
-        writer: PackWriter,
-        settled: list[Committed],
-        left_out: list[str],
-        progress: Progress,
-    ) -> MountState:
-        prefix, resource = str(mount.prefix), mount.resource
-        if prefix in forks:
-            done = commit_ram(
-                forks[prefix],
-                writer,
-                self.repository.scope(self.name),
-                progress,
-                self._withheld,
-                self._trust,
-                self._looking(prefix),
-            )
-            settled.append(done)
-            left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
-            return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
-        if isinstance(resource, DiskResource):
-            from ramet.store.commit.directory import commit_directory
-
-            if prefix not in self._stats:
-                self._stats[prefix] = self.repository.stat_cache(self.name, resource.root)
-            stats, watcher = self._stats[prefix], self._watchers.get(prefix)
-            dirty = watcher.take(stats) if watcher is not None else None
-            found: list[str] = []
-            tree = commit_directory(
-                resource.root,
-                writer,
-                stats,
-                dirty=dirty,
-                progress=progress,
-                withheld=self._withheld,
-                left_out=found,
-                scan=self._looking(prefix),
-            )
-            left_out.extend(str(parse(path).onto(mount.prefix)) for path in found)
-            return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)
-        plain = save_resource(resource, lambda _: None)
-        return MountState(
-            prefix, plain["type"], mount.mode.value, None, plain["config"], tuple(plain["redacted_fields"]),
-            plain["needs_override"], mount.scratch,
-        )  # fmt: skip
-
     # ----------------------------------------------------------------------------------------------- lease
 
     def keep_going(self) -> None:
@@ -498,7 +375,7 @@ class StoredWorkspace(Workspace):
             self._tasks.append(asyncio.create_task(self._watched(self._renewing)))
             if self._drafter is not None and self._drafter.every:
                 self._tasks.append(asyncio.create_task(self._watched(self._drafting)))
-            if self._commits.when == "timer":
+            if self.options.commit.when == "timer":
                 self._tasks.append(asyncio.create_task(self._watched(self._ticking)))
 
     _tidy = 0
@@ -545,15 +422,14 @@ class StoredWorkspace(Workspace):
 
     async def _ticking(self, sleep: Callable[[float], Any]) -> None:
         while True:
-            await sleep(self._commits.every)
+            await sleep(self.options.commit.interval)
             await self.commit("on a timer")
 
     def watch(self) -> None:
         """Watch the mounted directories, so that commits look only at what changed in them. Needs the extra `watch`."""
         for mount in self.mounts():
-            prefix = str(mount.prefix)
-            if isinstance(mount.resource, DiskResource) and prefix not in self._watchers:
-                self._watchers[prefix] = Watcher(mount.resource.root)
+            if mount.directory is not None:
+                self._directories.watch(str(mount.prefix), mount.directory)
 
     def absorb(self) -> None:
         """Let large contents that are written as a stream go into the store as they arrive, and not through memory.
@@ -562,17 +438,17 @@ class StoredWorkspace(Workspace):
         """
         from ramet.store.verbs.upload import Absorber
 
-        if self._scan == "off":
+        if self.options.scan == "off":
             for mount in self.mounts(scratch=True):
-                if isinstance(mount.resource, RAMResource):
-                    mount.resource.keeper = Absorber(self.repository, self.name)
+                if mount.memory is not None:
+                    mount.memory.keeper = Absorber(self.repository, self.name)
 
     async def finish(self) -> None:
         """Commit what is not committed, let the lease go, close. Doing it twice is fine."""
         if self.closed:
             return
         try:
-            if self.lease is not None and self._commits.on_close:
+            if self.lease is not None and self.options.commit.on_close:
                 await self.commit("on close")
             if self._collecting is not None:
                 await self._collecting
@@ -584,7 +460,7 @@ class StoredWorkspace(Workspace):
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            for watcher in self._watchers.values():
+            for watcher in self._directories.watchers.values():
                 await asyncio.to_thread(watcher.close)
             if self.lease is not None:
                 await asyncio.to_thread(self.repository.refs.release, self.name, self.lease)
