@@ -551,10 +551,10 @@ def test_no_secret_is_in_a_draft(tmp_path: Path) -> None:
 
 def drafting_text(data: bytes) -> bytes:
     """Everything that a step says, as it is before it is packed."""
-    from ramet.store.crypto.codec import decompressed
+    from ramet.store.objects.compression import decompress
     from ramet.store.refs.drafts import DIGEST, MAGIC
 
-    return decompressed(data[len(MAGIC) + DIGEST :])
+    return decompress(data[len(MAGIC) + DIGEST :])
 
 
 def test_content_that_a_commit_would_refuse_is_refused() -> None:

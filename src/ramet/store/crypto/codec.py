@@ -9,42 +9,17 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from ramet.core.errors import RametError
+from ramet.store.objects.compression import decompress, split_frame
 from ramet.store.objects.objects import Objects
 
 if TYPE_CHECKING:
     from ramet.store.crypto.encrypted_objects import SealedObjects
     from ramet.store.crypto.wrapping_keys import KeySource
 
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-except ImportError:
-    from backports import zstd
-
-LEVEL: Final = 1
 MARKER: Final = "store.json"
 """The object that says how a store is encrypted."""
 PACK_MAGIC: Final = b"RAMETPK1"
 SEALED_MAGIC: Final = b"RAMETPS1"
-
-
-class Damaged(ValueError):
-    """A frame that is not what was written."""
-
-
-def compressed(block: bytes | memoryview) -> bytes:
-    return bytes(zstd.compress(block, LEVEL))
-
-
-def decompressed(frame: bytes, most: int | None = None) -> bytes:
-    """A block, or its first bytes if no more are of use."""
-    reader = zstd.ZstdDecompressor()
-    try:
-        block: bytes = reader.decompress(frame, -1 if most is None else most)
-    except zstd.ZstdError:
-        raise Damaged("not a frame") from None
-    if most is None and (not reader.eof or reader.unused_data):
-        raise Damaged("not one whole frame")
-    return block
 
 
 class Frames(Protocol):
@@ -55,7 +30,7 @@ class Frames(Protocol):
         ...
 
     def unpack(self, frame: bytes, most: int | None = None) -> bytes:
-        """The block of a frame, or its first bytes; `Damaged` when it is none."""
+        """The block of a frame, or its first bytes; `DamagedFrame` when it is none."""
         ...
 
     def trailer(self, size: int, last: bytes) -> bytes:
@@ -78,23 +53,16 @@ class PlainFrames:
         return packed
 
     def unpack(self, frame: bytes, most: int | None = None) -> bytes:
-        return decompressed(frame, most)
+        return decompress(frame, most)
 
     def trailer(self, size: int, last: bytes) -> bytes:
         return b""
 
     def blocks(self, pack: bytes) -> Iterator[tuple[int, bytes]]:
         at = len(self.magic)
-        while at < len(pack):
-            reader = zstd.ZstdDecompressor()
-            try:
-                block = reader.decompress(pack[at:])
-            except zstd.ZstdError:
-                return
-            if not reader.eof:
-                return
-            yield at, bytes(block)
-            at = len(pack) - len(reader.unused_data)
+        while at < len(pack) and (found := split_frame(pack[at:])) is not None:
+            yield at, found[0]
+            at += found[1]
 
     def is_end(self, pack: bytes, at: int) -> bool:
         return at == len(pack)

@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import MARKER, SEALED_MAGIC, Damaged, decompressed
+from ramet.store.crypto.codec import MARKER, SEALED_MAGIC
 from ramet.store.crypto.format import HEADER, OVERHEAD, SECRET, TAG, DataKey, padded_size
 from ramet.store.crypto.keychain import CommonObjects, Vault, label_of
 from ramet.store.crypto.keyrings import Wrap, unwrapped, wraps_of
 from ramet.store.crypto.wrapping_keys import KeySource, WrappingKey, open_key
+from ramet.store.objects.compression import DamagedFrame, decompress
 from ramet.store.objects.log import Log
 from ramet.store.objects.objects import Growing, Objects
 
@@ -213,9 +214,9 @@ class SealedFrames:
             opened = self._sealer.open(_FRAME, frame)
         except RametError as error:
             if error.code == "store_corrupt":
-                raise Damaged(error.cause) from None
+                raise DamagedFrame(error.cause) from None
             raise
-        return decompressed(opened, most)
+        return decompress(opened, most)
 
     def trailer(self, size: int, last: bytes) -> bytes:
         """Padding that says nothing but that frames end before it: its length is 0, which no frame has."""
@@ -231,7 +232,7 @@ class SealedFrames:
                 return
             try:
                 yield at, self.unpack(pack[at:end])
-            except (Damaged, RametError):
+            except (DamagedFrame, RametError):
                 return
             at = end
 

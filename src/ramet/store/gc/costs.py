@@ -6,11 +6,14 @@ Sizes are those that the objects have in their packs, compressed; what lies ther
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ramet.core.progress import Progress, silent
 from ramet.store.gc.collect import Marked, pack_size, shares
 from ramet.store.refs.retention import kept
-from ramet.store.repository import Repository
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
 
 
 @dataclass(frozen=True)

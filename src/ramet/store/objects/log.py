@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import Damaged, compressed, decompressed
+from ramet.store.objects.compression import DamagedFrame, compress, decompress
 from ramet.store.objects.objects import Objects, delete_all
 
 PAST: Final = {"refs": "past", "gc": "past/@gc"}
@@ -115,7 +115,7 @@ class ObjectLog:
         if last and len(packed := self._read(last)) < FULL and (older := joined_rows(packed)):
             rows = [*older, *rows]
             needless.append(last)
-        data = compressed(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())
+        data = compress(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())
         key = f"{self._past}/{name}/{upto:020d}"
         self._objects.put(key, MAGIC + blake3(data).digest() + data)
         old = (other for other in self._objects.list(f"{self._space}/{name}/") if _number(other) <= upto)
@@ -162,6 +162,6 @@ def joined_rows(data: bytes) -> list[tuple[int, bytes]] | None:
     if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
         return None
     try:
-        return [(number, text.encode()) for number, text in json.loads(decompressed(packed))]
-    except (ValueError, TypeError, Damaged):
+        return [(number, text.encode()) for number, text in json.loads(decompress(packed))]
+    except (ValueError, TypeError, DamagedFrame):
         return None

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import RametError, missing_extra
-from ramet.store.crypto.codec import sealed_of
 from ramet.store.objects.log import Log
 from ramet.store.objects.objects import DirectoryObjects, Objects
 
@@ -126,8 +125,7 @@ def logs_of(where: str | Objects, objects: Objects, refs: str, refs_name: str | 
     """Logs that are kept in PostgreSQL, by space."""
     if not is_postgres(refs):
         raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
-    sealed = sealed_of(objects)
-    raw = objects if sealed is None else sealed.raw
+    raw = getattr(objects, "raw", objects)  # under the encryption of an encrypted store
     if refs_name is None and isinstance(raw, DirectoryObjects):
         refs_name = os.path.realpath(raw.root)
     elif refs_name is None and isinstance(where, str):

@@ -20,8 +20,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import Damaged, frames_of, sealed_of
+from ramet.store.crypto.codec import frames_of, sealed_of
 from ramet.store.model.ids import chunk_id, tree_id
+from ramet.store.objects.compression import DamagedFrame
 from ramet.store.objects.objects import Objects
 from ramet.store.packs import catalog as catalogs
 from ramet.store.packs.index import Index, Merged, Place
@@ -472,7 +473,7 @@ class PackReader:
         try:
             raw = self._raw([Place(place.pack, start, length, 0, 0) for start, length in spans])
             return {start: self._codec.unpack(frame) for start, frame in raw.items()}
-        except (KeyError, Damaged):
+        except (KeyError, DamagedFrame):
             return {}  # whoever asks for the one is told what is wrong, or where it is now
 
     def warm(self, keys: Iterable[bytes]) -> None:
@@ -499,7 +500,7 @@ class PackReader:
             if moved is None:
                 raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
             return moved
-        except Damaged as error:
+        except DamagedFrame as error:
             if shelf is not None:
                 shelf.drop(name)
             raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
@@ -518,7 +519,7 @@ class PackReader:
             found = raw.pop(place.start, None)
             try:
                 block = self.fetch(place, most) if found is None else self._codec.unpack(found, most)
-            except Damaged:
+            except DamagedFrame:
                 block = self.fetch(place, most)
             yield block
 

@@ -18,8 +18,9 @@ from typing import Final, NamedTuple
 
 from blake3 import blake3
 
-from ramet.store.crypto.codec import compressed, frames_of, sealed_of
+from ramet.store.crypto.codec import frames_of, sealed_of
 from ramet.store.model.ids import chunk_id
+from ramet.store.objects.compression import compress
 from ramet.store.objects.objects import Growing, Objects
 from ramet.store.packs.index import RECORD, Place, encode_index
 from ramet.store.packs.reader import PackReader
@@ -265,12 +266,12 @@ class PackWriter:
         if last and self._pressing is None:
             # A commit this small is done sooner than a thread is there.
             frame = Future()
-            frame.set_result(compressed(data))
+            frame.set_result(compress(data))
         else:
             if self._pressing is None:
                 self._pressing = ThreadPoolExecutor(self._cores, thread_name_prefix="ramet-zstd")
                 self._scribe = ThreadPoolExecutor(1, thread_name_prefix="ramet-packs")
-            frame = self._pressing.submit(compressed, data)
+            frame = self._pressing.submit(compress, data)
         self._pending.append(_Pressed(frame, block.ids, held, block is self._trees))
         block.ids, block.parts, block.size = bytearray(), [], 0
         if self._closing is not None and self._closing.closed.done():
@@ -324,7 +325,7 @@ class PackWriter:
         self._pack = _Pack(self._objects, self._codec.magic, self._scribe is not None)
         self._size = len(self._codec.magic)
         salt = os.urandom(SALT)
-        frame = self._codec.frame(compressed(salt))
+        frame = self._codec.frame(compress(salt))
         self._records.append(RECORD.pack(chunk_id(salt), self._size, len(frame), 0, SALT))
         self._put(frame)
 

@@ -21,9 +21,10 @@ import msgspec
 from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import Damaged, compressed, decompressed, sealed_of
+from ramet.store.crypto.codec import sealed_of
 from ramet.store.model.ids import RevisionId, TreeId
 from ramet.store.model.revisions import MountState
+from ramet.store.objects.compression import DamagedFrame, compress, decompress
 from ramet.store.objects.objects import Objects, delete_all
 from ramet.store.refs.refs import Entry
 
@@ -112,7 +113,7 @@ _decoder: Final[msgspec.msgpack.Decoder[Opened | Step]] = msgspec.msgpack.Decode
 
 
 def encode(value: Opened | Step) -> bytes:
-    packed = compressed(_encoder.encode(value))
+    packed = compress(_encoder.encode(value))
     return MAGIC + blake3(packed).digest() + packed
 
 
@@ -123,8 +124,8 @@ def decode(data: bytes) -> Opened | Step:
     if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
         raise ValueError("its bytes do not have its digest")
     try:
-        return _decoder.decode(decompressed(packed))
-    except (msgspec.DecodeError, Damaged) as error:
+        return _decoder.decode(decompress(packed))
+    except (msgspec.DecodeError, DamagedFrame) as error:
         raise ValueError(str(error)) from None
 
 

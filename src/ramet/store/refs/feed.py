@@ -14,11 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import merge
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
 from ramet.store.refs.refs import Entry
-from ramet.store.repository import Repository
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
 
 TYPE: Final = "dev.ramet.workspace.revision.created"
 REMOVED: Final = "dev.ramet.workspace.removed"

@@ -14,10 +14,11 @@ from blake3 import blake3
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.crypto.codec import Damaged, Frames, frames_of
+from ramet.store.crypto.codec import Frames, frames_of
 from ramet.store.model import trees
 from ramet.store.model.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
 from ramet.store.model.revisions import Revision, decode
+from ramet.store.objects.compression import DamagedFrame
 from ramet.store.objects.objects import Objects
 from ramet.store.packs.index import Index, Place
 from ramet.store.packs.reader import PackReader
@@ -170,7 +171,7 @@ def _start(row: tuple[Place, bytes]) -> tuple[int, int]:
 def _unpacked(frame: bytes, codec: Frames) -> bytes:
     try:
         return codec.unpack(frame) if frame else b""
-    except (Damaged, RametError):
+    except (DamagedFrame, RametError):
         return b""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ramet.backends.local.buffers import Blocks
 from ramet.store.checkout.lazy_tree import LazyBlocks
@@ -15,7 +15,9 @@ from ramet.store.crypto.codec import sealed_of
 from ramet.store.model.chunker import cut
 from ramet.store.model.ids import ChunkId, chunk_id
 from ramet.store.packs.writer import PackWriter
-from ramet.store.repository import Repository
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
 
 T = TypeVar("T")
 BATCH: Final = 3 * 1024 * 1024
