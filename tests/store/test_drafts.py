@@ -22,8 +22,8 @@ from tests.support.servers import S3Server
 
 from ramet import AgentRun, DiskResource, RametError, RAMResource, Retention, Store
 from ramet.store.commit.commit_filter import CommitFilter
-from ramet.store.commit.ignore_rules import NOTHING
-from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.commit.ignore_rules import DEFAULT_RULES
+from ramet.store.commit.memory_tree import commit_memory
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.repository import Repository
 from ramet.workspace.stored import drafts as drafting
@@ -160,8 +160,8 @@ def test_a_change_is_two_requests_and_none_where_nothing_changed(key: bytes | No
                 # One to write it, one to see that nobody has taken over; with keys, one to see that they are the same.
                 assert len(puts) <= 1 and len(place.asked) <= (most + 1 if key and most else most), place.asked
             await ws.commit("one")
-            if ws._collecting is not None:
-                await ws._collecting  # what a commit asks for in the background is not what is counted here
+            if ws._gc_task is not None:
+                await ws._gc_task  # what a commit asks for in the background is not what is counted here
             place.asked.clear()
             await ws.execute("mv d e; echo x > y")  # a directory of the store gets another name
             assert len(place.asked) <= 6, place.asked
@@ -307,8 +307,8 @@ def test_a_draft_is_exactly_what_is_there(seed: int, monkeypatch: pytest.MonkeyP
     def trees(ws: StoredWorkspace) -> dict[str, str]:
         writer = Repository(MemoryObjects()).writer()
         rams = {str(m.prefix): m.memory for m in ws.mounts(scratch=True) if m.memory is not None}
-        rules = CommitFilter(NOTHING)
-        return {p: commit_ram(ram.fork(), writer, object(), rules).tree.hex() for p, ram in rams.items()}
+        rules = CommitFilter(DEFAULT_RULES)
+        return {p: commit_memory(ram.fork(), writer, object(), rules).tree.hex() for p, ram in rams.items()}
 
     async def recovered() -> dict[str, str]:
         copy = MemoryObjects()
@@ -449,8 +449,8 @@ class Unsynced(DirectoryObjects):
         super().__init__(root)
         self.laid: list[str] = []
 
-    def lay(self, key: str, data: bytes) -> None:
-        super().lay(key, data)
+    def put_unsynced(self, key: str, data: bytes) -> None:
+        super().put_unsynced(key, data)
         self.laid.append(key)
 
 

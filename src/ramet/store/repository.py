@@ -18,10 +18,10 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.checkout.lazy_tree import LazyTree
 from ramet.store.checkout.walk import content, find_node, no_such_path
-from ramet.store.commit.reliance_check import collected, new_ids, settle
+from ramet.store.commit.reliance_check import content_collected, new_object_ids, secure_content
 from ramet.store.commit.stat_cache import StatCache
-from ramet.store.crypto.codec import encrypted, sealed_of, unlocked
-from ramet.store.gc.schedule import Upkeep
+from ramet.store.crypto.codec import as_encrypted, require_encrypted, unlock
+from ramet.store.gc.schedule import GcSchedule
 from ramet.store.model import trees
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import newest_first
@@ -32,12 +32,12 @@ from ramet.store.objects.objects import Objects, open_objects, prove_create
 from ramet.store.packs.catalog import OFTEN
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
-from ramet.store.refs import expiry as ancestry
-from ramet.store.refs.gc_decisions import FRESH, Decisions, State
+from ramet.store.refs import ancestry
+from ramet.store.refs.gc_log import FRESH, GcLog, GcState
 from ramet.store.refs.grants import Access, Grants
-from ramet.store.refs.refs import Entry, Refs, holder_name, not_found
-from ramet.store.refs.resolve import expired_error, find
-from ramet.store.refs.retention import Pin, Pins, Policies, Retention
+from ramet.store.refs.refs import RefEntry, Refs, holder_name, not_found
+from ramet.store.refs.resolve import expired_error, find_revision
+from ramet.store.refs.retention import Pin, Pins, Retention, RetentionPolicies
 from ramet.store.refs.tags import Tag, Tags
 from ramet.store.verbs.diff import Difference, compare
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ramet.store.crypto.encrypted_objects import Shredded
     from ramet.store.crypto.wrapping_keys import KeySource
     from ramet.store.gc.collect import Collected
-    from ramet.store.gc.consolidate import Joined
+    from ramet.store.gc.consolidate import ConsolidationReport
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.revert import MergeResult
@@ -84,23 +84,23 @@ class Repository:
         objects = open_objects(where, **options) if isinstance(where, str) else where
         elsewhere, claim = None, None
         if refs is not None:
-            from ramet.store.objects.postgres_log import Claim, logs_of
+            from ramet.store.objects.postgres_log import MarkerClaim, logs_of
 
             elsewhere = logs_of(where, objects, refs, refs_name)
-            claim = Claim(elsewhere("store"))
-        self.objects: Objects = unlocked(objects, key, plain_cache, clock, claim)
+            claim = MarkerClaim(elsewhere("store"))
+        self.objects: Objects = unlock(objects, key, plain_cache, clock, claim)
         self.clock, self.principal = clock, principal
         self._log, self._proved = self._logs(elsewhere), refs is not None
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         """Know nothing of what is in the store."""
         log, clock = self._log, self.clock
         self._scopes: dict[str, object] = {}
         self._bound: dict[str, Objects] = {}
         """In an encrypted store, how workspaces write whose content is being written."""
         self.refs, self.tags = Refs(log("refs"), clock), Tags(log("tags"), clock)
-        self.decisions, self.policies = Decisions(log("gc")), Policies(log("policy"), clock)
+        self.gc_log, self.policies = GcLog(log("gc")), RetentionPolicies(log("policy"), clock)
         self.pins = Pins(self.objects, clock)
         self.grants = Grants(log("grants"), clock)
         self.packs = self._reader()
@@ -109,31 +109,31 @@ class Repository:
         except RametError:
             pass  # a damaged index: whoever reads hears of it, and `verify` and `repair` must be able to begin
         self._revisions: dict[RevisionId, Revision] = {}
-        self._began: int | None = None
+        self._gc_taken_at_start: int | None = None
         """The last decision that took something when this process first wrote: what it found before then is there."""
-        self._looked = -1
-        self.upkeep = Upkeep(self.policies)
+        self._gc_state_number = -1
+        self.gc_schedule = GcSchedule(self.policies)
 
-    _lean = False
+    _low_memory = False
 
-    def be_lean(self) -> None:
+    def limit_memory(self) -> None:
         """Use little memory: for a process that serves many and has to stay small."""
-        self._lean = True
-        self.packs.be_lean()
+        self._low_memory = True
+        self.packs.limit_memory()
 
     def _reader(self) -> PackReader:
         reader = PackReader(self.objects)
-        if self._lean:
-            reader.be_lean()
+        if self._low_memory:
+            reader.limit_memory()
         return reader
 
     def _logs(self, elsewhere: Callable[[str], Log] | None) -> Callable[[str], Log]:
         if elsewhere is None:
             return lambda space: ObjectLog(self.objects, space)
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         return elsewhere if sealed is None else lambda space: sealed.log(elsewhere(space), space)
 
-    def prove(self) -> None:
+    def require_safe_refs(self) -> None:
         """Make sure, once, that this store can be written safely."""
         if not self._proved:
             prove_create(self.objects)
@@ -146,39 +146,39 @@ class Repository:
 
         The revision gets the key that its content was written with.
         """
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         if sealed is None:
             return self.objects
         bound = self._bound.pop(name) if name in self._bound else None
-        return sealed.under(name) if bound is None else bound
+        return sealed.for_workspace(name) if bound is None else bound
 
     def keys_of(self, name: str) -> frozenset[bytes] | None:
         """In an encrypted store, the ids of the keys with which a workspace opens what it has."""
-        sealed = sealed_of(self.objects)
-        return None if sealed is None else frozenset(sealed.vault.rings.ring(name).ids)
+        sealed = as_encrypted(self.objects)
+        return None if sealed is None else frozenset(sealed.keychain.rings.ring(name).ids)
 
     def scope(self, name: str) -> object:
         """What a memo must name for a writer of this workspace to rely on it.
 
         In an encrypted store what one workspace has is not there for another one, whose keys may outlive its keys.
         """
-        return self if sealed_of(self.objects) is None else self._scopes.setdefault(name, object())
+        return self if as_encrypted(self.objects) is None else self._scopes.setdefault(name, object())
 
     def share(self, name: str, source: RevisionId, new_name: str) -> None:
         """Let a workspace read a revision of another one and what that came from, whatever becomes of that one."""
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         if sealed is not None:
             self._bound.clear()  # what either writes from now on has a new key
             try:
                 key = sealed.key_of(f"revisions/{source.hex()}")
             except KeyError:
                 raise expired_error(f"revision {source.hex()[:12]}") from None  # shredded or collected meanwhile
-            sealed.vault.rings.share(name, new_name, key)
+            sealed.keychain.rings.share(name, new_name, key)
 
     def shred(self, name: str) -> Shredded:
         """Destroy the keys of a workspace: what only they could open is lost for ever. It is removed as well."""
-        sealed = encrypted(self.objects)
-        known = {ring.workspace for ring in sealed.vault.rings.rings()}  # all must be readable before anything goes
+        sealed = require_encrypted(self.objects)
+        known = {ring.workspace for ring in sealed.keychain.rings.rings()}  # all must be readable before anything goes
         if self.refs.exists(name):
             self.rm(name)
         elif name not in known:
@@ -198,10 +198,10 @@ class Repository:
 
     def create(self, name: str) -> None:
         """A new, empty workspace."""
-        self.prove()
-        self.enter(name, None)
+        self.require_safe_refs()
+        self.create_log(name, None)
 
-    def enter(self, name: str, head: RevisionId | None) -> Entry:
+    def create_log(self, name: str, head: RevisionId | None) -> RefEntry:
         """Begin the log of a workspace whose head is durable, and forget what was left under its name."""
         entry = self.refs.create(name, head)
         if entry.number > 1:
@@ -213,16 +213,16 @@ class Repository:
         return entry
 
     def _forget_drafts(self, name: str) -> None:
-        from ramet.store.refs.drafts import forget  # opening a workspace needs nothing of it
+        from ramet.store.refs.drafts import remove_drafts  # opening a workspace needs nothing of it
 
-        forget(self.objects, name)
+        remove_drafts(self.objects, name)
 
-    def allow(self, name: str, access: Access = "readonly") -> None:
+    def check_access(self, name: str, access: Access = "readonly") -> None:
         """Refuse whoever asks if the grants of a workspace do. In an encrypted store, have its keys at hand."""
         self.grants.check(self.principal, name, access)
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         if sealed is not None:
-            sealed.vault.rings.meet(name)
+            sealed.keychain.rings.preload(name)
 
     def ls(self) -> list[str]:
         """Workspaces that exist and may be read, sorted."""
@@ -230,8 +230,8 @@ class Repository:
 
     def rm(self, name: str) -> None:
         """Forget a workspace. Its revisions stay until they are collected."""
-        self.refs.living(name)
-        self.allow(name, "readwrite")
+        self.refs.require(name)
+        self.check_access(name, "readwrite")
         why = self.policies.said(name).hold
         if why:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
@@ -253,7 +253,7 @@ class Repository:
 
     def read_revision(self, identity: RevisionId, *, expired: bool = False) -> Revision:
         """A revision by its id; one that has expired only for those who say so, and while it is there."""
-        seen = self.decisions.known if expired else self.decisions.now(FRESH)
+        seen = self.gc_log.known if expired else self.gc_log.now(FRESH)
         if not expired and identity in seen.shallow:
             raise expired_error(f"revision {identity.hex()[:12]}")
         known = self._revisions.get(identity)
@@ -261,7 +261,7 @@ class Repository:
             try:
                 data = self.objects.get(f"revisions/{identity.hex()}")
             except KeyError:
-                now = self.decisions.now()
+                now = self.gc_log.now()
                 if identity in now.shallow or now.number != seen.number:
                     raise expired_error(f"revision {identity.hex()[:12]}") from None
                 raise RametError(
@@ -273,7 +273,7 @@ class Repository:
         return known
 
     def _remembered(self, identity: RevisionId, revision: Revision) -> Revision:
-        most = LEAN if self._lean and not self.packs.remote else REVISIONS
+        most = LEAN if self._low_memory and not self.packs.remote else REVISIONS
         if len(self._revisions) >= most:  # who commits for ever must not grow for ever
             for old in list(self._revisions)[: most // 4]:
                 self._revisions.pop(old, None)
@@ -281,14 +281,14 @@ class Repository:
         return revision
 
     def head(self, name: str) -> Revision | None:
-        head = self.refs.living(name).head
-        self.allow(name)
+        head = self.refs.require(name).head
+        self.check_access(name)
         return None if head is None else self.read_revision(head, expired=True)  # a head never is
 
     def log(self, name: str) -> list[Revision]:
         """The revisions of a workspace and what they came from, newest first, children before their parents."""
-        head = self.refs.living(name).head
-        self.allow(name)
+        head = self.refs.require(name).head
+        self.check_access(name)
         return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
 
     def find(self, name: str, spec: str | None = None) -> Revision:
@@ -297,22 +297,22 @@ class Repository:
         `spec` is None or `head`, a tag, a revision's name (`proj-x-3`) or number, or the start of its id, each
         followed by steps if wanted: `head~2` is two revisions back, `head^2` the other side of a merge.
         """
-        return find(self, name, spec)
+        return find_revision(self, name, spec)
 
     def resolve(self, address: str) -> Revision:
         """The revision that `NAME` or `NAME@REV` stands for."""
         found = parse_address(address)
         return self.find(found.name, found.revision)
 
-    def acquire(self, name: str, holder: str) -> Entry:
+    def acquire(self, name: str, holder: str) -> RefEntry:
         """Become the writer of a workspace, if that is granted; `workspace_busy` while another one is."""
-        self.allow(name, "readwrite")
+        self.check_access(name, "readwrite")
         return self.refs.acquire(name, holder)
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Entry]:
+    def writing(self, name: str) -> Iterator[RefEntry]:
         """Be the writer of a workspace for one change of its head; `workspace_busy` while another one is."""
-        self.prove()
+        self.require_safe_refs()
         entry = self.acquire(name, holder_name())
         try:
             yield entry
@@ -327,12 +327,12 @@ class Repository:
 
         return place(self, name, tag, spec, message, author, force)
 
-    def commit(self, name: str, seen: Entry, revision: Revision, kind: str = "commit") -> Entry:
+    def commit(self, name: str, seen: RefEntry, revision: Revision, kind: str = "commit") -> RefEntry:
         """Record a revision whose trees are durable, and move the head to it."""
         encoded = revision.encode()
         identity = revision_id(encoded)
         while True:
-            self.secure(name, revision, seen.head)
+            self.secure_content(name, revision, seen.head)
             self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
             self._remembered(identity, revision)
             try:
@@ -348,40 +348,40 @@ class Repository:
             self.packs.publish(OFTEN)
             return moved
 
-    def secure(self, name: str, revision: Revision, head: RevisionId | None) -> int:
+    def secure_content(self, name: str, revision: Revision, head: RevisionId | None) -> int:
         """See that what a revision relies on stays, given what collections have decided until now: the last of it."""
-        state = self.look()
+        state = self.refresh_gc_state()
         if state.is_doomed(revision.id):
-            raise collected(revision)
-        if not self.is_settled:
+            raise content_collected(revision)
+        if not self.no_gc_since_start:
             before = None if head is None else self.read_revision(head, expired=True)
-            settle(self.objects_of(name), self.packs, revision, before)
+            secure_content(self.objects_of(name), self.packs, revision, before)
         return state.number
 
     @property
-    def is_settled(self) -> bool:
+    def no_gc_since_start(self) -> bool:
         """Whether, as of the last look, no collection has been at work since this process began to write."""
-        state = self.decisions.known
-        return state.taken == self._began and not state.condemned_packs
+        state = self.gc_log.known
+        return state.taken == self._gc_taken_at_start and not state.condemned_packs
 
-    def look(self, older: float = 0.0) -> State:
+    def refresh_gc_state(self, older: float = 0.0) -> GcState:
         """What collections have decided, and what that means for what may be relied on."""
-        state = self.decisions.now(older)
-        if self._began is None:
-            self._began = state.taken
-        if state.number != self._looked:
+        state = self.gc_log.now(older)
+        if self._gc_taken_at_start is None:
+            self._gc_taken_at_start = state.taken
+        if state.number != self._gc_state_number:
             self.packs.refresh()
-            self._looked = state.number
+            self._gc_state_number = state.number
         self.packs.condemn(state.condemned_packs)
         return state
 
     def is_whole(self, revision: Revision) -> bool:
         """Whether a revision and everything it needs is there and stays."""
-        self.look()
+        self.refresh_gc_state()
         try:
             self.objects.get(f"revisions/{revision.id.hex()}")
             keys = self.keys_of(revision.workspace)
-            return all(self.packs.keeps(key, keys) for key in new_ids(self.packs, revision, None))
+            return all(self.packs.keeps(key, keys) for key in new_object_ids(self.packs, revision, None))
         except (KeyError, RametError):
             return False
 
@@ -442,7 +442,7 @@ class Repository:
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
         """Parents of a revision that have expired: there its history ends."""
-        shallow = self.decisions.now(FRESH).shallow
+        shallow = self.gc_log.now(FRESH).shallow
         return tuple(parent for parent in revision.parents if parent in shallow)
 
     # ----------------------------------------------------------------------------------------- reading trees
@@ -474,7 +474,7 @@ class Repository:
             raise no_such_path(revision, path)
         return found
 
-    def lazy(self, tree: TreeId, name: str = "") -> RAMResource:
+    def lazy_tree(self, tree: TreeId, name: str = "") -> RAMResource:
         """A tree as a resource that fetches what is looked at and may be changed without changing the store.
 
         `name` is the workspace that it is of: a commit to that one relies on what has not changed.
@@ -492,8 +492,8 @@ class Repository:
 
     def writer(self, name: str = "") -> PackWriter:
         """A writer for content of a workspace, which an encrypted store has to know by its name."""
-        self.prove()
-        self.look(FRESH)  # before the head moves it is looked at again
+        self.require_safe_refs()
+        self.refresh_gc_state(FRESH)  # before the head moves it is looked at again
         self.packs.refresh(older=5.0)  # not knowing a pack of somebody else costs space, never correctness
         self._bound.pop(name, None)
         objects = self.objects_of(name)
@@ -533,41 +533,41 @@ class Repository:
         """Collect what nobody refers to; see `ramet.store.gc.collect`."""
         from ramet.store.gc.collect import collect
 
-        self.prove()
+        self.require_safe_refs()
         return collect(self, grace=grace, dry=dry, progress=progress)
 
-    def beside(self) -> Repository:
+    def new_instance(self) -> Repository:
         """The same store for work that goes on beside this one: they share nothing that changes."""
         twin = copy(self)
-        twin._begin_anew()
+        twin._reset()
         return twin
 
     def gc_is_due(self, revision: Revision) -> bool:
         """Whether the policy says to collect after a commit."""
-        return self.upkeep.gc_is_due(revision)
+        return self.gc_schedule.gc_is_due(revision)
 
     def gc_is_due_now(self, revision: Revision) -> bool | None:
         """The same without asking the store; None when that has to be asked."""
-        return self.upkeep.gc_is_due_now(revision)
+        return self.gc_schedule.gc_is_due_now(revision)
 
     @property
-    def is_crowded(self) -> bool:
+    def needs_consolidation(self) -> bool:
         """Whether there are so many small packs that they are worth being joined; nothing is asked for."""
-        return self.upkeep.is_crowded(self.packs.crowd)
+        return self.gc_schedule.needs_consolidation(self.packs.most_small_packs)
 
-    def join_packs(self) -> Joined:
+    def consolidate_packs(self) -> ConsolidationReport:
         """Make few packs of many small ones; see `ramet.store.gc.consolidate`."""
-        from ramet.store.gc.consolidate import join_packs
+        from ramet.store.gc.consolidate import consolidate_packs
 
-        self.prove()
-        self.upkeep.joining()
-        return join_packs(self)
+        self.require_safe_refs()
+        self.gc_schedule.consolidation_started()
+        return consolidate_packs(self)
 
     def stat_cache(self, name: str, root: str) -> StatCache:
         """What a directory looked like when a workspace last committed it."""
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         codec = None if sealed is None else sealed.cache(name)
-        return StatCache.kept(self.packs.local, root, self.packs.standing(), codec)
+        return StatCache.kept(self.packs.local, root, self.packs.names_before_consolidation(), codec)
 
     # ----------------------------------------------------------------------------------------------- verify
 
@@ -577,16 +577,16 @@ class Repository:
 
         while True:
             self._revisions.clear()
-            before = self.decisions.number()
-            report = verify(self.objects, self.refs, self.tags, self.decisions, progress)
-            if report.ok or self.decisions.number() == before:
+            before = self.gc_log.number()
+            report = verify(self.objects, self.refs, self.tags, self.gc_log, progress)
+            if report.ok or self.gc_log.number() == before:
                 return report  # else a collection took away what was listed
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
         """Bring back what can be had from other copies, and say what is lost; only with `drop`, forget that."""
         from ramet.store.repair.repair import repair
 
-        self.prove()
+        self.require_safe_refs()
         done = repair(self, drop, progress)
         self.packs = self._reader()
         self.packs.refresh()

@@ -21,7 +21,7 @@ class Output(NamedTuple):
     data: bytes
 
 
-class _Ends:
+class _OutputOrder:
     """What the two writers of one pipe share: whose bytes come in which order, and how many of them are open."""
 
     __slots__ = ("left", "order")
@@ -31,12 +31,12 @@ class _Ends:
         self.order: deque[tuple[int, int]] = deque()
 
 
-class _End(PipeWriter):
+class _OutputEnd(PipeWriter):
     """Descriptor 1 or 2 of an execution. Both write into one pipe, so that their order is that of the writing."""
 
     __slots__ = ("_ends", "_fd", "_open")
 
-    def __init__(self, like: PipeWriter, fd: int, ends: _Ends) -> None:
+    def __init__(self, like: PipeWriter, fd: int, ends: _OutputOrder) -> None:
         super().__init__(like._channel)
         self._fd, self._ends, self._open = fd, ends, True
 
@@ -73,8 +73,8 @@ class Channels:
         The second tells whose the bytes are, in the order in which they come: a descriptor and how many.
         """
         reader, writer = pipe()
-        ends = _Ends()
-        self.stdout, self.stderr = _End(writer, 1, ends), _End(writer, 2, ends)
+        ends = _OutputOrder()
+        self.stdout, self.stderr = _OutputEnd(writer, 1, ends), _OutputEnd(writer, 2, ends)
         return reader, ends.order
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from ramet.core.paths import ROOT, Path, decode
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
-from ramet.workspace.packed_log import Ring
+from ramet.workspace.packed_log import PackedLog
 
 HEAD_BYTES: Final = 4096
 """Bytes of stdout and stderr that a record keeps."""
@@ -114,15 +114,17 @@ class History:
     """Rings of what happened. `number` grows for ever, so a reader can tell that something was dropped."""
 
     def __init__(self, commands: int = 10_000, operations: int = 50_000) -> None:
-        self._records = Ring(commands, _plain_record, _record, lambda record: record.number)
-        self._operations = Ring(operations, _plain_operation, OperationRecord._make, lambda operation: operation.at)
+        self._records = PackedLog(commands, _plain_record, _record, lambda record: record.number)
+        self._operations = PackedLog(
+            operations, _plain_operation, OperationRecord._make, lambda operation: operation.at
+        )
         self.next_number = 1
-        self.far: Callable[[], None] | None = None
+        self.prefetch_older: Callable[[], None] | None = None
         """How to have older records at hand that lie far away; it waits for somebody."""
 
-    async def come(self) -> None:
+    async def load_older(self) -> None:
         """Have everything at hand, so that reading it makes nobody wait."""
-        far, self.far = self.far, None
+        far, self.prefetch_older = self.prefetch_older, None
         if far is not None:
             await asyncio.to_thread(far)
 
@@ -155,9 +157,9 @@ class History:
         """The records with numbers above this one, in order; costs what there is to give."""
         return self._records.since(number + 1)[::-1]
 
-    async def given_to(self, session_id: str, number: int) -> list[tuple[int, str, float]]:
+    async def commands_after(self, session_id: str, number: int) -> list[tuple[int, str, float]]:
         """Number, command and time of a session's records after this one: what its shell lists as its history."""
-        await self.come()
+        await self.load_older()
         return [
             (record.number, record.command, record.started_at)
             for record in self.after(number)
@@ -175,16 +177,16 @@ class History:
         for record in records:
             self.add(record)
 
-    def lay(self, first: int, last: int, load: Callable[[], list[ExecutionRecord]]) -> None:
+    def add_lazy(self, first: int, last: int, load: Callable[[], list[ExecutionRecord]]) -> None:
         """Older records that lie elsewhere until somebody asks for them; to be called before any other is added."""
-        self._records.lay(first, last, last - first + 1, load)
+        self._records.add_lazy(first, last, last - first + 1, load)
         self.next_number = last + 1
 
     def adopt(self, other: History) -> None:
         """Begin with what another history holds."""
         self._records.adopt(other._records)
         self._operations.adopt(other._operations)
-        self.next_number, self.far = other.next_number, other.far
+        self.next_number, self.prefetch_older = other.next_number, other.prefetch_older
 
 
 class ObserverResource(Immutable):
@@ -203,7 +205,7 @@ class ObserverResource(Immutable):
         return sorted(self.known | {record.session_id for record in self._history})
 
     async def stat(self, path: Path) -> Stat:
-        await self._history.come()
+        await self._history.load_older()
         parts = path.parts
         if not parts or (len(parts) == 1 and parts[0] in self._sessions()):
             return Stat(Kind.DIR, 0, mode=0o555)
@@ -213,7 +215,7 @@ class ObserverResource(Immutable):
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         if path == ROOT:
-            await self._history.come()
+            await self._history.load_older()
             for name in self._sessions():
                 yield name, Stat(Kind.DIR, 0, mode=0o555)
             return

@@ -1,4 +1,4 @@
-"""`Ring`: the last so many rows in their order, the older ones packed, so that very many of them take little memory.
+"""`PackedLog`: the last rows of a log in order, the older ones compressed in memory.
 
 Whoever adds rows or looks at the newest pays nothing for those that are packed; whoever reads them all unpacks them
 piece by piece. What is packed never leaves the process. Pieces may also lie elsewhere until somebody reads them.
@@ -19,7 +19,7 @@ QUICK: Final = 1
 """How hard to compress: rows are much alike, and a little is enough."""
 
 
-class Piece(NamedTuple):
+class PackedRows(NamedTuple):
     """Rows that are packed, with the keys of the first and the last."""
 
     first: float
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     """The rows, packed; or where they are to be had."""
 
 
-class Ring(Generic[T]):
+class PackedLog(Generic[T]):
     """`plain` makes a row a tuple of plain values and `made` a row of that; `key` of a row never decreases."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Ring(Generic[T]):
     ) -> None:
         self.most = most
         self._plain, self._made, self._key = plain, made, key
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[PackedRows] = deque()
         self._live: deque[T] = deque()
         self._length = 0
         self._skip = 0
@@ -69,7 +69,7 @@ class Ring(Generic[T]):
     def _pack(self) -> None:
         rows = [self._live.popleft() for _ in range(PIECE)]
         data = zlib.compress(marshal.dumps(list(map(self._plain, rows))), QUICK)
-        self._pieces.append(Piece(self._key(rows[0]), self._key(rows[-1]), len(rows), data))
+        self._pieces.append(PackedRows(self._key(rows[0]), self._key(rows[-1]), len(rows), data))
 
     def _drop(self) -> None:
         """Forget the oldest rows that are too many."""
@@ -86,20 +86,20 @@ class Ring(Generic[T]):
                 self._pieces.popleft()
                 self._skip = 0
 
-    def lay(self, first: float, last: float, rows: int, load: Callable[[], list[T]]) -> None:
+    def add_lazy(self, first: float, last: float, rows: int, load: Callable[[], list[T]]) -> None:
         """Add a piece that lies elsewhere. It comes before all rows that are added one by one."""
         assert not self._live
-        self._pieces.append(Piece(first, last, rows, load))
+        self._pieces.append(PackedRows(first, last, rows, load))
         self._length += rows
         self._drop()
 
-    def adopt(self, other: Ring[T]) -> None:
+    def adopt(self, other: PackedLog[T]) -> None:
         """Begin with what another ring holds, without looking at it."""
         assert not self._length
         self._pieces, self._live = other._pieces.copy(), other._live.copy()
         self._length, self._skip = other._length, other._skip
 
-    def _rows(self, piece: Piece) -> list[T]:
+    def _rows(self, piece: PackedRows) -> list[T]:
         if not isinstance(piece.data, bytes):
             return piece.data()
         return list(map(self._made, marshal.loads(zlib.decompress(piece.data))))

@@ -67,10 +67,10 @@ FREE: Final = _names("""
 
 async def provision(ws: Workspace, session: Session, text: str, cwd: Path | None = None) -> Estimate:
     """The estimate for shell text in a session, which it leaves as it is."""
-    return await _Walk(ws, session, cwd or session.cwd).script(parse(text))
+    return await _Estimator(ws, session, cwd or session.cwd).script(parse(text))
 
 
-class _Walk:
+class _Estimator:
     def __init__(self, ws: Workspace, session: Session, cwd: Path) -> None:
         self.ws, self.session, self.cwd = ws, session, cwd
         self.known: dict[str, str | None] = {}

@@ -21,7 +21,7 @@ UserCommand = Callable[[Proc], object]
 
 
 @dataclass(frozen=True)
-class Override:
+class CommandOverride:
     """Another implementation of a command for operands on one mount, or with one file name suffix."""
 
     run: Exec
@@ -40,7 +40,7 @@ class CommandRegistry(Mapping[str, Exec]):
     def __init__(self, base: Mapping[str, Exec] = COMMANDS) -> None:
         self._base = base
         self._own: dict[str, Exec] = {}
-        self._overrides: dict[str, list[Override]] = {}
+        self._overrides: dict[str, list[CommandOverride]] = {}
 
     def adopt(self, other: CommandRegistry) -> None:
         """Know what another registry knows."""
@@ -54,7 +54,7 @@ class CommandRegistry(Mapping[str, Exec]):
         if found is None:
             found = self._own[name] = as_exec(_plugins()[name].load())
         if name in self._overrides:
-            return _Dispatch(found, self._overrides[name])
+            return _OverriddenCommand(found, self._overrides[name])
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -76,7 +76,7 @@ class CommandRegistry(Mapping[str, Exec]):
         if mount is None and suffix is None:
             self._own[name] = run
         else:
-            self._overrides.setdefault(name, []).append(Override(run, mount, suffix))
+            self._overrides.setdefault(name, []).append(CommandOverride(run, mount, suffix))
 
 
 _METADATA: Final = "importlib.metadata"
@@ -94,10 +94,10 @@ def _plugins() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group="ramet.commands")}
 
 
-class _Dispatch:
+class _OverriddenCommand:
     """Runs an override when every operand that names a file belongs to it, else the ordinary command."""
 
-    def __init__(self, ordinary: Exec, overrides: list[Override]) -> None:
+    def __init__(self, ordinary: Exec, overrides: list[CommandOverride]) -> None:
         self._ordinary, self._overrides = ordinary, overrides
 
     async def __call__(self, proc: Proc) -> int:

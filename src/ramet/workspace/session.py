@@ -84,12 +84,12 @@ class SessionManager:
 
     def __iter__(self) -> Iterator[Session]:
         first = self.get(DEFAULT_SESSION_ID)
-        return iter((first, *(session for session in self.made() if session is not first)))
+        return iter((first, *(session for session in self.started() if session is not first)))
 
     def __contains__(self, session_id: object) -> bool:
         return session_id in self._sessions or session_id == DEFAULT_SESSION_ID
 
-    def made(self) -> list[Session]:
+    def started(self) -> list[Session]:
         """Those that there is something of to end."""
         return list(self._sessions.values())
 

@@ -187,7 +187,7 @@ class SessionFS(Whole, Lending):
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:
         await self._ask("write", path)
-        counter = _Counter()
+        counter = _ByteCounter()
         content: Data = data if isinstance(data, bytes) else counter.count(data)
         try:
             await (self._may.entry(path) if how in (How.CREATE, How.LINK) else self._may.written(path))
@@ -313,7 +313,7 @@ class SessionFS(Whole, Lending):
         raise fail(errno.EINVAL, None, "a session does not own the tree it sees")
 
 
-class _Counter:
+class _ByteCounter:
     __slots__ = ("size",)
 
     def __init__(self) -> None:

@@ -215,7 +215,7 @@ class Workspace:
         given.update(self.secrets.env())
         given.update(env or {})
         state = shell.session(env=given, cwd=cwd or ROOT)
-        state.history.source = partial(self.history.given_to, session_id)
+        state.history.source = partial(self.history.commands_after, session_id)
         self._observer.known.add(session_id)
         return Session(session_id, shell, state, fs)
 
@@ -252,7 +252,7 @@ class Workspace:
 
     async def close_all_sessions(self) -> None:
         """End every session but the default one."""
-        for session in self.sessions.made():
+        for session in self.sessions.started():
             if session.session_id != DEFAULT_SESSION_ID:
                 await self.sessions.close(session.session_id)
 
@@ -392,7 +392,7 @@ class Workspace:
         if self.closed:
             return
         self.closed = True
-        for session in self.sessions.made():
+        for session in self.sessions.started():
             await session.end()
         await self._vfs.close()
         await self.cached_files.close()

@@ -11,7 +11,7 @@ import pytest
 
 from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.directory import DirectoryCommit, commit_directory
-from ramet.store.commit.ignore_rules import NOTHING, Withheld
+from ramet.store.commit.ignore_rules import DEFAULT_RULES, IgnoreRules
 from ramet.store.commit.stat_cache import StatCache, facts_of
 from ramet.store.model.ids import TreeId
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
@@ -19,12 +19,14 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
 
-def commit(objects: Objects, root: Path, cache: StatCache, withheld: Withheld | None = None, **options: Any) -> TreeId:
+def commit(
+    objects: Objects, root: Path, cache: StatCache, withheld: IgnoreRules | None = None, **options: Any
+) -> TreeId:
     return commit_with_report(objects, root, cache, withheld, **options).tree
 
 
 def commit_with_report(
-    objects: Objects, root: Path, cache: StatCache, withheld: Withheld | None, **options: Any
+    objects: Objects, root: Path, cache: StatCache, withheld: IgnoreRules | None, **options: Any
 ) -> DirectoryCommit:
     reader = PackReader(objects)
     reader.refresh()
@@ -75,8 +77,8 @@ def test_names_that_are_not_text_are_remembered_too(source: Path, monkeypatch: p
 
 def test_other_patterns_are_applied_to_what_is_known(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, objects = StatCache(), MemoryObjects()
-    whole = commit(objects, source, cache, withheld=NOTHING)
-    narrow = Withheld(["f1"])
+    whole = commit(objects, source, cache, withheld=DEFAULT_RULES)
+    narrow = IgnoreRules(["f1"])
     seen = opened(monkeypatch)
     # A watcher that saw no change must not hide that the patterns are others.
     without, left = commit_with_report(objects, source, cache, narrow, dirty={b""})
@@ -85,7 +87,7 @@ def test_other_patterns_are_applied_to_what_is_known(source: Path, monkeypatch: 
     again = commit_with_report(objects, source, cache, narrow)
     assert again.tree == without
     assert sorted(again.withheld) == ["/a/b/f1", "/c/f1"], "what is left out is told each time"
-    assert commit(objects, source, cache, withheld=NOTHING) == whole
+    assert commit(objects, source, cache, withheld=DEFAULT_RULES) == whole
 
 
 def test_patterns_are_remembered_between_processes(source: Path, tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_patterns_are_remembered_between_processes(source: Path, tmp_path: Path)
         reader.refresh()
         return StatCache.kept(reader.local, str(source), reader.packs())
 
-    narrow = Withheld(["f1"])
+    narrow = IgnoreRules(["f1"])
     tree = commit(objects, source, kept(), withheld=narrow)
     assert kept().rules == ["f1"] and kept().files == 3 + 4
     assert commit(objects, source, kept(), withheld=narrow) == tree

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from ramet.store.checkout.parallel_write import AHEAD
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 ENOUGH: Final = 48 * 1024
@@ -29,12 +29,12 @@ FEW: Final = 400
 T = TypeVar("T")
 
 
-def unpacked(
-    packs: PackReader, pool: Executor, wanted: Sequence[Place], made: Callable[[Place, bytes], T]
+def read_blocks(
+    packs: PackReader, pool: Executor, wanted: Sequence[Location], made: Callable[[Location, bytes], T]
 ) -> Iterator[T]:
     """What is made of blocks, which are sorted by where they lie and reach at least as far as their places say."""
 
-    def whole(run: list[Place]) -> list[T]:
+    def whole(run: list[Location]) -> list[T]:
         return list(map(made, run, packs.fetch_run(run, ENOUGH)))
 
     runs = _runs(wanted)
@@ -43,9 +43,9 @@ def unpacked(
     return chain.from_iterable(_ahead(pool, whole, runs, AHEAD if packs.remote else 2))
 
 
-def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
+def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
     """Blocks that lie one after the other in the same pack."""
-    run: list[Place] = []
+    run: list[Location] = []
     for place in wanted:
         if run:
             last = run[-1]
@@ -59,7 +59,7 @@ def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
 
 
 def _ahead(
-    pool: Executor, whole: Callable[[list[Place]], list[T]], runs: Iterator[list[Place]], at_once: int
+    pool: Executor, whole: Callable[[list[Location]], list[T]], runs: Iterator[list[Location]], at_once: int
 ) -> Iterator[list[T]]:
     """Each run in its turn, the next ones being made meanwhile."""
     waiting: deque[Future[list[T]]] = deque()

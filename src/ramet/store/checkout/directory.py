@@ -24,14 +24,14 @@ from typing import Final, Literal
 
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
-from ramet.store.checkout.block_reader import unpacked
+from ramet.store.checkout.block_reader import read_blocks
 from ramet.store.checkout.file_cache import FileCache, umask
-from ramet.store.checkout.parallel_write import AHEAD, Assembler
+from ramet.store.checkout.parallel_write import AHEAD, LargeFileWriter
 from ramet.store.model import trees
 from ramet.store.model.chunker import chunks
 from ramet.store.model.ids import SIZE, TreeId, chunk_id
 from ramet.store.model.trees import DIR, FILE, Node, Row
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 How = Literal["copy", "hardlink", "reflink"]
@@ -107,7 +107,7 @@ class _Checkout:
     verify: bool
     progress: Progress
     pool: ThreadPoolExecutor = field(init=False)
-    assembler: Assembler = field(init=False)
+    assembler: LargeFileWriter = field(init=False)
     jobs: list[Job] = field(default_factory=list)
     nodes: dict[bytes, Node] = field(default_factory=dict)
     """What else there is to know of some of these files, by path."""
@@ -118,12 +118,12 @@ class _Checkout:
     """Further names of files: made when all files are."""
     special: int = field(default_factory=lambda: umask() | 0o7000)
     """The bits of modes that a file does not get when it is made."""
-    told: int = 0
+    reported: int = 0
 
     def __post_init__(self) -> None:
         workers = AHEAD if self.packs.remote else min(2, os.cpu_count() or 1)
         self.pool = ThreadPoolExecutor(workers, thread_name_prefix="ramet-checkout")
-        self.assembler = Assembler(self.packs, self.pool)
+        self.assembler = LargeFileWriter(self.packs, self.pool)
 
     def run(self, tree: TreeId, top: bytes) -> None:
         """Directories first get their entries, files their content in batches, and last the times of directories."""
@@ -160,7 +160,7 @@ class _Checkout:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             there = os.listdir(fd)
-            rows = trees.rows(data)
+            rows = trees.decode_rows(data)
             if not there:
                 todo: list[tuple[Node, Present]] = [(Node(*row), None) for row in self.fresh(rows, folder)]
                 return self.entries(todo, folder, fd)
@@ -320,14 +320,14 @@ class _Checkout:
         parts: dict[tuple[str, int, int], list[tuple[int, int, Job]]] = {}
         for pack, start, length, offset, size, number in order:
             parts.setdefault((pack, start, length), []).append((offset, offset + size, jobs[number]))
-        blocks = [Place(*block, 0, files[-1][1]) for block, files in parts.items()]
+        blocks = [Location(*block, 0, files[-1][1]) for block, files in parts.items()]
 
-        def compared(place: Place, block: bytes) -> list[tuple[Job, memoryview, bool]]:
+        def compared(place: Location, block: bytes) -> list[tuple[Job, memoryview, bool]]:
             view = memoryview(block)
             found = [(job, view[start:end]) for start, end, job in parts[place[:3]]]
             return [(job, data, chunk_id(data) == job[1]) for job, data in found]
 
-        for files in unpacked(self.packs, self.pool, blocks, compared):
+        for files in read_blocks(self.packs, self.pool, blocks, compared):
             for job, data, whole in files:
                 self.put(job, data, whole)
         self.nodes.clear()
@@ -371,8 +371,8 @@ class _Checkout:
             self.cache.take(node, path)
         self.receipt.written += 1
         self.receipt.bytes_written += size
-        if self.receipt.written - self.told >= EVERY:
-            self.told = self.receipt.written
+        if self.receipt.written - self.reported >= EVERY:
+            self.reported = self.receipt.written
             self.progress("checkout", self.receipt.written + self.receipt.kept, None)
 
     def remove(self, path: bytes, directory: bool) -> None:

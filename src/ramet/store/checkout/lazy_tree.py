@@ -225,7 +225,7 @@ class RemoteTree(RAMResource):
                 await asyncio.to_thread(blocks.load)
 
     async def _entries(self, node: Dir) -> dict[str, Entry]:
-        if isinstance(node, LazyDir) and not node.is_listed and self.packs.at_hand(node.tree) is None:
+        if isinstance(node, LazyDir) and not node.is_listed and self.packs.cached(node.tree) is None:
             await asyncio.to_thread(getattr, node, "entries")
         return node.entries
 
@@ -245,7 +245,7 @@ class RemoteTree(RAMResource):
             pieces = await asyncio.to_thread(content.pieces, start, stop)
             if pieces is not None:
                 for chunk, begin, end in pieces:
-                    data = self.packs.at_hand(chunk)
+                    data = self.packs.cached(chunk)
                     if data is None:
                         data = await asyncio.to_thread(self.packs.read, chunk)
                     yield data if end - begin == len(data) else data[begin:end]

@@ -15,7 +15,7 @@ from concurrent.futures import Executor, Future
 from typing import Final, NamedTuple
 
 from ramet.store.model.ids import chunk_id
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 AHEAD: Final = 8
@@ -26,27 +26,27 @@ RUN: Final = 8 * 1024 * 1024
 """Bytes that are copied at a time."""
 
 
-class _Part(NamedTuple):
+class _ChunkTarget(NamedTuple):
     """A chunk, where it lies in the store, and where in the file it belongs."""
 
     identity: bytes
-    place: Place
+    place: Location
     at: int
 
 
-class _Run(NamedTuple):
+class _CopyRange(NamedTuple):
     """Chunks that lie one after the other in a file that was written before."""
 
     path: bytes
     start: int
-    parts: list[_Part]
+    parts: list[_ChunkTarget]
 
     @property
     def size(self) -> int:
         return self.parts[-1].at + self.parts[-1].place.size - self.parts[0].at
 
 
-class Assembler:
+class LargeFileWriter:
     """Writes large files of one checkout, one after the other."""
 
     def __init__(self, packs: PackReader, pool: Executor) -> None:
@@ -56,12 +56,12 @@ class Assembler:
 
     def write(self, file: int, path: bytes, ids: list[bytes]) -> bool:
         """Write chunks one after the other into an empty file that is open; whether all are what their ids say."""
-        work = _File(file, path, self._placed, self._submit)
+        work = _FileAssembly(file, path, self._placed, self._submit)
         places = self._packs.places(set(ids))
         at = 0
         try:
             for identity in ids:
-                work.add(_Part(identity, places[identity], at))
+                work.add(_ChunkTarget(identity, places[identity], at))
                 at += places[identity].size
             work.close()
         except BaseException:
@@ -69,17 +69,17 @@ class Assembler:
             raise
         return work.whole
 
-    def _submit(self, file: int, run: _Run | None, parts: list[_Part]) -> Future[bool]:
+    def _submit(self, file: int, run: _CopyRange | None, parts: list[_ChunkTarget]) -> Future[bool]:
         return self._pool.submit(self._make, file, run, parts)
 
-    def _make(self, file: int, run: _Run | None, parts: list[_Part]) -> bool:
+    def _make(self, file: int, run: _CopyRange | None, parts: list[_ChunkTarget]) -> bool:
         """Write chunks, if they can be had from a file by copying; whether all of them are good."""
         if run is not None and _copied(run, file):
             return True
         good = [self._fetched(file, part) for part in parts]
         return all(good)
 
-    def _fetched(self, file: int, part: _Part) -> bool:
+    def _fetched(self, file: int, part: _ChunkTarget) -> bool:
         place = part.place
         frame = self._packs.fetch(place)
         data = frame if place.size == len(frame) else frame[place.offset : place.offset + place.size]
@@ -90,7 +90,7 @@ class Assembler:
         return chunk_id(data) == part.identity
 
 
-class _File:
+class _FileAssembly:
     """A file that is being written: what is on its way, and what can be copied at once."""
 
     def __init__(
@@ -98,16 +98,16 @@ class _File:
         file: int,
         path: bytes,
         placed: dict[bytes, tuple[bytes, int]],
-        submit: Callable[[int, _Run | None, list[_Part]], Future[bool]],
+        submit: Callable[[int, _CopyRange | None, list[_ChunkTarget]], Future[bool]],
     ) -> None:
         self._file, self._path, self._placed, self._submit = file, path, placed, submit
-        self._running: deque[tuple[Future[bool], list[_Part]]] = deque()
-        self._coming: set[bytes] = set()
-        self._run: _Run | None = None
+        self._running: deque[tuple[Future[bool], list[_ChunkTarget]]] = deque()
+        self._in_flight: set[bytes] = set()
+        self._run: _CopyRange | None = None
         self.whole = True
 
-    def add(self, part: _Part) -> None:
-        while part.identity in self._coming:
+    def add(self, part: _ChunkTarget) -> None:
+        while part.identity in self._in_flight:
             self._take()
         found = self._placed.get(part.identity)
         if found is None:
@@ -119,7 +119,7 @@ class _File:
             run.parts.append(part)
             return
         self._end_run()
-        self._run = _Run(*found, [part])
+        self._run = _CopyRange(*found, [part])
 
     def close(self) -> None:
         self._end_run()
@@ -138,12 +138,12 @@ class _File:
             run, self._run = self._run, None
             self._start(run, run.parts)
 
-    def _start(self, run: _Run | None, parts: list[_Part]) -> None:
+    def _start(self, run: _CopyRange | None, parts: list[_ChunkTarget]) -> None:
         while len(self._running) >= AHEAD:
             self._take()
         self._running.append((self._submit(self._file, run, parts), parts))
         if run is None:
-            self._coming.add(parts[0].identity)
+            self._in_flight.add(parts[0].identity)
 
     def _take(self) -> None:
         """Wait for what began first."""
@@ -154,10 +154,10 @@ class _File:
         for part in parts if good else ():
             if len(self._placed) < PLACED:
                 self._placed.setdefault(part.identity, (self._path, part.at))
-        self._coming.difference_update([part.identity for part in parts])
+        self._in_flight.difference_update([part.identity for part in parts])
 
 
-def _copied(run: _Run, target: int) -> bool:
+def _copied(run: _CopyRange, target: int) -> bool:
     """Copy chunks from where they were written; False when that fails, and all have to be written anew."""
     try:
         source = os.open(run.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

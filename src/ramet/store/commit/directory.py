@@ -24,8 +24,8 @@ from ramet.backends.local.disk import TEMP_PREFIX
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
-from ramet.store.commit.file_reader import TOGETHER, Files
-from ramet.store.commit.stat_cache import Folder, Row, StatCache, encoded_names, facts_of, stamp
+from ramet.store.commit.file_reader import TOGETHER, FileReader
+from ramet.store.commit.stat_cache import DirectoryStat, Row, StatCache, encoded_names, facts_of, stamp
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId, tree_id
 from ramet.store.model.trees import DIR, FILE, LINK, Node, hard_group
@@ -71,10 +71,10 @@ def commit_directory(
         walk, tree = walked(dirty)
         if walk.linked and dirty is not None:
             walk, tree = walked(None)
-    except _Gone:
+    except _StaleCache:
         cache.forget()
         walk, tree = walked(None)
-    writer.when_durable(walk.settle)
+    writer.on_durable(walk.settle)
     progress("commit", walk.done, walk.done)
     return DirectoryCommit(tree, walk.left_out)
 
@@ -83,18 +83,18 @@ def _patterns(rules: CommitFilter) -> list[str] | None:
     return None if rules.ignore is None else list(rules.ignore.patterns)
 
 
-class _Gone(Exception):
+class _StaleCache(Exception):
     """A tree that the cache relied on cannot be read: everything has to be looked at again."""
 
 
 @dataclass(slots=True)
-class _Scan:
+class _DirectoryScan:
     """A directory that is being committed."""
 
     where: bytes
     rows: list[Row]
     stamps: bytes
-    known: Folder | None
+    known: DirectoryStat | None
     dirs: list[bytes]
     links: bool
     """Whether a file in it has several names."""
@@ -120,7 +120,7 @@ class _Walk:
     dirty: set[bytes] | None
     patterns: list[str] | None = field(init=False)
     seen: set[bytes] = field(default_factory=set)
-    made: dict[bytes, Folder] = field(default_factory=dict)
+    made: dict[bytes, DirectoryStat] = field(default_factory=dict)
     gone: list[bytes] = field(default_factory=list)
     names: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
     """Files with several names anywhere: their paths below the root, by device and inode."""
@@ -128,10 +128,10 @@ class _Walk:
     linked: bool = False
     done: int = 0
     """Files that were looked at."""
-    files: Files = field(init=False)
+    files: FileReader = field(init=False)
 
     def __post_init__(self) -> None:
-        self.files, self.patterns = Files(self.writer), _patterns(self.rules)
+        self.files, self.patterns = FileReader(self.writer), _patterns(self.rules)
 
     def run(self) -> TreeId:
         top = self.scan(b"")
@@ -181,7 +181,7 @@ class _Walk:
 
     # --------------------------------------------------------------------------------------------- one folder
 
-    def scan(self, where: bytes) -> _Scan | bytes:
+    def scan(self, where: bytes) -> _DirectoryScan | bytes:
         """List a folder; when its stamps are not the known ones, also read what changed in it.
 
         Gives its tree at once if it is known and has no subdirectories that would have to be looked at.
@@ -200,10 +200,10 @@ class _Walk:
                 self.count(known.files)
                 if not known.dirs:
                     return known.tree
-                return _Scan(where, rows, stamps, known, known.dirs.split(b"/"), False, False)
+                return _DirectoryScan(where, rows, stamps, known, known.dirs.split(b"/"), False, False)
             dirs = [os.fsencode(name) for name, facts in rows if facts[0] & 0o170000 == modes.S_IFDIR]
             links = self.several(where, rows, fd)
-            here = _Scan(where, rows, stamps, known, dirs, links, links)
+            here = _DirectoryScan(where, rows, stamps, known, dirs, links, links)
             if known is None or known.stamps != stamps or not self.usable(known):
                 here.nodes = self.changed(here, fd)
             else:
@@ -217,7 +217,7 @@ class _Walk:
         names = [row[0] for row in rows]
         drop = {name for name in names if name.startswith(TEMP_PREFIX)}
         if self.rules.ignore is not None:
-            secret = self.rules.ignore.among(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
+            secret = self.rules.ignore.matching(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
             self.left_out.extend(f"{os.fsdecode(where)}/{name}" for name in sorted(secret - drop))
             drop |= secret
         if drop:
@@ -234,7 +234,7 @@ class _Walk:
                 self.names.setdefault((device, facts[4]), []).append(where + b"/" + os.fsencode(name))
         return bool(found)
 
-    def usable(self, known: Folder) -> bool:
+    def usable(self, known: DirectoryStat) -> bool:
         """Whether a folder of an earlier process may be taken at its word: its tree must be in the store."""
         return self.cache.trusted or self.writer.has(known.tree)
 
@@ -244,14 +244,14 @@ class _Walk:
         if self.done // EVERY != before:
             self.progress("commit", self.done, None)
 
-    def decoded(self, known: Folder) -> list[Node]:
+    def decoded(self, known: DirectoryStat) -> list[Node]:
         """The entries of a folder as it was committed."""
         try:
             return trees.decode(known.encoded or self.writer.read(known.tree))
         except (RametError, ValueError):
-            raise _Gone from None
+            raise _StaleCache from None
 
-    def changed(self, here: _Scan, fd: int) -> list[Node]:
+    def changed(self, here: _DirectoryScan, fd: int) -> list[Node]:
         """The entries of a folder except its directories, reading those whose stamps are new."""
         usable = here.known if here.known is not None and self.usable(here.known) else None
         old_facts = facts_of(usable) if usable is not None else {}
@@ -281,13 +281,13 @@ class _Walk:
             here.stamps = stamp(here.rows)
         return nodes
 
-    def read(self, here: _Scan, fd: int, names: list[bytes], numbers: list[int]) -> list[Node]:
+    def read(self, here: _DirectoryScan, fd: int, names: list[bytes], numbers: list[int]) -> list[Node]:
         """Read some files of a folder; those whose stamps cannot be relied on get other ones."""
         limit, rows = self.began - RACY_NS, here.rows
         if self.rules.check is not None:
-            self.writer.look = partial(self.rules.check, os.fsdecode(here.where + b"/" + names[numbers[0]]))
+            self.writer.check_content = partial(self.rules.check, os.fsdecode(here.where + b"/" + names[numbers[0]]))
         found = self.files.read(fd, [names[number] for number in numbers], [rows[number][1] for number in numbers])
-        self.writer.look = None
+        self.writer.check_content = None
         self.count(len(numbers))
         for number, node in zip(numbers, found, strict=True):
             text, (mode, size, mtime, ctime, _, links) = rows[number]
@@ -296,7 +296,7 @@ class _Walk:
                 here.stamps = b""
         return [node for node in found if node is not None]
 
-    def finish(self, here: _Scan) -> bytes:
+    def finish(self, here: _DirectoryScan) -> bytes:
         """The tree of a folder whose subdirectories are done."""
         below = b"".join([here.below[name] for name in here.dirs])
         known = here.known
@@ -318,7 +318,9 @@ class _Walk:
         self.writer.add_tree(identity, encoded)
         held = encoded if here.above else b""
         self.cache.folders.pop(here.where, None)  # of a million files nobody can hold both; without it one reads again
-        self.made[here.where] = Folder(here.stamps, identity, b"/".join(here.dirs), below, files, here.links, held)
+        self.made[here.where] = DirectoryStat(
+            here.stamps, identity, b"/".join(here.dirs), below, files, here.links, held
+        )
         return identity
 
     # --------------------------------------------------------------------------------------------- hard links

@@ -29,7 +29,7 @@ _GONE: Final = (FileNotFoundError, IsADirectoryError)
 _node: Final = tuple.__new__
 
 
-class Files:
+class FileReader:
     """Reads files into a writer."""
 
     def __init__(self, writer: PackWriter) -> None:

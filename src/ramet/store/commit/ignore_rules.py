@@ -15,7 +15,7 @@ from ramet.core.errors import RametError
 CONVENTIONAL: Final = (".netrc", ".git-credentials", ".ssh", ".aws", ".config/gh", ".npmrc")
 
 
-class Withheld:
+class IgnoreRules:
     """Patterns, asked for all names of a folder at once: mostly none matches, and that must cost next to nothing."""
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
@@ -38,7 +38,7 @@ class Withheld:
                 self.names.add(name)
         self._glob = re.compile("|".join(globs)) if globs else None
 
-    def among(self, folder: str, names: Iterable[str]) -> set[str]:
+    def matching(self, folder: str, names: Iterable[str]) -> set[str]:
         """Those of the names in a folder (given by its own name) that must not be kept."""
         if isinstance(names, dict):  # there are few names to withhold, and looking one up costs nothing
             found = {name for name in self.names if name in names}
@@ -51,5 +51,5 @@ class Withheld:
         return found
 
 
-NOTHING: Final = Withheld()
+DEFAULT_RULES: Final = IgnoreRules()
 """The conventional places alone."""

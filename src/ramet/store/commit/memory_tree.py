@@ -35,7 +35,7 @@ class Memo(NamedTuple):
 
 
 @dataclass
-class Committed:
+class TreeCommit:
     """A tree that was written, and the memos to set once it is durable."""
 
     tree: TreeId
@@ -50,13 +50,13 @@ class Committed:
             node.memo = memo
 
 
-def unchanged(ram: RAMResource, store: object) -> TreeId | None:
+def unchanged_tree(ram: RAMResource, store: object) -> TreeId | None:
     """The tree that a memory resource still is in a store, when nothing in it changed since it was committed there."""
     known = _known(ram.node(ROOT), store)
     return None if known is None else TreeId(known)
 
 
-def commit_ram(
+def commit_memory(
     ram: RAMResource,
     writer: PackWriter,
     store: object,
@@ -64,7 +64,7 @@ def commit_ram(
     *,
     progress: Progress = silent,
     trust: bool = True,
-) -> Committed:
+) -> TreeCommit:
     """Write the tree of a memory resource. Only nodes that changed since their last commit to this store are read.
 
     Without `trust` all are: what earlier commits wrote may have been collected.
@@ -74,8 +74,8 @@ def commit_ram(
     top = ram.node(ROOT)
     assert isinstance(top, Dir)
     if ram.links:
-        _unknow(top)
-    done = Committed(TreeId(b""))
+        _forget_linked(top)
+    done = TreeCommit(TreeId(b""))
     trees: dict[Dir, bytes] = {}
     fleeting: set[Dir] = set()
     """Directories that must be looked at again: a file with several names is somewhere below them."""
@@ -95,7 +95,7 @@ def commit_ram(
     stack: list[tuple[Dir, bool, str]] = [] if is_known(top, "") else [(top, False, "")]
     while stack:
         node, entered, path = stack.pop()
-        drop = withheld.among(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
+        drop = withheld.matching(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
         memo = node.memo
         if type(memo) is Memo and memo.store is known_to and not drop and memo.under in (None, patterns):
             trees[node] = memo.payload
@@ -140,9 +140,9 @@ def commit_ram(
                     payload = child.content.payload(known_to)  # copied in here, or kept as it arrived
                 if payload is None:
                     if scan is not None:
-                        writer.look = partial(scan, f"{path}/{name}")
+                        writer.check_content = partial(scan, f"{path}/{name}")
                     payload = _file(child, writer, store, done)
-                    writer.look = None
+                    writer.check_content = None
                     if done.files % EVERY == 0:
                         progress("commit", done.files, None)
                 made = Node(encode_name(name), FILE, child.mode, child.mtime_ns, child.content.size, payload, group)
@@ -162,7 +162,7 @@ def commit_ram(
     return done
 
 
-def _unknow(top: Dir) -> None:
+def _forget_linked(top: Dir) -> None:
     """Take no directory for known that has a file with several names anywhere below it.
 
     The number of such a file is one in the whole tree, and a change under one name must reach the others: also those in
@@ -201,7 +201,7 @@ def _known(node: object, store: object) -> bytes | None:
     return memo.payload if isinstance(memo, Memo) and memo.store is store else None
 
 
-def _file(node: File, writer: PackWriter, store: object, done: Committed) -> bytes:
+def _file(node: File, writer: PackWriter, store: object, done: TreeCommit) -> bytes:
     done.files += 1
     done.size += node.content.size
     if node.content.size <= WHOLE:

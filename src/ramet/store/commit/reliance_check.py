@@ -17,17 +17,17 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
 
-def collected(revision: Revision) -> RametError:
+def content_collected(revision: Revision) -> RametError:
     return RametError(
         "content_collected", f"content that {revision.name} relies on was collected meanwhile",
         "commit again: what is missing is then written anew",
     )  # fmt: skip
 
 
-def settle(objects: Objects, packs: PackReader, revision: Revision, before: Revision | None) -> None:
+def secure_content(objects: Objects, packs: PackReader, revision: Revision, before: Revision | None) -> None:
     """Make sure that everything a revision has and its predecessor has not is in packs that stay."""
     writer = PackWriter(objects, packs)
-    shaky = {key for key in new_ids(packs, revision, before) if not writer.has(key)}
+    shaky = {key for key in new_object_ids(packs, revision, before) if not writer.has(key)}
     if not shaky:
         return
     try:
@@ -37,11 +37,11 @@ def settle(objects: Objects, packs: PackReader, revision: Revision, before: Revi
     except RametError as error:
         writer.abandon()
         if error.code == "store_corrupt":
-            raise collected(revision) from None
+            raise content_collected(revision) from None
         raise
 
 
-def new_ids(packs: PackReader, revision: Revision, before: Revision | None) -> Iterator[bytes]:
+def new_object_ids(packs: PackReader, revision: Revision, before: Revision | None) -> Iterator[bytes]:
     """Ids that a revision needs, without those below trees that its predecessor has at the same place."""
     known = set(before.chunks) if before is not None else set()
     yield from (chunk for chunk in revision.chunks if chunk not in known)
@@ -78,5 +78,5 @@ def _read(packs: PackReader, tree: bytes, revision: Revision) -> list[trees.Node
         return trees.decode(packs.read(tree))
     except RametError as error:
         if error.code == "store_corrupt":
-            raise collected(revision) from None
+            raise content_collected(revision) from None
         raise

@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 from ramet.core.errors import RametError
 
-Scan = Literal["off", "report", "refuse"]
-SCANS: Final[tuple[Scan, ...]] = ("off", "report", "refuse")
+ScanMode = Literal["off", "report", "refuse"]
+SCAN_MODES: Final[tuple[ScanMode, ...]] = ("off", "report", "refuse")
 ENTROPY: Final = 3.5
 """Bits per character from which on a value looks random."""
 
@@ -68,14 +68,14 @@ def entropy(text: bytes) -> float:
     return -sum(count / size * math.log2(count / size) for count in Counter(text).values())
 
 
-class Scanner:
+class SecretScanner:
     """Looks at the chunks that a commit writes; `found` is what it tells, by path."""
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: ScanMode) -> None:
         self.refuses = scan == "refuse"
         self.found: dict[str, list[str]] = {}
 
-    def look(self, path: str, data: bytes | memoryview) -> None:
+    def check(self, path: str, data: bytes | memoryview) -> None:
         """Remember what is in the content of a path; raise when it must not be written."""
         seen = kinds(bytes(data))
         if not seen:
@@ -89,12 +89,12 @@ class Scanner:
             )  # fmt: skip
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[str, ...]:
         return tuple(f"{path} ({', '.join(sorted(found))})" for path, found in sorted(self.found.items()))
 
 
-def check_scan(scan: str) -> Scan:
-    found = next((one for one in SCANS if one == scan), None)
+def parse_scan_mode(scan: str) -> ScanMode:
+    found = next((one for one in SCAN_MODES if one == scan), None)
     if found is None:
-        raise RametError("invalid_argument", f"unknown way to scan {scan!r}", f"use one of {', '.join(SCANS)}")
+        raise RametError("invalid_argument", f"unknown way to scan {scan!r}", f"use one of {', '.join(SCAN_MODES)}")
     return found

@@ -29,7 +29,7 @@ _encoder: Final = msgspec.msgpack.Encoder()
 _rows: Final = msgspec.msgpack.Decoder(list[tuple[Any, Facts]])
 
 
-class Folder(NamedTuple):
+class DirectoryStat(NamedTuple):
     """One directory as it was committed."""
 
     stamps: bytes
@@ -58,22 +58,22 @@ def encoded_names(rows: list[Row]) -> list[bytes]:
     return os.fsencode("\0".join([row[0] for row in rows])).split(b"\0") if rows else []
 
 
-def facts_of(folder: Folder) -> dict[str, Facts]:
+def facts_of(folder: DirectoryStat) -> dict[str, Facts]:
     """What is known of each entry, by its name as the system lists it."""
     return {name if type(name) is str else os.fsdecode(name): facts for name, facts in _rows.decode(folder.stamps)}
 
 
-class _Head(NamedTuple):
+class _CacheHeader(NamedTuple):
     root: bytes
     packs: list[str]
     rules: list[str] | None
 
 
-_head: Final = msgspec.msgpack.Decoder(_Head)
-_placed: Final = msgspec.msgpack.Decoder(tuple[bytes, Folder])
+_head: Final = msgspec.msgpack.Decoder(_CacheHeader)
+_placed: Final = msgspec.msgpack.Decoder(tuple[bytes, DirectoryStat])
 
 
-class Codec(Protocol):
+class CacheCodec(Protocol):
     """How a file beside an encrypted store is kept, so that it says nothing to others."""
 
     def name(self, path: bytes) -> str: ...
@@ -90,8 +90,8 @@ class StatCache:
 
     __slots__ = ("changed", "codec", "folders", "linked", "path", "root", "rules", "trusted")
 
-    def __init__(self, path: str | None = None, root: str = "", codec: Codec | None = None) -> None:
-        self.folders: dict[bytes, Folder] = {}
+    def __init__(self, path: str | None = None, root: str = "", codec: CacheCodec | None = None) -> None:
+        self.folders: dict[bytes, DirectoryStat] = {}
         self.codec = codec
         self.path, self.root = path, os.fsencode(root)
         self.changed = False
@@ -112,7 +112,7 @@ class StatCache:
         self.folders, self.changed, self.linked, self.rules, self.trusted = {}, True, False, None, True
 
     @classmethod
-    def kept(cls, local: str | None, root: str, packs: Iterable[str], codec: Codec | None = None) -> StatCache:
+    def kept(cls, local: str | None, root: str, packs: Iterable[str], codec: CacheCodec | None = None) -> StatCache:
         """The cache of a directory as a process before left it; an empty one when there is none to trust."""
         if local is None:
             return cls()
@@ -137,8 +137,8 @@ class StatCache:
         if file.read(len(MAGIC)) != MAGIC:
             return
         wanted, digest = file.read(32), blake3()
-        folders: dict[bytes, Folder] = {}
-        head: _Head | None = None
+        folders: dict[bytes, DirectoryStat] = {}
+        head: _CacheHeader | None = None
         while size := file.read(4):
             part = file.read(int.from_bytes(size, "big"))
             digest.update(size)
@@ -162,7 +162,7 @@ class StatCache:
         file.write(digest.digest())
 
     def _encoded(self, packs: Iterable[str]) -> Iterator[bytes]:
-        yield _encoder.encode(_Head(self.root, sorted(packs), self.rules))
+        yield _encoder.encode(_CacheHeader(self.root, sorted(packs), self.rules))
         for placed in self.folders.items():
             yield _encoder.encode(placed)
 

@@ -23,10 +23,10 @@ LIVE: Final = 20_000
 
 
 @dataclass(eq=False, slots=True)
-class _Folder:
+class _Directory:
     mode: int = 0o755
     mtime_ns: int = 0
-    folders: dict[bytes, _Folder] = field(default_factory=dict)
+    folders: dict[bytes, _Directory] = field(default_factory=dict)
     """Directories in it. One that is here came after any file or link of its name."""
     recent: dict[bytes, Node] = field(default_factory=dict)
     """Files and links that came last."""
@@ -40,20 +40,20 @@ class _Folder:
         return {name: node for name, node in found.items() if name not in self.folders}
 
 
-class Builder:
+class TreeBuilder:
     """A tree that is being made. A later member replaces an earlier one of the same name."""
 
     def __init__(self, writer: PackWriter) -> None:
         self._writer = writer
-        self._top = _Folder()
-        self._live: dict[_Folder, None] = {}
+        self._top = _Directory()
+        self._live: dict[_Directory, None] = {}
         """Folders that have recent entries."""
         self._count = 0
         self._same: dict[str, list[str]] = {}
         """The names of files that have several, by the first of them."""
         self._first: dict[str, str] = {}
         """The first name of a file by each of its others."""
-        self._looked: tuple[_Folder | None, int, dict[bytes, Node]] = (None, 0, {})
+        self._looked: tuple[_Directory | None, int, dict[bytes, Node]] = (None, 0, {})
         """What was unpacked last to find something in it."""
 
     def file(self, path: str, blocks: Iterator[bytes], size: int, mode: int, mtime_ns: int) -> None:
@@ -67,7 +67,7 @@ class Builder:
     def directory(self, path: str, mode: int, mtime_ns: int) -> None:
         if path.strip("/"):
             folder, name = self._place(path)
-            found = folder.folders.setdefault(name, _Folder())
+            found = folder.folders.setdefault(name, _Directory())
             found.mode, found.mtime_ns = mode, mtime_ns
 
     def link(self, path: str, target: str, mtime_ns: int) -> None:
@@ -83,7 +83,7 @@ class Builder:
         self._same.setdefault(top, [top]).append(path)
         self._first[path] = top
 
-    def _place(self, path: str) -> tuple[_Folder, bytes]:
+    def _place(self, path: str) -> tuple[_Directory, bytes]:
         parts = [encode_name(part) for part in path.strip("/").split("/")]
         if any(part in (b"", b".", b"..") or b"\0" in part for part in parts):
             raise _refused(f"{path!r} cannot be a path of a workspace")
@@ -91,7 +91,7 @@ class Builder:
         for part in parts[:-1]:
             # An archive that first makes a link and then writes through it gets a directory, never the link's end.
             below = here.folders.get(part)
-            here = here.folders.setdefault(part, _Folder()) if below is None else below
+            here = here.folders.setdefault(part, _Directory()) if below is None else below
         return here, parts[-1]
 
     def _put(self, path: str, node: Node) -> None:
@@ -106,7 +106,7 @@ class Builder:
                 folder.recent = {}
             self._live, self._count = {}, 0
 
-    def _find(self, folder: _Folder, name: bytes) -> Node | None:
+    def _find(self, folder: _Directory, name: bytes) -> Node | None:
         if name in folder.folders:
             return None
         found = folder.recent.get(name)
@@ -123,22 +123,22 @@ class Builder:
         self._looked = (None, 0, {})
         return TreeId(self._encoded(self._numbered()))
 
-    def _numbered(self) -> dict[_Folder, dict[bytes, int]]:
+    def _numbered(self) -> dict[_Directory, dict[bytes, int]]:
         """The groups of files with several names, numbered in the order in which a walk by name meets them."""
         names = {}
         for top, paths in self._same.items():
             kept = {tuple(encode_name(part) for part in path.strip("/").split("/")) for path in paths}
             if len(kept) > 1:
                 names[top] = sorted(kept)
-        groups: dict[_Folder, dict[bytes, int]] = {}
+        groups: dict[_Directory, dict[bytes, int]] = {}
         for number, top in enumerate(sorted(names, key=lambda top: names[top][0]), 1):
             for parts in names[top]:
                 folder, name = self._place("/".join(part.decode("utf-8", "surrogateescape") for part in parts))
                 groups.setdefault(folder, {})[name] = hard_group(number, len(names[top]))
         return groups
 
-    def _encoded(self, groups: dict[_Folder, dict[bytes, int]]) -> bytes:
-        done: dict[_Folder, bytes] = {}
+    def _encoded(self, groups: dict[_Directory, dict[bytes, int]]) -> bytes:
+        done: dict[_Directory, bytes] = {}
         stack = [(self._top, False)]
         while stack:
             folder, entered = stack.pop()

@@ -13,7 +13,7 @@ from ramet.store.objects.compression import decompress, split_frame
 from ramet.store.objects.objects import Objects
 
 if TYPE_CHECKING:
-    from ramet.store.crypto.encrypted_objects import SealedObjects
+    from ramet.store.crypto.encrypted_objects import EncryptedObjects
     from ramet.store.crypto.wrapping_keys import KeySource
 
 MARKER: Final = "store.json"
@@ -22,7 +22,7 @@ PACK_MAGIC: Final = b"RAMETPK1"
 SEALED_MAGIC: Final = b"RAMETPS1"
 
 
-class Frames(Protocol):
+class FrameCodec(Protocol):
     magic: bytes
 
     def frame(self, packed: bytes) -> bytes:
@@ -46,7 +46,7 @@ class Frames(Protocol):
         ...
 
 
-class PlainFrames:
+class PlainFrameCodec:
     magic = PACK_MAGIC
 
     def frame(self, packed: bytes) -> bytes:
@@ -68,13 +68,13 @@ class PlainFrames:
         return at == len(pack)
 
 
-def sealed_of(objects: Objects) -> SealedObjects | None:
+def as_encrypted(objects: Objects) -> EncryptedObjects | None:
     """The objects of an encrypted store; None for any other. What they are made of is imported only where they are."""
-    return cast("SealedObjects", objects) if hasattr(objects, "vault") else None
+    return cast("EncryptedObjects", objects) if hasattr(objects, "keychain") else None
 
 
-def encrypted(objects: Objects) -> SealedObjects:
-    found = sealed_of(objects)
+def require_encrypted(objects: Objects) -> EncryptedObjects:
+    found = as_encrypted(objects)
     if found is None:
         raise RametError(
             "unsupported", "this store is not encrypted",
@@ -83,7 +83,7 @@ def encrypted(objects: Objects) -> SealedObjects:
     return found
 
 
-def unlocked(
+def unlock(
     objects: Objects,
     key: KeySource | None,
     plain_cache: bool,
@@ -94,16 +94,16 @@ def unlocked(
 
     `claim` says which marker holds of those that several make at once, where the objects cannot.
     """
-    if key is None and sealed_of(objects) is None:
+    if key is None and as_encrypted(objects) is None:
         try:
             objects.get(MARKER)
         except KeyError:
             return objects
-    from ramet.store.crypto.encrypted_objects import open_sealed
+    from ramet.store.crypto.encrypted_objects import open_encrypted
 
-    return open_sealed(objects, key, plain_cache=plain_cache, clock=clock, claim=claim)
+    return open_encrypted(objects, key, plain_cache=plain_cache, clock=clock, claim=claim)
 
 
-def frames_of(objects: Objects) -> Frames:
-    sealed = sealed_of(objects)
-    return PlainFrames() if sealed is None else sealed.frames
+def frame_codec(objects: Objects) -> FrameCodec:
+    sealed = as_encrypted(objects)
+    return PlainFrameCodec() if sealed is None else sealed.frames

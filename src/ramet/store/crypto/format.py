@@ -123,7 +123,7 @@ def damaged() -> RametError:
     return RametError("store_corrupt", "an encrypted object is damaged or was exchanged", "run verify, then repair")
 
 
-class Names:
+class NameCipher:
     """Keys of objects as a bucket shows them: every part that says something is encrypted (AES-SIV) below its parents.
 
     What stays: the first part, which is what kind of object it is; the 20-digit number of an entry of a log, so that

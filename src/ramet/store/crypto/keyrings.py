@@ -34,7 +34,7 @@ _SHREDDED: Final = "shredded-"
 
 
 @dataclass(frozen=True)
-class Wrap:
+class WrappedKey:
     """A key as one wrapping key wrapped it."""
 
     key: str
@@ -45,11 +45,11 @@ class Wrap:
         return {"key": self.key, "name": self.name, "data": base64.b64encode(self.data).decode()}
 
 
-def wraps_of(plain: list[dict[str, str]]) -> tuple[Wrap, ...]:
-    return tuple(Wrap(row["key"], row.get("name", ""), base64.b64decode(row["data"])) for row in plain)
+def decode_wraps(plain: list[dict[str, str]]) -> tuple[WrappedKey, ...]:
+    return tuple(WrappedKey(row["key"], row.get("name", ""), base64.b64decode(row["data"])) for row in plain)
 
 
-def unwrapped(wraps: tuple[Wrap, ...], key: WrappingKey, what: str) -> bytes:
+def unwrap_key(wraps: tuple[WrappedKey, ...], key: WrappingKey, what: str) -> bytes:
     """The key that one of these wraps holds; `wrong_key` when none is for this wrapping key."""
     kind = key.id.partition("-")[0]
     mine = [wrap for wrap in wraps if wrap.key == key.id]
@@ -69,7 +69,7 @@ def unwrapped(wraps: tuple[Wrap, ...], key: WrappingKey, what: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Batch:
+class KeyBatch:
     """Data keys that came into a ring together: one of its own, or copies of those of another workspace."""
 
     workspace: str
@@ -80,7 +80,7 @@ class Batch:
     created: float
     origin: str
     ids: tuple[bytes, ...]
-    wraps: tuple[Wrap, ...]
+    wraps: tuple[WrappedKey, ...]
     sealed: bytes
 
     def encode(self) -> bytes:
@@ -92,24 +92,24 @@ class Batch:
         return json.dumps(plain, sort_keys=True).encode()
 
 
-def _decode(workspace: str, name: str, data: bytes) -> Batch:
+def _decode(workspace: str, name: str, data: bytes) -> KeyBatch:
     try:
         plain: dict[str, Any] = json.loads(data)
         ids = tuple(bytes.fromhex(identity) for identity in plain["ids"])
-        return Batch(
+        return KeyBatch(
             workspace, name, plain["number"], plain["own"], plain["created"], plain["origin"], ids,
-            wraps_of(plain["wraps"]), base64.b64decode(plain["sealed"]),
+            decode_wraps(plain["wraps"]), base64.b64decode(plain["sealed"]),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError):
         raise RametError("store_corrupt", "a keyring cannot be understood", "bring it back from a copy") from None
 
 
 @dataclass
-class Ring:
+class Keyring:
     """The keys of one workspace."""
 
     workspace: str
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[KeyBatch] = field(default_factory=list)
     closed: set[bytes] = field(default_factory=set)
     shredded: set[bytes] = field(default_factory=set)
 
@@ -119,7 +119,7 @@ class Ring:
         order = sorted(self.batches, key=lambda batch: (batch.number, batch.name))
         return list(dict.fromkeys(identity for batch in order for identity in batch.ids))
 
-    def open_batch(self) -> Batch | None:
+    def open_batch(self) -> KeyBatch | None:
         """The newest of its own keys that nobody else has."""
         mine = [batch for batch in self.batches if batch.own and batch.ids[0] not in self.closed]
         return max(mine, key=lambda batch: (batch.number, batch.name), default=None)
@@ -138,38 +138,38 @@ class Keyrings:
         self._objects, self.key, self._clock, self._check = objects, key, clock, check
         self.older: WrappingKey | None = None
         """While rotating, the key before this one."""
-        self._batches: dict[str, Batch] = {}
+        self._batches: dict[str, KeyBatch] = {}
         """By the key of their object: a batch never changes but for its wraps."""
         self._gone: dict[str, frozenset[bytes]] = {}
         self._secrets: dict[bytes, bytes] = {}
         self._ring_keys: dict[bytes, bytes] = {}
         """By what was unwrapped, so that a KMS is asked once for a ring."""
-        self._homes: dict[bytes, Batch] = {}
+        self._homes: dict[bytes, KeyBatch] = {}
         self._shredded: set[bytes] = set()
         self._met: set[str] = set()
         self._lock = threading.RLock()
 
     # ---------------------------------------------------------------------------------------------- reading
 
-    def ring(self, workspace: str) -> Ring:
+    def ring(self, workspace: str) -> Keyring:
         """The ring of a workspace as it is now."""
         return self._read(workspace, self._objects.list(f"keys/{workspace}/"), False)
 
-    def meet(self, workspace: str) -> None:
+    def preload(self, workspace: str) -> None:
         """Read the ring of a workspace that somebody asks for, once: what it opens need not be looked for elsewhere."""
         if workspace not in self._met:
             self._met.add(workspace)
             self._read(workspace, self._objects.list(f"keys/{workspace}/"), True)
 
-    def rings(self, *, skip_damaged: bool = False) -> list[Ring]:
+    def rings(self, *, skip_damaged: bool = False) -> list[Keyring]:
         """All rings. With `skip_damaged` what cannot be read is left out: others must not suffer from it."""
         found: dict[str, list[str]] = {}
         for key in self._objects.list("keys/"):
             found.setdefault(key.split("/")[1], []).append(key)
         return [self._read(workspace, iter(keys), skip_damaged) for workspace, keys in sorted(found.items())]
 
-    def _read(self, workspace: str, keys: Iterator[str], skip_damaged: bool) -> Ring:
-        ring = Ring(workspace)
+    def _read(self, workspace: str, keys: Iterator[str], skip_damaged: bool) -> Keyring:
+        ring = Keyring(workspace)
         for key in keys:
             name = key.rpartition("/")[2]
             if name.startswith(_CLOSED):
@@ -187,7 +187,7 @@ class Keyrings:
                     raise
         return ring
 
-    def _batch(self, key: str, workspace: str, name: str) -> Batch:
+    def _batch(self, key: str, workspace: str, name: str) -> KeyBatch:
         with self._lock:
             batch = self._batches.get(key)
             if batch is None:
@@ -227,35 +227,35 @@ class Keyrings:
                 self._open(home)
             return self._secrets[identity]
 
-    def _open(self, batch: Batch) -> None:
+    def _open(self, batch: KeyBatch) -> None:
         plain = _opened(batch, self._ring_key(batch))
         if plain is None:
             raise RametError("store_corrupt", "a keyring is damaged", "bring it back from a copy")
         for number, identity in enumerate(batch.ids):
             self._secrets[identity] = plain[number * SECRET : (number + 1) * SECRET]
 
-    def _ring_key(self, batch: Batch) -> bytes:
+    def _ring_key(self, batch: KeyBatch) -> bytes:
         for wrap in batch.wraps:
             known = self._ring_keys.get(wrap.data)
             if known is not None:
                 return known
         try:
-            found = unwrapped(batch.wraps, self.key, "a keyring")
+            found = unwrap_key(batch.wraps, self.key, "a keyring")
         except RametError as error:
             if error.code != "wrong_key":
                 raise
             other = self._from_siblings(batch)
             if other is None and self.older is None:
                 raise
-            found = other if other is not None else unwrapped(batch.wraps, cast(WrappingKey, self.older), "a keyring")
+            found = other if other is not None else unwrap_key(batch.wraps, cast(WrappingKey, self.older), "a keyring")
         self._ring_keys.update((wrap.data, found) for wrap in batch.wraps)
         return found
 
-    def _from_siblings(self, batch: Batch) -> bytes | None:
+    def _from_siblings(self, batch: KeyBatch) -> bytes | None:
         """The key of a ring from its other batches: who did not hear of a rotation may have added this one."""
         for other in self.ring(batch.workspace).batches:
             try:
-                found = unwrapped(other.wraps, self.key, "a keyring")
+                found = unwrap_key(other.wraps, self.key, "a keyring")
             except RametError as error:
                 if error.code != "wrong_key":
                     raise
@@ -279,19 +279,19 @@ class Keyrings:
         """Refuse to wrap a new ring with a key that the store does not have any more: nobody could open it."""
         self._check(self.key)
 
-    def _add(self, ring: Ring, keys: list[tuple[bytes, bytes]], own: bool, origin: str) -> Batch:
+    def _add(self, ring: Keyring, keys: list[tuple[bytes, bytes]], own: bool, origin: str) -> KeyBatch:
         if ring.batches:
             older = max(ring.batches, key=lambda batch: batch.number)
             ring_key, wraps = self._ring_key(older), older.wraps
         else:
             self._still_valid()
             ring_key = secrets.token_bytes(SECRET)
-            wraps = (Wrap(self.key.id, self.key.name, self.key.wrap(ring_key)),)
+            wraps = (WrappedKey(self.key.id, self.key.name, self.key.wrap(ring_key)),)
         nonce = secrets.token_bytes(NONCE)
         sealed = nonce + AESGCM(ring_key).encrypt(nonce, b"".join(secret for _, secret in keys), _RING)
         ids = tuple(identity for identity, _ in keys)
         name = secrets.token_hex(8)
-        batch = Batch(ring.workspace, name, ring.next_number, own, self._clock(), origin, ids, wraps, sealed)
+        batch = KeyBatch(ring.workspace, name, ring.next_number, own, self._clock(), origin, ids, wraps, sealed)
         key = f"keys/{ring.workspace}/{batch.name}"
         self._objects.put(key, batch.encode())
         ring.batches.append(batch)
@@ -366,7 +366,7 @@ class Keyrings:
     def rewrap(self, new: WrappingKey, *, only: bool) -> int:
         """Wrap all rings for another key as well, or with `only` for that one alone. Data keys stay as they are."""
         done = 0
-        wrapped: dict[bytes, Wrap] = {}
+        wrapped: dict[bytes, WrappedKey] = {}
         with self._lock:
             self.forget()
             for ring in self.rings():
@@ -375,7 +375,7 @@ class Keyrings:
                     if not theirs:
                         ring_key = self._ring_key(batch)
                         if ring_key not in wrapped:
-                            wrapped[ring_key] = Wrap(new.id, new.name, new.wrap(ring_key))
+                            wrapped[ring_key] = WrappedKey(new.id, new.name, new.wrap(ring_key))
                         theirs = [wrapped[ring_key]]
                     wraps = tuple(theirs) if only else (*(w for w in batch.wraps if w.key != new.id), *theirs)
                     if wraps != batch.wraps:
@@ -390,7 +390,7 @@ def _too_late(workspace: str) -> RametError:
     return RametError("workspace_not_found", f"the keys of {workspace!r} were destroyed meanwhile", "nothing is left")
 
 
-def _opened(batch: Batch, ring_key: bytes) -> bytes | None:
+def _opened(batch: KeyBatch, ring_key: bytes) -> bytes | None:
     """The data keys of a batch; None when the ring key is not the one."""
     try:
         return AESGCM(ring_key).decrypt(batch.sealed[:NONCE], batch.sealed[NONCE:], _RING)

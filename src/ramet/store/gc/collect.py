@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model import trees
 from ramet.store.model.ids import SIZE, RevisionId, chunk_id, tree_id
 from ramet.store.model.revisions import Revision
 from ramet.store.packs.index import RECORD, Index
 from ramet.store.packs.reader import PackReader
-from ramet.store.packs.repack import Rewriters
+from ramet.store.packs.repack import RepackWriters
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs.drafts import read_drafts
-from ramet.store.refs.gc_decisions import PACKS, REVISIONS, Sentence, State
+from ramet.store.refs.gc_log import PACKS, REVISIONS, Condemnation, GcState
 from ramet.store.refs.refs import SKEW
-from ramet.store.refs.retention import GRACE, Kept, kept
+from ramet.store.refs.retention import GRACE, KeepSet, keep_set
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -73,7 +73,7 @@ class Collected:
         return {**self.__dict__, "expired": list(self.expired)}
 
 
-class Marked:
+class LiveObjects:
     """Ids of everything that the kept revisions need."""
 
     def __init__(self, packs: PackReader, revisions: Iterable[Revision], progress: Progress = silent) -> None:
@@ -107,9 +107,9 @@ class Marked:
         return found
 
 
-def mark(repository: Repository, keep: Kept, progress: Progress = silent) -> set[bytes]:
+def mark_live(repository: Repository, keep: KeepSet, progress: Progress = silent) -> set[bytes]:
     """The ids that must stay. What only its age keeps and what is not whole does not stop anything."""
-    marked = Marked(repository.packs, (r for i, r in keep.revisions.items() if i not in keep.strays), progress)
+    marked = LiveObjects(repository.packs, (r for i, r in keep.revisions.items() if i not in keep.strays), progress)
     for identity in list(keep.strays):
         try:
             marked.live |= marked.of(keep.revisions[identity])
@@ -129,7 +129,7 @@ def mark(repository: Repository, keep: Kept, progress: Progress = silent) -> set
 
 
 @dataclass
-class Use:
+class PackUsage:
     """One pack: how large it is, how much of that is needed, and which ids have their home in it."""
 
     name: str
@@ -142,17 +142,19 @@ class Use:
         return 1.0 - self.living / max(self.size, 1)
 
 
-def uses(packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozenset[bytes] | None = None) -> list[Use]:
+def pack_usages(
+    packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozenset[bytes] | None = None
+) -> list[PackUsage]:
     """Give each live id one home. Packs in `late` are the last choice, else the more of a pack lives the earlier.
 
     In an encrypted store it has one for each key: those who have one copy's key may not have the other's. `keys` are
     those that somebody has who keeps something; what has another one is of no use to anybody.
     """
-    found: list[tuple[bool, float, Use, Index]] = []
+    found: list[tuple[bool, float, PackUsage, Index]] = []
     for name in packs.packs():
         index = packs.index(name)
-        use = Use(name, pack_size(index))
-        use.living = sum(shares(index, live).values())
+        use = PackUsage(name, pack_size(index))
+        use.living = sum(object_shares(index, live).values())
         found.append((name in late, use.dead, use, index))
     left: dict[bytes, set[bytes]] = {}
     for _, _, use, index in sorted(found, key=lambda row: (row[0], row[1], row[2].name)):
@@ -160,7 +162,7 @@ def uses(packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozen
         mine = left.setdefault(key, set(live) if keys is None or key in keys else set())
         use.home = mine.intersection(index.ids())
         mine -= use.home
-        use.living = sum(shares(index, use.home).values())
+        use.living = sum(object_shares(index, use.home).values())
     return [row[2] for row in found]
 
 
@@ -170,7 +172,7 @@ def pack_size(index: Index) -> int:
     return max(ends, default=0) + len(index.data)
 
 
-def shares(index: Index, wanted: set[bytes] | None = None) -> dict[bytes, float]:
+def object_shares(index: Index, wanted: set[bytes] | None = None) -> dict[bytes, float]:
     """The part of a pack's bytes that each object has, with its line of the index."""
     whole: dict[int, int] = {}
     table = index.table()
@@ -199,12 +201,12 @@ def collect(
     if not grace >= 0:
         raise RametError("invalid_argument", f"a grace of {grace!r} cannot be", "give 0 or more seconds")
     for _ in range(ATTEMPTS):
-        before = repository.decisions.now().number
+        before = repository.gc_log.now().number
         try:
-            done = _Pass(repository, grace, dry, pays, progress).run()
+            done = _GcPass(repository, grace, dry, pays, progress).run()
         except RametError as error:
             gone = error.code in ("revision_not_found", "revision_expired", "store_corrupt")
-            if not gone or repository.decisions.now().number == before:
+            if not gone or repository.gc_log.now().number == before:
                 raise  # else another collector took away what this one was looking at
             continue
         if done is not None:
@@ -212,7 +214,7 @@ def collect(
     raise RametError("head_moved", "another collection is at work on this store", "let it end, then try again")
 
 
-class _Pass:
+class _GcPass:
     def __init__(self, repository: Repository, grace: float, dry: bool, pays: float, progress: Progress) -> None:
         self.repository, self.grace, self.dry = repository, grace, dry
         self.pays, self.progress = pays, progress
@@ -222,21 +224,21 @@ class _Pass:
     def run(self) -> Collected | None:
         """None when another collector decided something meanwhile: what was seen here is old then."""
         repository, done = self.repository, self.done
-        state = repository.decisions.now()
+        state = repository.gc_log.now()
         repository.packs.condemn(state.condemned_packs)
         keys = list(repository.objects.list(PACKS))  # before the heads are read: what is newer is not judged
         repository.packs.refresh()
         stored = list(repository.objects.list(REVISIONS))
         notes = [*repository.objects.list("probes/"), *self._idle_notes(), *self._idle_drafts()]
-        keep = kept(repository, self.now)
-        live = mark(repository, keep, self.progress)
+        keep = keep_set(repository, self.now)
+        live = mark_live(repository, keep, self.progress)
         done.kept = len(keep.revisions)
         done.expired = sorted(
             repository.read_revision(identity, expired=True).name
             for identity in self._reached(state, stored)
             if identity not in keep.revisions
         )
-        found = uses(repository.packs, live, state.condemned_packs | self._swept(state), self._keys(keep))
+        found = pack_usages(repository.packs, live, state.condemned_packs | self._swept(state), self._keys(keep))
         listed = {key[len(PACKS) :].rpartition(".")[0] for key in keys}
         readable = {use.name for use in found}
         idle = {PACKS + use.name for use in found if not use.home and use.name in listed}
@@ -260,7 +262,7 @@ class _Pass:
             sweeping=frozenset(k for k in state.sweeping if k in doomed),
         )  # fmt: skip
         if (decided.doomed, decided.shallow, decided.sweeping) != (state.doomed, state.shallow, state.sweeping):
-            appended = repository.decisions.append(decided)
+            appended = repository.gc_log.append(decided)
             if appended is None:
                 return None
             state = appended
@@ -269,16 +271,16 @@ class _Pass:
         done.condemned = len(doomed) - done.suspected
         if not self._sweep(state, orphans):
             return None
-        done.waiting = sum(sizes.get(key, 0) for key in repository.decisions.now().doomed)
+        done.waiting = sum(sizes.get(key, 0) for key in repository.gc_log.now().doomed)
         repository.pins.clean()
-        repository.refs.tidy_all()
-        repository.decisions.tidy(self.now)
+        repository.refs.compact_all()
+        repository.gc_log.compact(self.now)
         clean = getattr(repository.objects, "clean", None)
         if clean is not None:
             done.temporary = clean(max(self.grace, ORPHAN))
         return done
 
-    def _swept(self, state: State) -> frozenset[str]:
+    def _swept(self, state: GcState) -> frozenset[str]:
         return frozenset(key[len(PACKS) :] for key in state.sweeping if key.startswith(PACKS))
 
     def _idle_notes(self) -> Iterator[str]:
@@ -299,7 +301,7 @@ class _Pass:
             if not self.repository.refs.exists(draft.workspace) or (draft.opened is None and not draft.broken):
                 yield from draft.keys
 
-    def _reached(self, state: State, stored: list[str]) -> list[RevisionId]:
+    def _reached(self, state: GcState, stored: list[str]) -> list[RevisionId]:
         """Revisions that could be reached until now, from workspaces that exist."""
         there = set(stored)
         found: set[RevisionId] = set()
@@ -310,17 +312,17 @@ class _Pass:
                 found.update(self.repository.ancestors(top))
         return sorted(i for i in found if REVISIONS + i.hex() in there and not state.is_doomed(i))
 
-    def _sentence(self, state: State, key: str, orphan: bool, rewrite: list[Use]) -> Sentence:
-        old = state.doomed.get(key, Sentence(self.now))
+    def _sentence(self, state: GcState, key: str, orphan: bool, rewrite: list[PackUsage]) -> Condemnation:
+        old = state.doomed.get(key, Condemnation(self.now))
         if old.condemned:
             return old
         half = max(self.grace / 2, ORPHAN if orphan else 0.0)
         fresh = any(PACKS + use.name == key for use in rewrite)
-        return Sentence(old.since, self.now if fresh or self.now - old.since >= half else 0.0)
+        return Condemnation(old.since, self.now if fresh or self.now - old.since >= half else 0.0)
 
     # --------------------------------------------------------------------------------------------- rewriting
 
-    def _worth(self, found: list[Use]) -> list[Use]:
+    def _worth(self, found: list[PackUsage]) -> list[PackUsage]:
         """Packs whose living part is worth being written anew."""
         used = [use for use in found if use.home and use.name not in self.repository.packs.condemned]
         tiny = [use for use in used if use.size < TINY]
@@ -329,17 +331,17 @@ class _Pass:
             chosen.update((use.name, use) for use in tiny)
         return sorted(chosen.values(), key=lambda use: use.name)
 
-    def _rewritten(self, rewrite: list[Use]) -> set[str]:
+    def _rewritten(self, rewrite: list[PackUsage]) -> set[str]:
         """Write what lives in these packs into new ones; durable before the old ones are condemned."""
         if not rewrite:
             return set()
         packs = self.repository.packs
         before = packs.condemned
         packs.condemn(before | {use.name for use in rewrite})
-        writers = Rewriters(self.repository.objects, packs)
+        writers = RepackWriters(self.repository.objects, packs)
         try:
             for number, use in enumerate(rewrite):
-                writer = writers.like(use.name)
+                writer = writers.for_pack(use.name)
                 if writer is None:
                     raise RametError("store_corrupt", f"the key of pack {use.name} is not to be had", "run verify")
                 self.progress("rewrite", number, len(rewrite))
@@ -355,7 +357,7 @@ class _Pass:
 
     # ---------------------------------------------------------------------------------------------- sweeping
 
-    def _sweep(self, state: State, orphans: set[str]) -> bool:
+    def _sweep(self, state: GcState, orphans: set[str]) -> bool:
         """Remove what was condemned long enough. False when another collector was first."""
         repository = self.repository
         half = self.grace / 2 + (SKEW if self.grace else 0.0)
@@ -367,14 +369,14 @@ class _Pass:
         due |= state.sweeping
         if not due:
             return True
-        begun = repository.decisions.append(replace(state, kind="sweep", time=self.now, sweeping=frozenset(due)))
+        begun = repository.gc_log.append(replace(state, kind="sweep", time=self.now, sweeping=frozenset(due)))
         if begun is None:
             return False
         for name in repository.refs.names():
             repository.refs.barrier(name)
         repository.packs.refresh()
-        keep = kept(repository, self.now)
-        live = mark(repository, keep, self.progress)
+        keep = keep_set(repository, self.now)
+        live = mark_live(repository, keep, self.progress)
         needed = self._needed(live, due, self._keys(keep))
         removed = sorted(key for key in due if key not in needed and not self._kept_revision(key, keep))
         counts = self._remove(removed)
@@ -386,7 +388,7 @@ class _Pass:
         )  # fmt: skip
         self.done.removed, self.done.revisions = counts["packs"], counts["revisions"]
         self.done.reclaimed = counts["bytes"]
-        repository.decisions.append(after)  # if another collector goes on with it, that one says it
+        repository.gc_log.append(after)  # if another collector goes on with it, that one says it
         repository.packs.refresh()
         repository.forget({RevisionId(bytes.fromhex(k[len(REVISIONS) :])) for k in removed if k.startswith(REVISIONS)})
         return True
@@ -394,19 +396,19 @@ class _Pass:
     def _needed(self, live: set[bytes], due: set[str], keys: frozenset[bytes] | None) -> set[str]:
         """Packs among those that are due without which something would be missing."""
         names = frozenset(key[len(PACKS) :] for key in due if key.startswith(PACKS))
-        found = uses(self.repository.packs, live, names, keys)
+        found = pack_usages(self.repository.packs, live, names, keys)
         return {PACKS + use.name for use in found if use.home and use.name in names}
 
-    def _keys(self, keep: Kept) -> frozenset[bytes] | None:
+    def _keys(self, keep: KeepSet) -> frozenset[bytes] | None:
         """In an encrypted store, the keys of all workspaces that exist or keep something."""
-        sealed = sealed_of(self.repository.objects)
+        sealed = as_encrypted(self.repository.objects)
         if sealed is None:
             return None
         names = {*self.repository.refs.names(), *(name for owners in keep.owners.values() for name in owners)}
         names.update(revision.workspace for revision in keep.revisions.values())
-        return frozenset(key for ring in sealed.vault.rings.rings() if ring.workspace in names for key in ring.ids)
+        return frozenset(key for ring in sealed.keychain.rings.rings() if ring.workspace in names for key in ring.ids)
 
-    def _kept_revision(self, key: str, keep: Kept) -> bool:
+    def _kept_revision(self, key: str, keep: KeepSet) -> bool:
         return key.startswith(REVISIONS) and RevisionId(bytes.fromhex(key[len(REVISIONS) :])) in keep.revisions
 
     def _remove(self, keys: list[str]) -> dict[str, int]:
@@ -432,7 +434,7 @@ class _Pass:
         return counts
 
 
-def _copy(packs: PackReader, use: Use, writer: PackWriter) -> None:
+def _copy(packs: PackReader, use: PackUsage, writer: PackWriter) -> None:
     """What lives in a pack into another one, in the order in which it lies there."""
     index = packs.index(use.name)
     for place, key in sorted((place, key) for key in use.home if (place := index.find(key)) is not None):

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from ramet.core.errors import RametError
 from ramet.store.model.ids import chunk_id, tree_id
-from ramet.store.packs.index import Index, Place
+from ramet.store.packs.index import Index, Location
 from ramet.store.packs.reader import LARGE, PackReader
-from ramet.store.packs.repack import Rewriters
+from ramet.store.packs.repack import RepackWriters
 from ramet.store.packs.writer import SALT, PackWriter
-from ramet.store.refs.gc_decisions import JOINED, JOINING, PACKS, Sentence, State
+from ramet.store.refs.gc_log import JOINED, JOINING, PACKS, Condemnation, GcState
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -36,7 +36,7 @@ PATIENCE: Final = 120.0
 
 
 @dataclass
-class Joined:
+class ConsolidationReport:
     """What was done."""
 
     packs: int = 0
@@ -44,37 +44,37 @@ class Joined:
     into: list[str] = field(default_factory=list)
 
 
-def join_packs(repository: Repository) -> Joined:
+def consolidate_packs(repository: Repository) -> ConsolidationReport:
     """Join the small packs of a store. Nothing happens while another one does, or where there is nothing to gain."""
-    reader, decisions = repository.packs, repository.decisions
+    reader, decisions = repository.packs, repository.gc_log
     state = decisions.now()
     now = repository.clock()
     if state.kind == JOINING and abs(now - state.time) < PATIENCE:
-        return Joined()
+        return ConsolidationReport()
     reader.refresh()
     if state.kind == JOINING:
         state = _finished(repository, state, _doubled(reader, state))  # what one that died has left
     chosen = _chosen(reader, state)
     if not chosen:
-        return Joined()
+        return ConsolidationReport()
     begun = decisions.append(replace(state, kind=JOINING, time=now, removed={}))
     if begun is None:
-        return Joined()
+        return ConsolidationReport()
     made = PackReader(repository.objects)  # knows nothing, so that everything is written anew
-    made.lean = reader.lean
+    made.low_memory = reader.low_memory
     gone = _copied(repository, chosen, made)
     # Going is written down before it begins; what is left by who dies then, the next who joins or collects removes.
     if not gone or not _decided(repository, begun, gone):
-        return Joined()
+        return ConsolidationReport()
     for name in made.names():
         reader.add(name, made.index(name).data, made.key_of(name))
     _finished(repository, decisions.now(), gone)
-    reader.tell_joined(gone, made.names())
-    decisions.tidy(repository.clock())
-    return Joined(len(gone), made.names())
+    reader.record_consolidation(gone, made.names())
+    decisions.compact(repository.clock())
+    return ConsolidationReport(len(gone), made.names())
 
 
-def _finished(repository: Repository, state: State, gone: list[str]) -> State:
+def _finished(repository: Repository, state: GcState, gone: list[str]) -> GcState:
     """Remove packs of which it is written down that they go, and then that they are gone."""
     for name in gone:
         repository.objects.delete(f"{PACKS}{name}.idx")
@@ -85,12 +85,12 @@ def _finished(repository: Repository, state: State, gone: list[str]) -> State:
         return state  # a collection was quicker to say it
     left = {key: sentence for key, sentence in state.doomed.items() if key not in keys}
     said = replace(state, kind=JOINED, time=repository.clock(), doomed=left, sweeping=state.sweeping - keys, removed={})
-    return repository.decisions.append(said) or repository.decisions.now()
+    return repository.gc_log.append(said) or repository.gc_log.now()
 
 
-def _doubled(reader: PackReader, state: State) -> list[str]:
+def _doubled(reader: PackReader, state: GcState) -> list[str]:
     """Packs that are going and hold nothing that others do not hold which stay."""
-    opened, there = set(reader.opened()), reader.there()
+    opened, there = set(reader.opened()), reader.all_names()
     staying = [reader.index(name) for name in opened if PACKS + name not in state.doomed]
     found: list[str] = []
     for name in sorted(key[len(PACKS) :] for key in state.sweeping if key.startswith(PACKS)):
@@ -102,21 +102,21 @@ def _doubled(reader: PackReader, state: State) -> list[str]:
     return found
 
 
-def _decided(repository: Repository, begun: State, gone: list[str]) -> bool:
+def _decided(repository: Repository, begun: GcState, gone: list[str]) -> bool:
     """Have it said that packs go. Where a collection has decided anything meanwhile, it may have counted on them.
 
     What was written is one more copy then, and goes as such.
     """
     now, going = repository.clock(), {PACKS + name for name in gone}
-    doomed = {**begun.doomed, **{key: Sentence(now, now) for key in going}}
+    doomed = {**begun.doomed, **{key: Condemnation(now, now) for key in going}}
     said = replace(begun, kind=JOINING, time=now, doomed=doomed, sweeping=begun.sweeping | going)
-    return repository.decisions.append(said) is not None
+    return repository.gc_log.append(said) is not None
 
 
-def _chosen(reader: PackReader, state: State) -> list[str]:
+def _chosen(reader: PackReader, state: GcState) -> list[str]:
     """Packs that are worth joining; none of which a collection thinks that it may go."""
     chosen: list[str] = []
-    for names in reader.crowds():
+    for names in reader.small_packs():
         small = [name for name in names if PACKS + name not in state.doomed and name not in reader.unreadable]
         if len(small) >= WORTH:
             chosen += small
@@ -141,11 +141,11 @@ def _size(index: Index) -> int:
 def _copied(repository: Repository, chosen: list[str], made: PackReader) -> list[str]:
     """Write what is in packs anew; which of them are whole in what was written. One that is damaged stays."""
     reader = repository.packs
-    writers = Rewriters(repository.objects, made)
+    writers = RepackWriters(repository.objects, made)
     gone: list[str] = []
     try:
         for name in chosen:
-            writer = writers.like(name)
+            writer = writers.for_pack(name)
             try:
                 if writer is None:
                     raise RametError("store_corrupt", f"the key of pack {name} is not to be had", "run verify")
@@ -177,7 +177,7 @@ def _copy(reader: PackReader, index: Index, writer: PackWriter) -> None:
         if key in wanted:
             frames.setdefault(start, []).append((offset, size, length, key))
     for start, rows in sorted(frames.items()):
-        frame = reader.fetch(Place(index.pack, start, rows[0][2], 0, 0))
+        frame = reader.fetch(Location(index.pack, start, rows[0][2], 0, 0))
         for offset, size, _, key in sorted(rows):
             data = frame[offset : offset + size]
             is_tree = chunk_id(data) != key

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ramet.core.progress import Progress, silent
-from ramet.store.gc.collect import Marked, pack_size, shares
-from ramet.store.refs.retention import kept
+from ramet.store.gc.collect import LiveObjects, object_shares, pack_size
+from ramet.store.refs.retention import keep_set
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -43,16 +43,16 @@ class Costs:
     """Bytes of all packs and indexes."""
 
 
-def costs(repository: Repository, progress: Progress = silent) -> Costs:
+def compute_costs(repository: Repository, progress: Progress = silent) -> Costs:
     repository.packs.refresh()
-    keep = kept(repository, repository.clock())
+    keep = keep_set(repository, repository.clock())
     mine: dict[str, set[bytes]] = {}
     counts: dict[str, int] = {}
-    marks: dict[str, Marked] = {}
+    marks: dict[str, LiveObjects] = {}
     for number, (identity, revision) in enumerate(keep.revisions.items()):
         progress("cost", number, len(keep.revisions))
         for name in keep.owners[identity]:
-            marked = marks.setdefault(name, Marked(repository.packs, ()))
+            marked = marks.setdefault(name, LiveObjects(repository.packs, ()))
             mine.setdefault(name, set()).update(marked.of(revision))
             counts[name] = counts.get(name, 0) + 1
     sizes = _sizes(repository)
@@ -77,5 +77,5 @@ def _sizes(repository: Repository) -> dict[bytes, float]:
     """The bytes that each object has in its pack, with its line of the index."""
     found: dict[bytes, float] = {}
     for name in repository.packs.packs():
-        found.update(shares(repository.packs.index(name)))
+        found.update(object_shares(repository.packs.index(name)))
     return found

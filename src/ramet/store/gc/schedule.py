@@ -9,7 +9,7 @@ import time
 from typing import Final
 
 from ramet.store.model.revisions import Revision
-from ramet.store.refs.retention import Policies
+from ramet.store.refs.retention import RetentionPolicies
 
 CROWD: Final = 256
 """Small packs with one key from which on they are joined: whoever opens a store lists a few hundred names, however
@@ -20,10 +20,10 @@ REMEMBERED: Final = 30.0
 """Seconds for which a process remembers how often to collect."""
 
 
-class Upkeep:
+class GcSchedule:
     """What one process knows about when to clean up."""
 
-    def __init__(self, policies: Policies) -> None:
+    def __init__(self, policies: RetentionPolicies) -> None:
         self._policies = policies
         self._join_at = 0.0
         self._auto: dict[str, tuple[float, int]] = {}
@@ -43,10 +43,10 @@ class Upkeep:
         read, every = self._auto.get(revision.workspace, (-1e9, 0))
         return None if time.monotonic() - read > REMEMBERED else bool(every) and not revision.seq % every
 
-    def is_crowded(self, crowd: int) -> bool:
+    def needs_consolidation(self, crowd: int) -> bool:
         """Whether so many small packs are worth being joined, if that was not tried just now."""
         return crowd >= CROWD and time.monotonic() >= self._join_at
 
-    def joining(self) -> None:
+    def consolidation_started(self) -> None:
         """Packs are being joined: not again for a while."""
         self._join_at = time.monotonic() + PAUSE

@@ -57,7 +57,7 @@ def decode(data: bytes) -> list[Node]:
         raise ValueError(f"damaged tree: {error}") from None
 
 
-def rows(data: bytes) -> list[Row]:
+def decode_rows(data: bytes) -> list[Row]:
     """As `decode`, but the fields of each entry alone."""
     try:
         return _rows.decode(data)

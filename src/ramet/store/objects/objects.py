@@ -41,7 +41,7 @@ class Objects(Protocol):
         ...
 
 
-class Growing(Protocol):
+class ObjectWriter(Protocol):
     """An object that is written piece by piece and gets its name last; nobody sees it before."""
 
     def write(self, data: bytes) -> None: ...
@@ -132,7 +132,7 @@ class DirectoryObjects:
         os.rename(temporary, self._path(key))
         self._settle(key)
 
-    def lay(self, key: str, data: bytes) -> None:
+    def put_unsynced(self, key: str, data: bytes) -> None:
         """As `put`, but only a crash of the process is survived, and not that of the machine. No disk is waited for."""
         os.rename(self._written(key, data, sync=False), self._path(key))
 
@@ -147,9 +147,9 @@ class DirectoryObjects:
         self._settle(key)
         return True
 
-    def grow(self, folder: str, head: bytes) -> Growing:
+    def open_writer(self, folder: str, head: bytes) -> ObjectWriter:
         """Begin an object in a folder that will begin with these bytes, for who has much to write and little memory."""
-        return _GrowingFile(self, self._begun(self._path(folder)))
+        return _FileWriter(self, self._begun(self._path(folder)))
 
     def _begun(self, folder: str) -> tuple[str, int]:
         """A file without a name of its own in a folder, open for writing."""
@@ -235,7 +235,7 @@ class DirectoryObjects:
                 yield key
 
 
-class _GrowingFile:
+class _FileWriter:
     def __init__(self, objects: DirectoryObjects, begun: tuple[str, int]) -> None:
         self._objects = objects
         self._temporary, self._fd = begun

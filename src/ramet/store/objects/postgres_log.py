@@ -45,7 +45,7 @@ def is_postgres(url: str) -> bool:
     return _SCHEME.match(url) is not None
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """How many rows a statement changed, the rows it gave, and whether it was sent twice."""
 
     changed: int
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
     repeated: bool
 
 
-class Server:
+class PostgresConnection:
     """One connection, made when it is needed and made again once when the server has closed it."""
 
     def __init__(self, url: str) -> None:
@@ -62,14 +62,14 @@ class Server:
         self._lock = threading.Lock()
         weakref.finalize(self, _close, self._connections)
 
-    def run(self, query: str, values: tuple[object, ...]) -> Answer:
+    def run(self, query: str, values: tuple[object, ...]) -> QueryResult:
         """Run a statement, once more when the connection is found broken: every statement here may be repeated."""
         psycopg = _driver()
         with self._lock:
             for last in (False, True):
                 try:
                     cursor = self._open(psycopg).execute(query, values)
-                    return Answer(cursor.rowcount, cursor.fetchall() if cursor.description else [], last)
+                    return QueryResult(cursor.rowcount, cursor.fetchall() if cursor.description else [], last)
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                     _close(self._connections)
                     if last:
@@ -94,7 +94,7 @@ class Server:
 class PostgresLog:
     """The entries of one store and one space in a shared table."""
 
-    def __init__(self, server: Server, store: str, space: str = "refs") -> None:
+    def __init__(self, server: PostgresConnection, store: str, space: str = "refs") -> None:
         self._server, self._where = server, (store, space)
 
     def names(self, start: str = "") -> list[str]:
@@ -132,11 +132,11 @@ def logs_of(where: str | Objects, objects: Objects, refs: str, refs_name: str | 
         refs_name = where.rstrip("/")
     if refs_name is None:
         raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
-    server, store = Server(refs), refs_name
+    server, store = PostgresConnection(refs), refs_name
     return lambda space: PostgresLog(server, store, space)
 
 
-class Claim:
+class MarkerClaim:
     """Which of the markers holds that several who make a store at once have written: the first in the log."""
 
     def __init__(self, log: Log) -> None:

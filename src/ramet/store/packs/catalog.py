@@ -15,7 +15,7 @@ from typing import Final
 
 from ramet.core.errors import RametError
 from ramet.store.objects.objects import Objects
-from ramet.store.packs.local_cache import packed_indexes, unpacked_indexes
+from ramet.store.packs.local_cache import decode_indexes, encode_indexes
 
 KEY: Final = "catalog/packs"
 MOST: Final = 2 * 1024 * 1024
@@ -30,7 +30,7 @@ OFTEN: Final = 32
 def load(objects: Objects) -> dict[str, bytes]:
     """Indexes by the names of their packs; none when there is nothing to trust."""
     try:
-        return unpacked_indexes(objects.get(KEY))
+        return decode_indexes(objects.get(KEY))
     except (KeyError, RametError):
         return {}
 
@@ -44,4 +44,4 @@ def save(objects: Objects, indexes: Mapping[str, bytes]) -> None:
         if room < 0:
             break
         chosen[name] = index
-    objects.put(KEY, packed_indexes(chosen))
+    objects.put(KEY, encode_indexes(chosen))

@@ -31,7 +31,7 @@ _MANY: Final = 100_000
 """Ids above which they are merged piece by piece, so that few of them are Python integers at a time."""
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where an object lies: in which pack, in which compressed frame, and where inside it."""
 
     pack: str
@@ -72,7 +72,7 @@ class Index:
             self._prefixes = found
         return self._prefixes
 
-    def find(self, key: bytes) -> Place | None:
+    def find(self, key: bytes) -> Location | None:
         prefixes = self._prefixes
         if prefixes is None:
             prefixes = self.prefixes()
@@ -82,24 +82,24 @@ class Index:
             begin = _HEAD + at * _WIDTH
             if self.data[begin : begin + SIZE] == key:
                 _, start, length, offset, size = RECORD.unpack_from(self.data, begin)
-                return Place(self.pack, start, length, offset, size)
+                return Location(self.pack, start, length, offset, size)
             at += 1
         return None
 
-    def find_all(self, keys: Set[bytes]) -> dict[bytes, Place]:
+    def find_all(self, keys: Set[bytes]) -> dict[bytes, Location]:
         """Those of many objects that are here, sooner than asking for each."""
         if len(keys) * _MOST >= self.count:
             table, name = self.table(), self.pack
-            return {key: Place(name, *table[key]) for key in table.keys() & keys}
+            return {key: Location(name, *table[key]) for key in table.keys() & keys}
         prefixes, data, count, pack, unpack = self.prefixes(), self.data, self.count, self.pack, RECORD.unpack_from
-        found: dict[bytes, Place] = {}
+        found: dict[bytes, Location] = {}
         for key in keys:
             number = int.from_bytes(key[:_PREFIX], "big")
             at = bisect_left(prefixes, number)
             while at < count and prefixes[at] == number:
                 known, *where = unpack(data, _HEAD + at * _WIDTH)
                 if known == key:
-                    found[key] = Place(pack, *where)
+                    found[key] = Location(pack, *where)
                     break
                 at += 1
         return found
@@ -114,7 +114,7 @@ class Index:
             yield self.data[at : at + SIZE]
 
 
-class Merged:
+class MergedIndex:
     """Many indexes asked as one, at eight bytes an object; where several know an object, the first of them answers."""
 
     __slots__ = ("_indexes", "_rows")
@@ -137,7 +137,7 @@ class Merged:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def find(self, key: bytes) -> Place | None:
+    def find(self, key: bytes) -> Location | None:
         rows = self._rows
         number = int.from_bytes(key[:_PREFIX], "big")
         at = bisect_left(rows, number << _OWNER)

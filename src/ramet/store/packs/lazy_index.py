@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 
-class Deferred:
+class LazyIndexes:
     """Indexes as they lie in the store, by the key that opens them."""
 
     def __init__(self) -> None:

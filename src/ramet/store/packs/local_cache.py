@@ -24,13 +24,13 @@ JOINS: Final = 64
 """Joinings of packs that are remembered."""
 
 
-def packed_indexes(indexes: dict[str, bytes]) -> bytes:
+def encode_indexes(indexes: dict[str, bytes]) -> bytes:
     """The indexes of many packs as one piece of bytes that says whether it is whole."""
     body = msgspec.msgpack.encode(indexes)
     return _MAGIC + blake3(body).digest() + body
 
 
-def unpacked_indexes(data: bytes) -> dict[str, bytes]:
+def decode_indexes(data: bytes) -> dict[str, bytes]:
     """Indexes by the names of their packs; none when the bytes are not what was written."""
     start = len(_MAGIC) + _DIGEST
     body = data[start:]
@@ -42,7 +42,7 @@ def unpacked_indexes(data: bytes) -> dict[str, bytes]:
         return {}
 
 
-class Catalog:
+class IndexCache:
     """The indexes of very many packs in one file, so that opening a store reads one file and not each."""
 
     def __init__(self, folder: str) -> None:
@@ -51,7 +51,7 @@ class Catalog:
     def load(self) -> dict[str, bytes]:
         try:
             with open(self._path, "rb") as file:
-                return unpacked_indexes(file.read())
+                return decode_indexes(file.read())
         except OSError:
             return {}
 
@@ -60,13 +60,13 @@ class Catalog:
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             with open(temporary, "wb") as file:
-                file.write(packed_indexes(indexes))
+                file.write(encode_indexes(indexes))
             os.replace(temporary, self._path)
         except OSError:
             return
 
 
-class Joins:
+class ConsolidationLog:
     """Which packs were joined into which, as far back as is of use to caches that name packs."""
 
     def __init__(self, folder: str) -> None:
@@ -90,7 +90,7 @@ class Joins:
         except OSError:
             return  # a cache is made anew then
 
-    def standing(self, names: set[str]) -> set[str]:
+    def names_before_consolidation(self, names: set[str]) -> set[str]:
         """Packs that are there, and those that were joined into such."""
         found = set(names)
         for gone, into in reversed(self._rows()):
@@ -99,7 +99,7 @@ class Joins:
         return found
 
 
-class Shelf:
+class FrameCache:
     """Small files in one folder, by name."""
 
     def __init__(self, folder: str, bound: int = BOUND) -> None:

@@ -21,12 +21,12 @@ import msgspec
 from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model.ids import RevisionId, TreeId
 from ramet.store.model.revisions import MountState
 from ramet.store.objects.compression import DamagedFrame, compress, decompress
 from ramet.store.objects.objects import Objects, delete_all
-from ramet.store.refs.refs import Entry
+from ramet.store.refs.refs import RefEntry
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -40,13 +40,13 @@ LOOKS: Final = 20
 """How often a draft is listed anew that changes while it is read."""
 
 
-class Gone(msgspec.Struct, frozen=True, array_like=True, tag=0):
+class Removal(msgspec.Struct, frozen=True, array_like=True, tag=0):
     """A path and everything below it is no more."""
 
     path: bytes
 
 
-class Folder(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class DirectoryChange(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """A directory; with a tree, it is that one of the store."""
 
     path: bytes
@@ -55,7 +55,7 @@ class Folder(msgspec.Struct, frozen=True, array_like=True, tag=1):
     tree: bytes = b""
 
 
-class Content(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class FileChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """A file: what it had up to `keep`, then these chunks."""
 
     path: bytes
@@ -65,7 +65,7 @@ class Content(msgspec.Struct, frozen=True, array_like=True, tag=2):
     chunks: list[bytes]
 
 
-class Pointer(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class LinkChange(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """A symbolic link."""
 
     path: bytes
@@ -73,10 +73,10 @@ class Pointer(msgspec.Struct, frozen=True, array_like=True, tag=3):
     mtime_ns: int
 
 
-Change = Gone | Folder | Content | Pointer
+Change = Removal | DirectoryChange | FileChange | LinkChange
 
 
-class Opened(msgspec.Struct, frozen=True, array_like=True, tag="opened"):
+class DraftHeader(msgspec.Struct, frozen=True, array_like=True, tag="opened"):
     """Who drafts: from which entry of the workspace's log on, and how new content is looked through."""
 
     host: str
@@ -85,7 +85,7 @@ class Opened(msgspec.Struct, frozen=True, array_like=True, tag="opened"):
     scan: str = "off"
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True, tag="step"):
+class DraftStep(msgspec.Struct, frozen=True, array_like=True, tag="step"):
     """What changed. `base` is the id of the revision that the draft stands on, empty for none."""
 
     base: bytes
@@ -109,15 +109,15 @@ class Step(msgspec.Struct, frozen=True, array_like=True, tag="step"):
 
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final[msgspec.msgpack.Decoder[Opened | Step]] = msgspec.msgpack.Decoder(Opened | Step)
+_decoder: Final[msgspec.msgpack.Decoder[DraftHeader | DraftStep]] = msgspec.msgpack.Decoder(DraftHeader | DraftStep)
 
 
-def encode(value: Opened | Step) -> bytes:
+def encode(value: DraftHeader | DraftStep) -> bytes:
     packed = compress(_encoder.encode(value))
     return MAGIC + blake3(packed).digest() + packed
 
 
-def decode(data: bytes) -> Opened | Step:
+def decode(data: bytes) -> DraftHeader | DraftStep:
     """A ValueError when the bytes are not what was written."""
     start = len(MAGIC) + DIGEST
     packed = data[start:]
@@ -151,23 +151,23 @@ def mounts_of(plain: Iterable[Mapping[str, Any]]) -> list[MountState]:
 class DraftWriter:
     """Writes the draft of one holder of a lease."""
 
-    def __init__(self, repository: Repository, name: str, lease: Entry) -> None:
+    def __init__(self, repository: Repository, name: str, lease: RefEntry) -> None:
         self._repository, self.name, self.fence = repository, name, lease.fence
         self._number, self._kept, self._needless = 0, list[int](), list[int]()
         """The number of the last step, those of the steps that are there, and of those that nobody needs any more."""
 
     def _objects(self) -> Objects:
-        sealed = sealed_of(self._repository.objects)
-        return self._repository.objects if sealed is None else sealed.under(self.name)
+        sealed = as_encrypted(self._repository.objects)
+        return self._repository.objects if sealed is None else sealed.for_workspace(self.name)
 
-    def open(self, opened: Opened) -> None:
+    def open(self, opened: DraftHeader) -> None:
         self._objects().put(key_of(self.name, self.fence, 0), encode(opened))
 
-    def add(self, step: Step) -> int:
+    def add(self, step: DraftStep) -> int:
         """Write a step; the bytes that it took. One that begins anew survives also the loss of power."""
         data, objects = encode(step), self._objects()
-        lay = None if step.fresh else getattr(objects, "lay", None)
-        (objects.put if lay is None else lay)(key_of(self.name, self.fence, self._number + 1), data)
+        put = None if step.fresh else getattr(objects, "put_unsynced", None)
+        (objects.put if put is None else put)(key_of(self.name, self.fence, self._number + 1), data)
         self._number += 1
         if step.fresh:
             self._needless += self._kept
@@ -198,9 +198,9 @@ class Draft:
 
     workspace: str
     fence: int
-    opened: Opened | None = None
+    opened: DraftHeader | None = None
     """None when it says nothing."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DraftStep] = field(default_factory=list)
     """From the last one that is fresh on, as far as they follow one another."""
     keys: list[str] = field(default_factory=list)
     """Everything that is there of it, the opening first."""
@@ -222,7 +222,7 @@ class Draft:
         for step in self.steps:
             for rows in step.changes.values():
                 for row in rows:
-                    if isinstance(row, Content):
+                    if isinstance(row, FileChange):
                         yield from (chunk for chunk in row.chunks if chunk not in inside)
 
     @property
@@ -231,7 +231,7 @@ class Draft:
         for step in self.steps:
             yield from (TreeId(tree) for tree in step.trees.values() if tree)
             for rows in step.changes.values():
-                yield from (TreeId(row.tree) for row in rows if isinstance(row, Folder) and row.tree)
+                yield from (TreeId(row.tree) for row in rows if isinstance(row, DirectoryChange) and row.tree)
 
 
 def read_drafts(objects: Objects, name: str | None = None) -> list[Draft]:
@@ -257,7 +257,7 @@ def _draft(objects: Objects, draft: Draft, rows: list[tuple[int, str]]) -> Draft
     draft.keys = [key for _, key in rows]
     if not rows or rows[0][0]:
         return draft
-    steps: dict[int, Step] = {}
+    steps: dict[int, DraftStep] = {}
     for number, key in rows:
         try:
             value = decode(objects.get(key))
@@ -269,9 +269,9 @@ def _draft(objects: Objects, draft: Draft, rows: list[tuple[int, str]]) -> Draft
         except ValueError as error:
             draft.broken[key] = str(error)
             continue
-        if number and isinstance(value, Step):
+        if number and isinstance(value, DraftStep):
             steps[number] = value
-        elif not number and isinstance(value, Opened):
+        elif not number and isinstance(value, DraftHeader):
             draft.opened = value
         else:
             draft.broken[key] = "it is not what belongs there"
@@ -283,7 +283,7 @@ def _draft(objects: Objects, draft: Draft, rows: list[tuple[int, str]]) -> Draft
     return draft
 
 
-def named(repository: Repository) -> Iterator[Draft]:
+def live_drafts(repository: Repository) -> Iterator[Draft]:
     """All drafts that say something, for who must keep what they name; `store_corrupt` when one cannot be read."""
     for draft in read_drafts(repository.objects):
         if draft.broken:
@@ -293,12 +293,12 @@ def named(repository: Repository) -> Iterator[Draft]:
             yield draft
 
 
-def forget(objects: Objects, name: str) -> None:
+def remove_drafts(objects: Objects, name: str) -> None:
     """Remove all drafts of a workspace."""
-    remove(objects, list(objects.list(f"{SPACE}/{name}/")))
+    remove_draft_objects(objects, list(objects.list(f"{SPACE}/{name}/")))
 
 
-def remove(objects: Objects, keys: list[str]) -> None:
+def remove_draft_objects(objects: Objects, keys: list[str]) -> None:
     """Remove what drafts consist of, the openings first."""
     first = [key for key in keys if not int(key.rpartition("/")[2])]
     for key in first:

@@ -17,7 +17,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.refs.refs import Entry
+from ramet.store.refs.refs import RefEntry
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -100,14 +100,14 @@ def _of_workspace(repository: Repository, name: str, after: int) -> Iterator[tup
 def _of_collections(repository: Repository, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:
     """One event for each collection that removed something: how much, by numbers."""
     latest = 0.0
-    for state in repository.decisions.history():
+    for state in repository.gc_log.history():
         latest = max(latest, state.time)
         if state.kind == "swept" and state.number > after:
             data = {"kind": "gc", **state.removed}
             yield latest, COLLECTOR, state.number, _event(COLLECTED, "store", f"gc:{state.number}", latest, data)
 
 
-def _envelope(repository: Repository, name: str, entry: Entry, at: float) -> dict[str, Any]:
+def _envelope(repository: Repository, name: str, entry: RefEntry, at: float) -> dict[str, Any]:
     data: dict[str, Any] = {"workspace": name, "kind": entry.kind.partition(":")[0]}
     subject = name
     if entry.kind != "delete" and entry.head is not None:

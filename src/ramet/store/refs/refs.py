@@ -42,7 +42,7 @@ LIVE: Final = 512
 
 
 @dataclass(frozen=True)
-class Entry:
+class RefEntry:
     """One entry of a workspace's log."""
 
     number: int
@@ -62,7 +62,7 @@ class Entry:
         return json.dumps(plain, sort_keys=True).encode()
 
 
-def decode(number: int, data: bytes) -> Entry:
+def decode(number: int, data: bytes) -> RefEntry:
     """An entry from its bytes; `store_corrupt` when they are not one."""
     try:
         return _decode(number, json.loads(data))
@@ -70,9 +70,9 @@ def decode(number: int, data: bytes) -> Entry:
         raise RametError("store_corrupt", f"entry {number} of a log is damaged", "run verify, then repair") from None
 
 
-def _decode(number: int, plain: dict[str, Any]) -> Entry:
+def _decode(number: int, plain: dict[str, Any]) -> RefEntry:
     head = plain["head"]
-    return Entry(
+    return RefEntry(
         number,
         None if head is None else RevisionId(bytes.fromhex(head)),
         plain["fence"],
@@ -111,7 +111,7 @@ class Refs:
 
     def __init__(self, log: Log, clock: Callable[[], float] = time.time) -> None:
         self._log, self._clock = log, clock
-        self._last: dict[str, Entry] = {}
+        self._last: dict[str, RefEntry] = {}
         self._learned: dict[str, tuple[int, float]] = {}
         """Which entry of a log was the last one, and when that was so."""
 
@@ -119,7 +119,7 @@ class Refs:
         """Workspaces that exist, sorted."""
         return [name for name in self._log.names() if not self.last(name).deleted]
 
-    def last(self, name: str) -> Entry:
+    def last(self, name: str) -> RefEntry:
         """What holds now; `workspace_not_found` when there is no such log."""
         if not NAME.fullmatch(name):
             raise not_found(name)  # it could not have been created, and must not reach what looks for keys
@@ -132,7 +132,7 @@ class Refs:
         self._learned[name] = known.number, began
         return known
 
-    def living(self, name: str) -> Entry:
+    def require(self, name: str) -> RefEntry:
         """What holds now; `workspace_not_found` also when the workspace was removed."""
         entry = self.last(name)
         if entry.deleted:
@@ -160,12 +160,12 @@ class Refs:
                 raise
             return False
 
-    def history(self, name: str, after: int = 0) -> Iterator[Entry]:
+    def history(self, name: str, after: int = 0) -> Iterator[RefEntry]:
         """The entries with numbers above `after`, in order."""
         for number, data in self._log.entries(name, after):
             yield decode(number, data)
 
-    def create(self, name: str, head: RevisionId | None) -> Entry:
+    def create(self, name: str, head: RevisionId | None) -> RefEntry:
         if not NAME.fullmatch(name):
             raise RametError(
                 "invalid_argument",
@@ -175,16 +175,16 @@ class Refs:
         try:
             old = self.last(name)
         except RametError:
-            entry = Entry(1, head, 0, kind="create", time=self._clock())
+            entry = RefEntry(1, head, 0, kind="create", time=self._clock())
         else:
             if not old.deleted:
                 raise RametError("workspace_exists", f"workspace {name!r} exists already", "open it, or take another")
-            entry = Entry(old.number + 1, head, old.fence + 1, kind="create", time=self._clock())
+            entry = RefEntry(old.number + 1, head, old.fence + 1, kind="create", time=self._clock())
         if not self._append(name, entry):
             raise RametError("workspace_exists", f"workspace {name!r} was created by someone else", "open it")
         return entry
 
-    def _append(self, name: str, entry: Entry) -> bool:
+    def _append(self, name: str, entry: RefEntry) -> bool:
         if not self._log.append(name, entry.number, entry.encode()) or self._is_late(name, entry.number):
             return False
         self._last[name] = entry
@@ -202,7 +202,7 @@ class Refs:
         self._log.withdraw(name, number)
         return True
 
-    def is_last(self, name: str, entry: Entry) -> bool:
+    def is_last(self, name: str, entry: RefEntry) -> bool:
         """Whether nothing follows an entry of a log, not even now; cheaper than to ask what does."""
         before, when = self._learned.get(name, (0, -1e18))
         now = self._clock()
@@ -214,13 +214,13 @@ class Refs:
             self._learned[name] = entry.number, now
         return found
 
-    def tidy_all(self) -> int:
-        """As `tidy`, for every log that has many entries."""
+    def compact_all(self) -> int:
+        """As `compact`, for every log that has many entries."""
         if not isinstance(self._log, ObjectLog):
             return 0
-        return sum(self.tidy(name) for name, entries in self._log.counts().items() if entries >= LIVE)
+        return sum(self.compact(name) for name, entries in self._log.counts().items() if entries >= LIVE)
 
-    def tidy(self, name: str) -> int:
+    def compact(self, name: str) -> int:
         """Join the old entries of a log, if they are many; how many. What happened stays told, in its order."""
         log = self._log
         if not isinstance(log, ObjectLog) or len(numbers := log.live(name)) < LIVE:
@@ -229,7 +229,7 @@ class Refs:
             read = log.read_all(name, numbers[: -RECENT + 1])
         except KeyError:
             return 0  # another one is at it
-        found: list[tuple[Entry, bytes]] = []
+        found: list[tuple[RefEntry, bytes]] = []
         for number, data in zip(numbers, read, strict=False):
             try:
                 entry = decode(number, data)
@@ -245,7 +245,7 @@ class Refs:
         log.join(name, found[-2][0].number, [(entry.number, data) for entry, data in old])
         return len(found) - 1
 
-    def move(self, name: str, seen: Entry, *, head: RevisionId | None, kind: str) -> Entry:
+    def move(self, name: str, seen: RefEntry, *, head: RevisionId | None, kind: str) -> RefEntry:
         """Move the head on from the entry that the caller saw; refuses when the log went on since."""
         entry = replace(seen, number=seen.number + 1, head=head, kind=kind, time=self._clock())
         if self._append(name, entry):
@@ -267,17 +267,17 @@ class Refs:
             if self._append(name, replace(now, number=now.number + 1, kind="gc", time=self._clock())):
                 return
 
-    def mend(self, name: str, number: int, head: RevisionId | None, fence: int) -> Entry:
+    def mend(self, name: str, number: int, head: RevisionId | None, fence: int) -> RefEntry:
         """Say what holds from now on, after an entry that cannot be understood or a head that is lost."""
         self._last.pop(name, None)
-        entry = Entry(number, head, fence, kind="repair", time=self._clock())
+        entry = RefEntry(number, head, fence, kind="repair", time=self._clock())
         if not self._append(name, entry):
             raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "run repair again")
         return entry
 
     # --------------------------------------------------------------------------------------------- leases
 
-    def acquire(self, name: str, holder: str, ttl: float = TTL) -> Entry:
+    def acquire(self, name: str, holder: str, ttl: float = TTL) -> RefEntry:
         """Become the writer of a workspace; `workspace_busy` while another one lives."""
         while True:
             now = self.last(name)
@@ -297,17 +297,17 @@ class Refs:
             if self._append(name, entry):
                 return entry
 
-    def _is_dead(self, entry: Entry) -> bool:
+    def _is_dead(self, entry: RefEntry) -> bool:
         return self._clock() > entry.expires + SKEW or holder_is_gone(entry.holder)
 
-    def renew(self, name: str, mine: Entry, ttl: float = TTL) -> Entry:
+    def renew(self, name: str, mine: RefEntry, ttl: float = TTL) -> RefEntry:
         """Hold the lease longer; `lease_lost` when it was taken over."""
         now = self.last(name)
         if now.fence != mine.fence:
             raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
         return self.move_lease(name, now, mine.holder, ttl)
 
-    def move_lease(self, name: str, now: Entry, holder: str, ttl: float) -> Entry:
+    def move_lease(self, name: str, now: RefEntry, holder: str, ttl: float) -> RefEntry:
         entry = replace(
             now, number=now.number + 1, holder=holder, expires=self._clock() + ttl, kind="renew", time=self._clock()
         )
@@ -315,7 +315,7 @@ class Refs:
             return entry
         raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
 
-    def release(self, name: str, mine: Entry) -> None:
+    def release(self, name: str, mine: RefEntry) -> None:
         """Let go. Releasing a lease that was lost changes nothing."""
         now = self.last(name)
         if now.fence == mine.fence and now.holder == mine.holder:
@@ -334,7 +334,7 @@ class Refs:
             raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "try again")
 
 
-def _tells(entry: Entry, following: Entry) -> bool:
+def _tells(entry: RefEntry, following: RefEntry) -> bool:
     """Whether an entry says more than the one that follows it: where the head moved, or a fence ended."""
     return entry.kind not in ("renew", "gc") or entry.fence != following.fence
 

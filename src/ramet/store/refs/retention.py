@@ -36,7 +36,7 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
 
 
-def seconds(text: str) -> float:
+def parse_duration(text: str) -> float:
     """`90`, `90s`, `15m`, `12h`, `30d`, `2w`."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
@@ -87,7 +87,7 @@ class Retention:
         )
 
 
-class Policies:
+class RetentionPolicies:
     """The policies of a store."""
 
     def __init__(self, log: Log, clock: Callable[[], float]) -> None:
@@ -185,7 +185,7 @@ class Pins:
             if pin.until is not None and pin.until <= now:
                 self.remove(pin.token)
 
-    def living(self) -> Iterator[Pin]:
+    def active(self) -> Iterator[Pin]:
         now = self._clock()
         return (pin for pin in self.all() if pin.until is None or pin.until > now)
 
@@ -194,7 +194,7 @@ class Pins:
 
 
 @dataclass
-class Kept:
+class KeepSet:
     """The revisions that stay."""
 
     revisions: dict[RevisionId, Revision] = field(default_factory=dict)
@@ -215,9 +215,9 @@ class Kept:
         return frozenset(p for r in self.revisions.values() for p in r.parents if p not in self.revisions)
 
 
-def kept(repository: Repository, now: float) -> Kept:
+def keep_set(repository: Repository, now: float) -> KeepSet:
     """Everything that must stay, by reading heads, tags, pins and what is still to be told or pushed."""
-    found = Kept()
+    found = KeepSet()
     policies = repository.policies
     for name in repository.refs.all_names():
         entry, policy = repository.refs.last(name), policies.of(name)
@@ -228,9 +228,9 @@ def kept(repository: Repository, now: float) -> Kept:
         except RametError as error:
             if not error.context.get("shredded"):
                 raise  # what can be read by nobody, because that was wanted, keeps nothing
-    from ramet.store.refs.drafts import named
+    from ramet.store.refs.drafts import live_drafts
 
-    found.drafts = [draft for draft in named(repository) if repository.refs.exists(draft.workspace)]
+    found.drafts = [draft for draft in live_drafts(repository) if repository.refs.exists(draft.workspace)]
     drafted = [(draft.workspace, draft.base) for draft in found.drafts if draft.base is not None]
     for workspace, identity in (*drafted, *_pinned(repository), *_to_push(repository), *_to_tell(repository)):
         try:
@@ -243,7 +243,7 @@ def kept(repository: Repository, now: float) -> Kept:
 
 
 def _of_workspace(
-    repository: Repository, name: str, head: RevisionId, policy: Retention, now: float, found: Kept
+    repository: Repository, name: str, head: RevisionId, policy: Retention, now: float, found: KeepSet
 ) -> None:
     history = newest_first(repository.ancestors(repository.read_revision(head, expired=True)).values())
     for number, revision in enumerate(history):
@@ -258,7 +258,7 @@ def _of_workspace(
 
 
 def _pinned(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
-    for pin in repository.pins.living():
+    for pin in repository.pins.active():
         yield pin.workspace, pin.target
 
 
@@ -290,7 +290,7 @@ def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
             head = entry.head
 
 
-def _young(repository: Repository, now: float, found: Kept) -> None:
+def _young(repository: Repository, now: float, found: KeepSet) -> None:
     """Revisions that nobody refers to and that are too young to be removed."""
     least = repository.policies.said().min_age or 0.0
     if not least:

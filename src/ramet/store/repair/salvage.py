@@ -26,7 +26,7 @@ KERNEL: Final = b'{"cache":'
 _COUNTS: Final = {0xDC: 2, 0xDD: 4}
 
 
-class Wants:
+class MissingObjects:
     """What revisions need and no whole copy has, with all that is known about it.
 
     `good` are the ids of objects that can be read, by `read`; `size_of` says how long one of them is.
@@ -118,7 +118,7 @@ class Wants:
         return [node.payload for node in nodes if node.kind == DIR]
 
 
-def carve(blocks: Iterable[bytes], wants: Wants) -> dict[bytes, bytes]:
+def find_objects(blocks: Iterable[bytes], wants: MissingObjects) -> dict[bytes, bytes]:
     """Wanted objects that lie in these blocks, and what the trees among them want in turn."""
     found: dict[bytes, bytes] = {}
     held = list(blocks)
@@ -204,7 +204,7 @@ def _value(block: bytes, at: int) -> int | None:
     return at if at <= len(block) else None
 
 
-def _files(gap: bytes, wants: Wants) -> dict[bytes, bytes]:
+def _files(gap: bytes, wants: MissingObjects) -> dict[bytes, bytes]:
     """Wanted chunks that lie one after the other in bytes between trees: from the front, then from the back.
 
     Between the two may be what nobody wants, whose size nobody knows.
@@ -242,7 +242,7 @@ def _files(gap: bytes, wants: Wants) -> dict[bytes, bytes]:
     return found
 
 
-def _longest(data: bytes, lengths: list[int], wants: Wants) -> int:
+def _longest(data: bytes, lengths: list[int], wants: MissingObjects) -> int:
     """The greatest of some lengths at which bytes begin with a wanted chunk; 0 for none. Nothing is hashed twice.
 
     The greatest, because a large file may begin as a small one does.

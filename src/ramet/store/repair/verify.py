@@ -14,28 +14,28 @@ from blake3 import blake3
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.crypto.codec import Frames, frames_of
+from ramet.store.crypto.codec import FrameCodec, frame_codec
 from ramet.store.model import trees
 from ramet.store.model.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
 from ramet.store.model.revisions import Revision, decode
 from ramet.store.objects.compression import DamagedFrame
 from ramet.store.objects.objects import Objects
-from ramet.store.packs.index import Index, Place
+from ramet.store.packs.index import Index, Location
 from ramet.store.packs.reader import PackReader
 from ramet.store.refs.drafts import Draft, read_drafts
-from ramet.store.refs.gc_decisions import Decisions, State
+from ramet.store.refs.gc_log import GcLog, GcState
 from ramet.store.refs.refs import Refs
 from ramet.store.refs.refs import decode as decode_entry
 from ramet.store.refs.tags import Tags
 
-What = Literal["object", "pack", "index", "revision", "head", "tag", "entry", "draft"]
+DamageKind = Literal["object", "pack", "index", "revision", "head", "tag", "entry", "draft"]
 
 
 @dataclass(frozen=True)
 class Damage:
     """One thing that is not as it must be, and the revisions that need it."""
 
-    what: What
+    what: DamageKind
     name: str
     why: str
     revisions: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Report:
 
 
 @dataclass
-class Scan:
+class PackScan:
     """The packs of a store, every object checked."""
 
     good: set[bytes] = field(default_factory=set)
@@ -81,9 +81,9 @@ class Scan:
     objects: int = 0
 
 
-def scan_packs(objects: Objects, progress: Progress = silent) -> Scan:
+def scan_packs(objects: Objects, progress: Progress = silent) -> PackScan:
     """Read all packs, check every object in them."""
-    found = Scan()
+    found = PackScan()
     keys = list(objects.list("packs/"))
     found.names = sorted({key[6:].rpartition(".")[0] for key in keys})
     for number, name in enumerate(found.names):
@@ -95,8 +95,8 @@ def scan_packs(objects: Objects, progress: Progress = silent) -> Scan:
     return found
 
 
-def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
-    codec = frames_of(objects)
+def _scan_pack(objects: Objects, name: str, found: PackScan) -> None:
+    codec = frame_codec(objects)
     try:
         raw = objects.get(f"packs/{name}.idx")
     except RametError as error:
@@ -116,7 +116,7 @@ def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
         return
     if (why := _index_fault(raw, index, data, codec)) and name not in found.packs:
         found.indexes[name] = why
-    for identity, held in contents(data, index, codec):
+    for identity, held in pack_objects(data, index, codec):
         found.objects += 1
         if held is not None and identity in (chunk_id(held), tree_id(held)):
             found.good.add(identity)
@@ -131,7 +131,7 @@ def is_shredded(error: RametError) -> bool:
     return bool(error.context.get("shredded"))
 
 
-def _index_fault(raw: bytes, index: Index, pack: bytes, codec: Frames) -> str:
+def _index_fault(raw: bytes, index: Index, pack: bytes, codec: FrameCodec) -> str:
     """What is wrong with an index beyond the objects it names; empty when nothing is."""
     ids = list(index.ids())
     if int.from_bytes(raw[8:12], "big") != len(ids):
@@ -151,7 +151,7 @@ def read_index(objects: Objects, name: str) -> Index | None:
         return None
 
 
-def contents(pack: bytes, index: Index, codec: Frames) -> Iterator[tuple[bytes, bytes | None]]:
+def pack_objects(pack: bytes, index: Index, codec: FrameCodec) -> Iterator[tuple[bytes, bytes | None]]:
     """Every object that an index names, with its bytes; None where they cannot be had."""
     places = sorted(((place, key) for key in index.ids() if (place := index.find(key)) is not None), key=_start)
     found = {key for _, key in places}
@@ -164,18 +164,18 @@ def contents(pack: bytes, index: Index, codec: Frames) -> Iterator[tuple[bytes, 
         yield key, held if len(held) == place.size else None
 
 
-def _start(row: tuple[Place, bytes]) -> tuple[int, int]:
+def _start(row: tuple[Location, bytes]) -> tuple[int, int]:
     return row[0].start, row[0].offset
 
 
-def _unpacked(frame: bytes, codec: Frames) -> bytes:
+def _unpacked(frame: bytes, codec: FrameCodec) -> bytes:
     try:
         return codec.unpack(frame) if frame else b""
     except (DamagedFrame, RametError):
         return b""
 
 
-def whole_first(objects: Objects, scan: Scan) -> PackReader:
+def open_whole_first(objects: Objects, scan: PackScan) -> PackReader:
     """A reader that looks into whole packs before damaged ones."""
     reader = PackReader(objects)
     for name in sorted(scan.names, key=lambda name: name not in scan.packs and name not in scan.indexes):
@@ -186,10 +186,10 @@ def whole_first(objects: Objects, scan: Scan) -> PackReader:
     return reader
 
 
-class Reach:
+class Reachability:
     """What revisions need and do not have. A tree is looked at once, however many revisions hold it."""
 
-    def __init__(self, scan: Scan, reader: PackReader) -> None:
+    def __init__(self, scan: PackScan, reader: PackReader) -> None:
         self._good, self._reader = scan.good, reader
         self._whole: set[bytes] = set()
         self._holes: dict[bytes, frozenset[bytes]] = {}
@@ -269,17 +269,17 @@ def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[
     return whole, broken
 
 
-def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progress: Progress = silent) -> Report:
+def verify(objects: Objects, refs: Refs, tags: Tags, decisions: GcLog, progress: Progress = silent) -> Report:
     drafts = read_drafts(objects)  # before packs are: what a draft names was there first
     scan = scan_packs(objects, progress)
     report = Report(objects=scan.objects, packs=len(scan.names))
     revisions, broken = read_revisions(objects, progress)
     report.revisions = len(revisions) + len(broken)
-    reach = Reach(scan, whole_first(objects, scan))
+    reach = Reachability(scan, open_whole_first(objects, scan))
     users: dict[bytes, list[str]] = {}
     affected: set[str] = set()
     faults = [Damage("entry", f"gc/{number}", "it cannot be understood") for number in decisions.damaged()]
-    state = State() if faults else decisions.now()
+    state = GcState() if faults else decisions.now()
     for number, revision in enumerate(revisions.values()):
         progress("references", number, len(revisions))
         if state.is_doomed(revision.id):
@@ -297,14 +297,14 @@ def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progr
         report.damages.append(Damage("revision", name, why, tuple(children)))
         report.damaged.append(name)
     for identity, names in sorted(users.items()):
-        kind: What = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
+        kind: DamageKind = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
         report.damages.append(Damage(kind, identity.hex(), "missing", tuple(names)))
     report.damages += [*_ends(refs, tags, revisions), *_of_drafts(drafts, reach), *faults]
     _forgive(report, state)
     return report
 
 
-def _forgive(report: Report, state: State) -> None:
+def _forgive(report: Report, state: GcState) -> None:
     """Leave out what is missing because a collection is about to remove it and nobody needs it."""
     gone = {key.rpartition("/")[2] for key in state.sweeping}
     kept = [d for d in report.damages if d.revisions or d.name not in gone]
@@ -317,7 +317,7 @@ def _is_parent(identity: bytes, revisions: dict[RevisionId, Revision]) -> bool:
     return any(identity in revision.parents for revision in revisions.values())
 
 
-def _objects(scan: Scan, users: dict[bytes, list[str]], report: Report) -> None:
+def _objects(scan: PackScan, users: dict[bytes, list[str]], report: Report) -> None:
     """Damage of packs, of their indexes and of what is in them."""
     for name, why in scan.packs.items():
         report.damages.append(Damage("pack", name, why))
@@ -331,7 +331,7 @@ def _objects(scan: Scan, users: dict[bytes, list[str]], report: Report) -> None:
     report.damaged += [name for name in (*scan.packs, *scan.indexes) if not scan.bad]
 
 
-def _of_drafts(drafts: list[Draft], reach: Reach) -> Iterator[Damage]:
+def _of_drafts(drafts: list[Draft], reach: Reachability) -> Iterator[Damage]:
     """Drafts that cannot be understood, or that need what is not there."""
     for draft in drafts:
         affected = (draft.workspace,)

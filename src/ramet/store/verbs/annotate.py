@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 def tag(repository: Repository, name: str, tag: str, spec: str | None, message: str, author: str, force: bool) -> Tag:
     """Name a revision so that it can be found and is kept."""
-    repository.prove()
-    repository.allow(name, "readwrite")
-    before = repository.decisions.now()
+    repository.require_safe_refs()
+    repository.check_access(name, "readwrite")
+    before = repository.gc_log.now()
     target = repository.find(name, spec)
     made = repository.tags.create(name, tag, target.id, message=message, author=author, force=force)
-    if repository.decisions.now().number != before.number and not repository.is_whole(target):
+    if repository.gc_log.now().number != before.number and not repository.is_whole(target):
         repository.tags.delete(name, tag)
         raise expired_error(target.name)
     return made
@@ -34,11 +34,11 @@ def tag(repository: Repository, name: str, tag: str, spec: str | None, message: 
 
 def pin(repository: Repository, name: str, spec: str | None, seconds: float | None, why: str) -> Pin:
     """Keep a revision from expiring, for some seconds or until the pin is removed."""
-    before = repository.decisions.now()
+    before = repository.gc_log.now()
     target = repository.find(name, spec)
     until = None if seconds is None else repository.clock() + seconds
     made = repository.pins.place(target, until=until, why=why)
-    if repository.decisions.now().number != before.number and not repository.is_whole(target):
+    if repository.gc_log.now().number != before.number and not repository.is_whole(target):
         repository.pins.remove(made.token)
         raise expired_error(target.name)
     return made
@@ -46,25 +46,25 @@ def pin(repository: Repository, name: str, spec: str | None, seconds: float | No
 
 def hold(repository: Repository, name: str, why: str) -> Retention:
     """Keep everything of a workspace from being removed, until the hold is lifted."""
-    repository.refs.living(name)
-    repository.allow(name, "readwrite")
+    repository.refs.require(name)
+    repository.check_access(name, "readwrite")
     if not why:
         raise RametError("invalid_argument", "a hold needs a reason", "say why")
-    repository.prove()
+    repository.require_safe_refs()
     return repository.policies.set(replace(repository.policies.said(name), hold=why), name)
 
 
 def lift(repository: Repository, name: str) -> Retention:
     """End a hold."""
-    repository.allow(name, "readwrite")
+    repository.check_access(name, "readwrite")
     return repository.policies.set(replace(repository.policies.said(name), hold=""), name)
 
 
 def grant(repository: Repository, name: str, principal: str, access: Access | None) -> None:
     """Let a principal read or write a workspace; with None, take what it was granted back."""
-    repository.refs.living(name)
-    repository.allow(name, "readwrite")
-    repository.prove()
+    repository.refs.require(name)
+    repository.check_access(name, "readwrite")
+    repository.require_safe_refs()
     granted = dict(repository.grants.of(name))
     if access is not None:
         granted[principal] = access

@@ -15,7 +15,7 @@ Verdict = Literal["good", "bad", "skip"]
 
 
 @dataclass
-class Search:
+class BisectSearch:
     """Revisions that may be the first bad one. `bad` itself is among them; what is good, and before it, is not."""
 
     bad: Revision
@@ -23,7 +23,9 @@ class Search:
     skipped: set[RevisionId] = field(default_factory=set)
 
     @classmethod
-    def between(cls, good: Mapping[RevisionId, Revision], bad: Mapping[RevisionId, Revision], tip: Revision) -> Search:
+    def between(
+        cls, good: Mapping[RevisionId, Revision], bad: Mapping[RevisionId, Revision], tip: Revision
+    ) -> BisectSearch:
         """From the ancestors of a good revision and of a bad one (`tip`), both with themselves."""
         left = {identity: revision for identity, revision in bad.items() if identity not in good}
         if not left or not any(identity in bad for identity in good):
@@ -56,7 +58,7 @@ class Search:
             found[revision.id] = bits
         return found
 
-    def tell(self, revision: Revision, verdict: Verdict) -> None:
+    def record(self, revision: Revision, verdict: Verdict) -> None:
         """Learn how a revision is."""
         if verdict == "skip":
             self.skipped.add(revision.id)

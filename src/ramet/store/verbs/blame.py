@@ -28,7 +28,7 @@ CANDIDATES: Final = 64
 
 
 @dataclass(frozen=True)
-class Writer:
+class LineWriter:
     """A command of a workspace's history."""
 
     number: int
@@ -38,14 +38,14 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class Line:
+class BlameLine:
     """A line, the revision that brought it, where it was then, and the command that wrote it if that is known."""
 
     number: int
     text: bytes
     revision: Revision
     path: str
-    writer: Writer | None = None
+    writer: LineWriter | None = None
 
     @property
     def author(self) -> str:
@@ -54,7 +54,7 @@ class Line:
         return known or (self.writer.agent_id if self.writer is not None else "")
 
 
-def blame(repository: Repository, revision: Revision, path: str) -> list[Line]:
+def blame(repository: Repository, revision: Revision, path: str) -> list[BlameLine]:
     """Every line of a file of a revision with what brought it there."""
     return _Blame(repository).run(revision, path)
 
@@ -62,14 +62,14 @@ def blame(repository: Repository, revision: Revision, path: str) -> list[Line]:
 class _Blame:
     def __init__(self, repository: Repository) -> None:
         self._repository, self._read = repository, repository.packs.read
-        self._writers: dict[tuple[RevisionId, str], Writer | None] = {}
+        self._writers: dict[tuple[RevisionId, str], LineWriter | None] = {}
 
-    def run(self, start: Revision, path: str) -> list[Line]:
+    def run(self, start: Revision, path: str) -> list[BlameLine]:
         node = find_node(self._read, start, path)
         if node is None or node.kind != FILE:
             raise no_such_path(start, path)
         lines = self._lines(node, path)
-        found: list[Line | None] = [None] * len(lines)
+        found: list[BlameLine | None] = [None] * len(lines)
         # For each revision: the paths under which lines are looked for there, as (line there, line in the result).
         open_: dict[RevisionId, dict[str, list[tuple[int, int]]]] = {
             start.id: {path: [(number, number) for number in range(len(lines))]}
@@ -77,7 +77,7 @@ class _Blame:
         for revision in newest_first(self._repository.ancestors(start).values()):
             for where, wanted in open_.pop(revision.id, {}).items():
                 for _, here in self._passed_on(revision, where, wanted, open_):
-                    found[here] = Line(here + 1, lines[here], revision, where, self._writer(revision, where))
+                    found[here] = BlameLine(here + 1, lines[here], revision, where, self._writer(revision, where))
         return [line for line in found if line is not None]
 
     def _passed_on(
@@ -142,14 +142,14 @@ class _Blame:
             )
         return b"".join(content(self._read, node)).splitlines(keepends=True)
 
-    def _writer(self, revision: Revision, path: str) -> Writer | None:
+    def _writer(self, revision: Revision, path: str) -> LineWriter | None:
         key = (revision.id, path)
         if key not in self._writers:
             self._writers[key] = writer_of(self._repository, revision, path)
         return self._writers[key]
 
 
-def writer_of(repository: Repository, revision: Revision, path: str) -> Writer | None:
+def writer_of(repository: Repository, revision: Revision, path: str) -> LineWriter | None:
     """The command that wrote a path for a revision: the one that was recorded, or the only one that there was."""
     ops = revision.ops
     if ops is None or revision.kernel is None:
@@ -164,7 +164,7 @@ def writer_of(repository: Repository, revision: Revision, path: str) -> Writer |
     if len(found) != 1:
         return None
     record = found[0]
-    return Writer(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
+    return LineWriter(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
 
 
 def _matching(old: list[bytes], new: list[bytes]) -> dict[int, int]:

@@ -12,8 +12,8 @@ from ramet.store.model import trees
 from ramet.store.model.ids import TreeId
 from ramet.store.model.trees import DIR, Node
 
-What = Literal["added", "removed", "modified", "renamed"]
-KEPT: Final[tuple[What, ...]] = ("added", "removed", "modified")
+ChangeKind = Literal["added", "removed", "modified", "renamed"]
+KEPT: Final[tuple[ChangeKind, ...]] = ("added", "removed", "modified")
 Read = Callable[[bytes], bytes]
 RENAMES: Final = 50_000
 """Differences among which files that moved are looked for. Of more, none is told as a rename, but all are told."""
@@ -24,7 +24,7 @@ class Difference:
     """One path that differs. `old` is where a renamed file was before."""
 
     path: str
-    what: What
+    what: ChangeKind
     before: Node | None = None
     after: Node | None = None
     old: str | None = None
@@ -99,16 +99,16 @@ def _paired(found: list[Difference]) -> list[Difference]:
 
 
 @dataclass
-class Summary:
+class DiffSummary:
     """Names and counts of differences as they are recorded on a revision; however many come, few are kept."""
 
     limit: int = 200
-    counts: dict[What, int] = field(default_factory=dict)
-    names: dict[What, list[str]] = field(default_factory=dict)
+    counts: dict[ChangeKind, int] = field(default_factory=dict)
+    names: dict[ChangeKind, list[str]] = field(default_factory=dict)
     renamed: list[list[str | None]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, differences: Iterable[Difference]) -> Summary:
+    def of(cls, differences: Iterable[Difference]) -> DiffSummary:
         made = cls()
         for difference in differences:
             made.add(difference)

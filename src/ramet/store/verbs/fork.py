@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError
-from ramet.store.commit.reliance_check import collected, settle
+from ramet.store.commit.reliance_check import content_collected, secure_content
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def fork(repository: Repository, name: str, spec: str | None, new_name: str) -> Revision:
     """A workspace that begins with a revision of another one."""
-    repository.prove()
-    seen = repository.decisions.now().number
+    repository.require_safe_refs()
+    seen = repository.gc_log.now().number
     source = repository.find(name, spec)
     revision = replace(
         source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
@@ -51,13 +51,13 @@ def begin(repository: Repository, name: str, revision: Revision, source: Revisio
 
     `source` has the same content, and could be reached when `seen` was the last decision of a collection.
     """
-    repository.prove()
-    before = repository.look()
-    if not repository.is_settled:
+    repository.require_safe_refs()
+    before = repository.refresh_gc_state()
+    if not repository.no_gc_since_start:
         safe = source is not None and before.number == seen and not before.is_doomed(source.id)
-        settle(repository.objects_of(name), repository.packs, revision, source if safe else None)
+        secure_content(repository.objects_of(name), repository.packs, revision, source if safe else None)
     repository.objects_of(name).put(f"revisions/{revision.id.hex()}", revision.encode())
-    repository.enter(name, revision.id)
-    if repository.decisions.now().number != before.number and not repository.is_whole(revision):
+    repository.create_log(name, revision.id)
+    if repository.gc_log.now().number != before.number and not repository.is_whole(revision):
         repository.refs.delete(name)  # a collection ran between the look and the creation, and took what this needs
-        raise collected(revision)
+        raise content_collected(revision)

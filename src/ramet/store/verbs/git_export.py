@@ -28,7 +28,7 @@ _REF: Final = re.compile(r"\.{2,}|\.$|\.lock$")
 
 
 @dataclass
-class Exported:
+class GitExport:
     """What was written, and what git could not take."""
 
     branch: str
@@ -43,9 +43,9 @@ def branch_name(workspace: str) -> str:
     return _REF.sub("_", workspace)
 
 
-def fast_import(repository: Repository, name: str, done: Exported, progress: Progress = silent) -> Iterator[bytes]:
+def fast_import(repository: Repository, name: str, done: GitExport, progress: Progress = silent) -> Iterator[bytes]:
     """The stream, piece by piece; `done` is filled while it is written."""
-    return _Stream(repository, name, done, progress).run()
+    return _FastImportStream(repository, name, done, progress).run()
 
 
 def single_commit(
@@ -54,10 +54,10 @@ def single_commit(
     roots: Mapping[str, str],
     branch: str,
     parent: str | None,
-    done: Exported,
+    done: GitExport,
 ) -> Iterator[bytes]:
     """One commit on a branch with what a revision has below some paths; `roots` says where each goes in the commit."""
-    stream = _Stream(repository, revision.workspace, done, silent)
+    stream = _FastImportStream(repository, revision.workspace, done, silent)
     placed: list[tuple[str, Node]] = []
     yield b"feature done\n"
     for path, node in walk(repository.packs.read, revision):
@@ -77,8 +77,8 @@ def single_commit(
     yield b"\ndone\n"
 
 
-class _Stream:
-    def __init__(self, repository: Repository, name: str, done: Exported, progress: Progress) -> None:
+class _FastImportStream:
+    def __init__(self, repository: Repository, name: str, done: GitExport, progress: Progress) -> None:
         self._repository, self._read, self._name = repository, repository.packs.read, name
         self._done, self._progress = done, progress
         self._marks: dict[bytes, int] = {}

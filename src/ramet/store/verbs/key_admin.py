@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ramet.store.crypto.codec import encrypted
+from ramet.store.crypto.codec import require_encrypted
 
 if TYPE_CHECKING:
     from ramet.store.crypto.encrypted_objects import Shredded
@@ -41,13 +41,13 @@ class Keys:
     @property
     def wrapped_by(self) -> str:
         """The id of the key that opened the store."""
-        return encrypted(self._repository.objects).vault.rings.key.id
+        return require_encrypted(self._repository.objects).keychain.rings.key.id
 
     def show(self) -> list[RingReport]:
         """The keyrings of all workspaces."""
         living = set(self._repository.ls())
         found: list[RingReport] = []
-        rings = encrypted(self._repository.objects).vault.rings.rings()
+        rings = require_encrypted(self._repository.objects).keychain.rings.rings()
         held = {identity for ring in rings for identity in ring.ids}
         for ring in rings:
             state = "exists" if ring.workspace in living else "removed" if ring.batches else "shredded"
@@ -68,7 +68,7 @@ class Keys:
         new one from then on. A rotation that was interrupted goes on when it is begun again; `old` is for one that was
         interrupted after that moment, while others made workspaces with the old key.
         """
-        return encrypted(self._repository.objects).rotate(new, old)
+        return require_encrypted(self._repository.objects).rotate(new, old)
 
     def shred(self, name: str) -> Shredded:
         """Destroy the keys of a workspace: what only they could open is lost for ever."""

@@ -33,7 +33,7 @@ class MergeConflict:
 
 
 @dataclass
-class Merged:
+class TreeMerge:
     """The tree of a clean merge, or the conflicts."""
 
     tree: TreeId | None
@@ -42,11 +42,11 @@ class Merged:
 
 def merge_trees(
     read: Read, writer: PackWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
-) -> Merged:
+) -> TreeMerge:
     """Combine two trees that come from `base`."""
     work = _Merge(read, writer)
     tree = work.directory(base, ours, theirs, "")
-    return Merged(None if work.conflicts else tree, work.conflicts)
+    return TreeMerge(None if work.conflicts else tree, work.conflicts)
 
 
 @dataclass
@@ -154,7 +154,7 @@ def _edits(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, list[byte
     return [(a, b, new[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
 
 
-class Drafts:
+class TreeStage:
     """New trees that are read again before they are durable."""
 
     def __init__(self, read: Read, writer: PackWriter) -> None:
@@ -173,7 +173,7 @@ class Drafts:
         return identity
 
 
-def graft(drafts: Drafts, tree: TreeId, past: TreeId | None, parts: list[str]) -> TreeId:
+def graft(drafts: TreeStage, tree: TreeId, past: TreeId | None, parts: list[str]) -> TreeId:
     """`tree` with the entry at `parts` as it is in `past`: replaced, brought back, or removed."""
     nodes = {node.name: node for node in trees.decode(drafts.read(tree))}
     name = parts[0].encode("utf-8", "surrogateescape")

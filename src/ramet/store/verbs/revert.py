@@ -12,7 +12,7 @@ from ramet.store.model.address import parse_address
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.packs.writer import PackWriter
-from ramet.store.verbs.merge import Drafts, MergeConflict, graft, merge_trees
+from ramet.store.verbs.merge import MergeConflict, TreeStage, graft, merge_trees
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -50,7 +50,7 @@ def revert_paths(repository: Repository, name: str, spec: str, paths: list[str],
     with repository.writing(name) as entry:
         head = repository.find(name)
         writer = repository.writer(name)
-        drafts = Drafts(repository.packs.read, writer)
+        drafts = TreeStage(repository.packs.read, writer)
         mounts = list(head.mounts)
         for number, mount in enumerate(mounts):
             top = mount.prefix.rstrip("/")

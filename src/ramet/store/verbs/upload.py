@@ -1,4 +1,4 @@
-"""`Absorber`: a large content goes into the store while it arrives, so that nobody has to hold all of it.
+"""`UploadWriter`: a large content goes into the store while it arrives, so that nobody has to hold all of it.
 
 What is absorbed is durable and nobody's until a commit names it. What breaks off is garbage, never half a file.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ramet.backends.local.buffers import Blocks
 from ramet.store.checkout.lazy_tree import LazyBlocks
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model.chunker import cut
 from ramet.store.model.ids import ChunkId, chunk_id
 from ramet.store.packs.writer import PackWriter
@@ -26,7 +26,7 @@ AT_ONCE: Final = 2
 """Contents that one workspace absorbs at a time; more wait, and with them whoever sends them."""
 
 
-class Absorber:
+class UploadWriter:
     """Called with the beginning of a content and the rest of it; gives the content as the store has it."""
 
     def __init__(self, repository: Repository, name: str) -> None:
@@ -45,24 +45,24 @@ class Absorber:
     def _writer(self) -> PackWriter:
         """A writer of its own: that of a commit which may run now has nothing to do with it."""
         repository = self._repository
-        repository.prove()
+        repository.require_safe_refs()
         repository.packs.refresh(older=5.0)
-        sealed = sealed_of(repository.objects)
-        return PackWriter(repository.objects if sealed is None else sealed.under(self._name), repository.packs)
+        sealed = as_encrypted(repository.objects)
+        return PackWriter(repository.objects if sealed is None else sealed.for_workspace(self._name), repository.packs)
 
     async def _absorbed(self, writer: PackWriter, begun: Blocks, rest: AsyncIterator[bytes]) -> Blocks:
         ids: list[ChunkId] = []
-        left = await _beside(_cut, writer, begun.read(), ids)
+        left = await _in_thread(_cut, writer, begun.read(), ids)
         size, held, waiting = begun.size, len(left), [left]
         del begun
         async for block in rest:
             waiting.append(block)
             held, size = held + len(block), size + len(block)
             if held >= BATCH:
-                left = await _beside(_cut, writer, waiting, ids)
+                left = await _in_thread(_cut, writer, waiting, ids)
                 held, waiting = len(left), [left]
-        await _beside(_cut, writer, waiting, ids, True)
-        await _beside(writer.finish)
+        await _in_thread(_cut, writer, waiting, ids, True)
+        await _in_thread(writer.finish)
         return LazyBlocks(ids, size, self._repository.packs, self._repository.scope(self._name))
 
 
@@ -77,7 +77,7 @@ def _cut(writer: PackWriter, blocks: Iterable[bytes], ids: list[ChunkId], last: 
     return window[done:]
 
 
-async def _beside(act: Callable[..., T], *arguments: Any) -> T:
+async def _in_thread(act: Callable[..., T], *arguments: Any) -> T:
     """In a thread, which has ended when this does: what it works on is not touched while it still runs."""
     work = asyncio.ensure_future(asyncio.to_thread(act, *arguments))
     try:

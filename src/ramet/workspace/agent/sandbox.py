@@ -35,12 +35,22 @@ from ramet.store.model.revisions import MemoryImage, Revision
 from ramet.workspace.agent.checkpoints import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.result import IOResult
-from ramet.workspace.stored.git_push import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target
+from ramet.workspace.stored.git_push import (
+    GitSettings,
+    Push,
+    Pushed,
+    Secrets,
+    pending_pushes,
+    plan_push,
+    push_target,
+    record_push,
+    run_push,
+)
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import Store, StoredWorkspace, home
 
 if TYPE_CHECKING:
-    from ramet.workspace.stored.store import Opening
+    from ramet.workspace.stored.store import WorkspaceOpener
     from ramet.workspace.workspace import Workspace
 
 HOME: Final = "/workspace"
@@ -104,7 +114,7 @@ class SandboxOptions:
     drafts: str | float = "each"
 
 
-def place_of(store: str, namespace: str) -> str:
+def namespace_address(store: str, namespace: str) -> str:
     """Where the store of a namespace is: `default` is the store itself, others are stores below it."""
     if not namespace or "/" in namespace or namespace in (".", ".."):
         raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
@@ -129,7 +139,7 @@ class AgentRun:
         """
         self.namespace = namespace
         store = home() if store is None else store
-        place = place_of(store if isinstance(store, str) else "", namespace)
+        place = namespace_address(store if isinstance(store, str) else "", namespace)
         if isinstance(store, str):
             store = Store(place, **options)
         elif options:
@@ -230,7 +240,7 @@ class Sandbox:
         return self
 
     async def hydrate(
-        self, opens: Callable[..., Opening] | None = None, unbound: Callable[..., Workspace] | None = None
+        self, opens: Callable[..., WorkspaceOpener] | None = None, unbound: Callable[..., Workspace] | None = None
     ) -> Workspace:
         """The live tree, in the loop of the caller: for who has one and calls `dehydrate` at the end, not `start`.
 
@@ -362,7 +372,7 @@ class Sandbox:
             raise unavailable_here()
         found = replace(parse_outputs(outputs), checkpoint=checkpoint)
         for output in found.git:
-            target(output, self._options.git, self.name)
+            push_target(output, self._options.git, self.name)
         return found
 
     def _ended(self) -> None:
@@ -395,7 +405,7 @@ class Sandbox:
         await self._opening.__aexit__(None, None, None)
         for push in pushes:
             secrets = self._options.git_secrets
-            self.pushed.append(await asyncio.to_thread(perform, self._run.store.repository, push, secrets))
+            self.pushed.append(await asyncio.to_thread(run_push, self._run.store.repository, push, secrets))
         return revision
 
     def _plan(self, wanted: Outputs, revision: Revision) -> list[Push]:
@@ -404,15 +414,17 @@ class Sandbox:
             self.warnings.append("a git output has nothing to push: the sandbox was made without git paths")
             return []
         assert self.workspace is not None
-        found = [plan(output, self._options.git, self.workspace, revision, self.name) for output in wanted.git]
+        found = [plan_push(output, self._options.git, self.workspace, revision, self.name) for output in wanted.git]
         for push in found:
-            note(self._run.store.repository, push)
+            record_push(self._run.store.repository, push)
         return found
 
     def retry_pushes(self) -> list[Pushed]:
         """Try again what could not be pushed, of this workspace and from whichever sandbox."""
         repository = self._run.store.repository
-        done = [perform(repository, push, self._options.git_secrets) for push in pending(repository, self.workspace)]
+        done = [
+            run_push(repository, push, self._options.git_secrets) for push in pending_pushes(repository, self.workspace)
+        ]
         self.pushed.extend(done)
         return done
 

@@ -24,7 +24,7 @@ from ramet.workspace.workspace import Workspace
 SHOWN: Final = 30_000
 """Characters of output that an answer holds."""
 LISTED: Final = 1000
-Tell = Callable[[float, str], Awaitable[None]]
+ReportProgress = Callable[[float, str], Awaitable[None]]
 
 
 class Toolbox:
@@ -57,16 +57,16 @@ class Toolbox:
         if len(data) <= SHOWN:
             return {"text": data.decode("utf-8", "replace"), "truncated": False}
         rest = parse(f"/tmp/output-{next(self._numbers)}.txt")
-        await self.put_aside(rest, data)
+        await self.store_output(rest, data)
         text = data[:SHOWN].decode("utf-8", "replace")
         return {"text": text, "truncated": True, "bytes": len(data), "rest": str(rest)}
 
-    async def put_aside(self, path: Path, data: bytes) -> None:
+    async def store_output(self, path: Path, data: bytes) -> None:
         """Keep output that is too long for an answer."""
         await self.ws.fs.write(path, data)
 
 
-Handler = Callable[[Toolbox, Mapping[str, Any], Tell], Awaitable[dict[str, Any]]]
+Handler = Callable[[Toolbox, Mapping[str, Any], ReportProgress], Awaitable[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Tool:
 _KINDS: Final[dict[str, Any]] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
-async def _bash(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _bash(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     work = asyncio.ensure_future(
         box.ws.execute(given["command"], box.session_id, cwd=given.get("cwd"), timeout=given.get("timeout", 600.0))
     )
@@ -125,7 +125,7 @@ async def _bash(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     }  # fmt: skip
 
 
-async def _read(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _read(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path, first, most = box.path(given["path"]), max(given.get("offset", 1), 1), given.get("limit", 2000)
     lines = (await ops.read_bytes(box.fs, path)).split(b"\n")
     if lines and not lines[-1]:
@@ -138,14 +138,14 @@ async def _read(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     return {**answer, "next_offset": until + (len(shown) == len(chosen))} if more else answer
 
 
-async def _write(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _write(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path, data = box.path(given["path"]), encode(given["content"])
     await ops.make_dirs(box.fs, path.parent)
     await box.fs.write(path, data)
     return {"path": str(path), "bytes": len(data)}
 
 
-async def _edit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _edit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path, old, new = box.path(given["path"]), encode(given["old"]), encode(given["new"])
     stat = await box.fs.stat(path, follow=True)
     data = await ops.read_bytes(box.fs, path)
@@ -157,7 +157,7 @@ async def _edit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     return {"path": str(path), "replaced": found}
 
 
-async def _ls(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _ls(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path = box.path(given.get("path", "."))
     found = await ops.scan_sorted(box.fs, path)
     rows = [{"name": name, "kind": stat.kind.value, "size": stat.size} for name, stat in found[:LISTED]]
@@ -172,18 +172,18 @@ async def _command(box: Toolbox, command: str, **env: str) -> dict[str, Any]:
     return await box.bounded(result.stdout)
 
 
-async def _glob(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _glob(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     top = str(box.path(given.get("path", ".")))
     return await _command(box, 'rg --files -g "$P" -- "$T"', P=given["pattern"], T=top)
 
 
-async def _grep(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _grep(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     top = str(box.path(given.get("path", ".")))
     case = "-i" if given.get("ignore_case", False) else "-s"
     return await _command(box, 'grep -rnE "$C" -e "$P" -- "$T"', P=given["pattern"], T=top, C=case)
 
 
-async def _log(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _log(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     _, handle = box.stored()
     found = await asyncio.to_thread(handle.log)
     shown = [
@@ -193,19 +193,19 @@ async def _log(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, 
     return {"revisions": shown, "total": len(found)}
 
 
-async def _diff(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _diff(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     _, handle = box.stored()
     found = await asyncio.to_thread(handle.diff, given.get("revision"), given.get("against"))
     return {"changes": [{"path": d.path, "what": d.what, "old": d.old} for d in found[:LISTED]], "total": len(found)}
 
 
-async def _commit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _commit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     ws, _ = box.stored()
     revision = await ws.commit(given.get("message", ""))
     return {"revision": revision.name, "id": revision.id.hex()}
 
 
-async def _fork(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _fork(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     ws, handle = box.stored()
     if "revision" not in given:
         await ws.commit(f"before fork {given['name']}")
@@ -213,7 +213,7 @@ async def _fork(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     return {"workspace": given["name"], "revision": made.name}
 
 
-async def _revert(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _revert(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     """In an open workspace: one path is given the content of a past revision; the next commit records it."""
     _, handle = box.stored()
     path = box.path(given["path"])
@@ -278,7 +278,7 @@ def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolResult:
     """What a model is told: an object, the same as JSON text, and whether it is a refusal."""
 
     content: dict[str, Any]
@@ -289,29 +289,29 @@ class Answer:
         return json.dumps(self.content, ensure_ascii=True)
 
 
-async def silent(done: float, message: str) -> None:
+async def no_progress(done: float, message: str) -> None:
     """For whoever cannot be told of progress."""
 
 
 async def call_tool(
-    tools: Mapping[str, Tool], box: Toolbox, name: str, given: Mapping[str, Any], tell: Tell = silent
-) -> Answer:
+    tools: Mapping[str, Tool], box: Toolbox, name: str, given: Mapping[str, Any], tell: ReportProgress = no_progress
+) -> ToolResult:
     """One call, checked and answered: what goes wrong is an answer, with its cause and what to do about it."""
     tool = tools.get(name)
     try:
         if tool is None:
             raise RametError("not_found", f"no tool {name!r}", f"use one of {', '.join(tools)}")
         tool.check(given)
-        return Answer(await tool.run(box, given, tell))
+        return ToolResult(await tool.run(box, given, tell))
     except RametError as error:
-        return Answer({"error": error.as_dict()}, failed=True)
+        return ToolResult({"error": error.as_dict()}, failed=True)
     except LimitExceeded as error:
         told = RametError("limit_exceeded", str(error), "ask for less at a time")
-        return Answer({"error": told.as_dict()}, failed=True)
+        return ToolResult({"error": told.as_dict()}, failed=True)
     except OSError as error:
         code, remedy = _REFUSALS.get(error.errno or 0, ("invalid_argument", "see the message"))
         told = RametError(code, f"{error.filename}: {reason(error)}", remedy)
-        return Answer({"error": told.as_dict()}, failed=True)
+        return ToolResult({"error": told.as_dict()}, failed=True)
 
 
 _REFUSALS: Final = {

@@ -16,8 +16,8 @@ from typing import Final
 
 from ramet.core.errors import RametError
 from ramet.workspace.config.config import Config, config_of
-from ramet.workspace.config.nodes import Node, Place, Unreadable, read_nodes
-from ramet.workspace.config.problems import ConfigError, Problem, Reading, Setting
+from ramet.workspace.config.nodes import ConfigSyntaxError, Node, Position, read_nodes
+from ramet.workspace.config.problems import ConfigError, ConfigReader, Problem, Setting
 
 NAMES: Final = ("ramet.yaml", "ramet.yml", "ramet.toml", "ramet.json")
 SUFFIXES: Final = (".yaml", ".yml", ".toml", ".json")
@@ -46,10 +46,10 @@ def read_config(
         raise RametError(
             "not_found", f"{file}: {error.strerror}", "`ramet config init` writes one to begin with"
         ) from None
-    reading = Reading(str(path), file.absolute().parent, os.environ if variables is None else variables)
+    reading = ConfigReader(str(path), file.absolute().parent, os.environ if variables is None else variables)
     try:
         top = _nodes(raw, file.suffix)
-    except Unreadable as error:
+    except ConfigSyntaxError as error:
         reading.wrong(error.place, "", error.message)
         return None, reading.problems
     config = config_of(top, reading)
@@ -58,12 +58,14 @@ def read_config(
 
 def _nodes(raw: bytes, suffix: str) -> Node:
     if len(raw) > LARGEST:
-        raise Unreadable(f"the file is larger than {LARGEST} bytes", Place(1, 1))
+        raise ConfigSyntaxError(f"the file is larger than {LARGEST} bytes", Position(1, 1))
     try:
         return read_nodes(raw.decode("utf-8-sig"), suffix)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise Unreadable("the file is not UTF-8", Place(line, error.start - raw.rfind(b"\n", 0, error.start))) from None
+        raise ConfigSyntaxError(
+            "the file is not UTF-8", Position(line, error.start - raw.rfind(b"\n", 0, error.start))
+        ) from None
 
 
 __all__ = ["NAMES", "Config", "ConfigError", "Problem", "Setting", "load_config", "read_config"]

@@ -13,15 +13,15 @@ from ramet.core.proc import User
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
 from ramet.workspace.config.declaration import declaration
-from ramet.workspace.config.kinds import NOTHING
-from ramet.workspace.config.nodes import Node, Place
-from ramet.workspace.config.problems import ConfigError, Problem, Reading, Setting
-from ramet.workspace.config.resources import BACKENDS, named
+from ramet.workspace.config.kinds import INVALID
+from ramet.workspace.config.nodes import Node, Position
+from ramet.workspace.config.problems import ConfigError, ConfigReader, Problem, Setting
+from ramet.workspace.config.resources import BACKENDS, import_reference
 from ramet.workspace.mounts import Mount, as_mode
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
-    from ramet.workspace.stored.store import Opening, Store
+    from ramet.workspace.stored.store import Store, WorkspaceOpener
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class MountConfig:
     cached: bool
     patience: Patience | None
     pin: str | None
-    place: Place
+    place: Position
 
     def make(self) -> Mount:
         if self.resource in BACKENDS:
             made: Resource = BACKENDS[self.resource].make(self.config)
         else:
-            made = named(self.resource)(**self.config)
+            made = import_reference(self.resource)(**self.config)
         return Mount(parse(self.prefix), made, as_mode(self.mode), self.cached, self.patience)
 
 
@@ -113,7 +113,7 @@ class Config:
 
     def open(
         self, store: Store | None = None, name: str | None = None, revision: str | None = None, **options: Any
-    ) -> Opening:
+    ) -> WorkspaceOpener:
         """The workspace of the store that is described, made when it does not exist yet. Use it with `async with`.
 
         A directory is mounted as it is; memory is what the revision says. The options are those of `Store.open`, and
@@ -145,18 +145,18 @@ class Config:
     def prepare(self, ws: Workspace) -> None:
         """Commands and sessions, which a workspace gets after it was made."""
         for name, command in self.commands.items():
-            ws.command(name, mount=command.mount, filetype=command.suffix)(named(command.python))
+            ws.command(name, mount=command.mount, filetype=command.suffix)(import_reference(command.python))
         for session_id, session in self.sessions.items():
             if session_id not in ws.sessions:
                 ws.create_session(session_id, env=session.env, cwd=session.cwd)
 
 
-def config_of(top: Node, reading: Reading) -> Config | None:
+def config_of(top: Node, reading: ConfigReader) -> Config | None:
     """The configuration that a file's nodes make; None when something is wrong, which `reading` knows."""
     found = declaration().read(top, "", reading)
-    if found is not NOTHING:
+    if found is not INVALID:
         _check_together(found, top, reading)
-    if reading.problems or found is NOTHING:
+    if reading.problems or found is INVALID:
         return None
     top_mounts = top.value["mounts"].value if isinstance(top.value, dict) and "mounts" in top.value else {}
     assert isinstance(top_mounts, dict)
@@ -197,7 +197,7 @@ def config_of(top: Node, reading: Reading) -> Config | None:
     )
 
 
-def _mount(prefix: str, row: Mapping[str, Any], place: Place) -> MountConfig:
+def _mount(prefix: str, row: Mapping[str, Any], place: Position) -> MountConfig:
     patience = None if row["patience"] is None else Patience(**row["patience"])
     return MountConfig(prefix, row["resource"], row["config"], row["mode"], row["cache"], patience, row["pin"], place)
 
@@ -213,7 +213,7 @@ def _policy(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return made
 
 
-def _check_together(found: Mapping[str, Any], top: Node, reading: Reading) -> None:
+def _check_together(found: Mapping[str, Any], top: Node, reading: ConfigReader) -> None:
     """What no value can know alone."""
     assert isinstance(top.value, dict)
     mounts = top.value.get("mounts")
@@ -225,11 +225,11 @@ def _check_together(found: Mapping[str, Any], top: Node, reading: Reading) -> No
                 if same != prefix:
                     reading.wrong(node.key or node.place, "mounts", f"{prefix} and {same} are the same place")
         for mount in (found["commands"] or {}).values():
-            where = None if mount is NOTHING else mount["mount"]
+            where = None if mount is INVALID else mount["mount"]
             if isinstance(where, str) and str(parse(where)) not in seen:
                 reading.wrong(top.value["commands"].place, "commands", f"nothing is mounted at {where}")
     commit = found["commit"]
-    if isinstance(commit, dict) and NOTHING not in commit.values():
+    if isinstance(commit, dict) and INVALID not in commit.values():
         place = top.value["commit"].place
         if commit["when"] == "timer" and commit["every"] is None:
             reading.wrong(place, "commit", "a timer needs every", "give the seconds between commits")

@@ -1,4 +1,4 @@
-"""`Reading`: what is found out while a configuration is read. Every problem is kept, none ends the reading.
+"""`ConfigReader`: what is found out while a configuration is read. Every problem is kept, none ends the reading.
 
 `${VAR}` and `${VAR:-default}` stand for variables, `$${` for a literal `${`, and `secret:env:NAME` or
 `secret:file:PATH` for a secret. What a secret gives is never shown: not in a problem, not in a setting.
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ramet.core.errors import RametError
 from ramet.core.resource import REDACTED
-from ramet.workspace.config.nodes import Node, Place
+from ramet.workspace.config.nodes import Node, Position
 
 VARIABLE: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
@@ -60,10 +60,10 @@ class Setting(NamedTuple):
     value: object
     written: object
     origin: str
-    place: Place | None
+    place: Position | None
 
 
-class Text(NamedTuple):
+class ExpandedText(NamedTuple):
     """A text with its variables and secrets filled in."""
 
     text: str
@@ -72,7 +72,7 @@ class Text(NamedTuple):
 
 
 @dataclass
-class Reading:
+class ConfigReader:
     """The file being read, what may be asked for variables and secrets, and what was found."""
 
     file: str
@@ -81,13 +81,13 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
 
-    def wrong(self, place: Place | None, setting: str, message: str, hint: str = "") -> None:
-        line, column = place or Place(1, 1)
+    def wrong(self, place: Position | None, setting: str, message: str, hint: str = "") -> None:
+        line, column = place or Position(1, 1)
         self.problems.append(Problem(self.file, line, column, setting, message, hint))
 
     def unknown(self, node: Node, setting: str, name: str, known: Collection[str], what: str) -> None:
         """Something that nobody knows, with the nearest thing that somebody does."""
-        self.wrong(node.key or node.place, setting, f"unknown {what} {name!r}", meant(name, known))
+        self.wrong(node.key or node.place, setting, f"unknown {what} {name!r}", suggestion(name, known))
 
     def set(self, setting: str, value: object, node: Node, origin: str = "", *, secret: bool = False) -> None:
         where = origin or f"{self.file}:{node.place.line}"
@@ -102,7 +102,7 @@ class Reading:
 
     # ---------------------------------------------------------------------------------- variables, secrets
 
-    def text(self, node: Node, setting: str, *, reference: bool = False) -> Text | None:
+    def text(self, node: Node, setting: str, *, reference: bool = False) -> ExpandedText | None:
         """The text of a scalar, or None after a problem. With `reference`, `env:` and `file:` are secrets as well."""
         raw = node.value if isinstance(node.value, str) else node.text
         expanded = self._expanded(raw, node, setting)
@@ -112,9 +112,9 @@ class Reading:
             return self._secret(expanded.text.removeprefix(SECRET), node, setting)
         return expanded
 
-    def _expanded(self, raw: str, node: Node, setting: str) -> Text | None:
+    def _expanded(self, raw: str, node: Node, setting: str) -> ExpandedText | None:
         if "${" not in raw:
-            return Text(raw, "", False)
+            return ExpandedText(raw, "", False)
         failed = False
         origins: list[str] = []
 
@@ -137,25 +137,25 @@ class Reading:
                 return default
             if value is None:
                 failed = True
-                near = meant(name, self.variables, bar=0.8)
+                hint = suggestion(name, self.variables, bar=0.8)
                 self.wrong(
-                    node.place, setting, f"the variable {name} is not set", near or f"write ${{{name}:-default}}"
+                    node.place, setting, f"the variable {name} is not set", hint or f"write ${{{name}:-default}}"
                 )
             origins.append(f"variable {name}")
             return ""
 
         text = VARIABLE.sub(stand_in, raw)
-        return None if failed else Text(text, ", ".join(dict.fromkeys(origins)), False)
+        return None if failed else ExpandedText(text, ", ".join(dict.fromkeys(origins)), False)
 
-    def _secret(self, reference: str, node: Node, setting: str) -> Text | None:
+    def _secret(self, reference: str, node: Node, setting: str) -> ExpandedText | None:
         kind, _, name = reference.partition(":")
         if kind == "env" and name:
             value = self.variables.get(name)
             if value is None:
-                hint = meant(name, self.variables, bar=0.8) or "set it before you begin"
+                hint = suggestion(name, self.variables, bar=0.8) or "set it before you begin"
                 self.wrong(node.place, setting, f"the secret's variable {name} is not set", hint)
                 return None
-            return Text(value, f"secret from variable {name}", True)
+            return ExpandedText(value, f"secret from variable {name}", True)
         if kind == "file" and name:
             place = self.path(name)
             try:
@@ -168,7 +168,7 @@ class Reading:
             if len(value) > LONGEST_SECRET:
                 self.wrong(node.place, setting, f"the secret's file {place} is too large")
                 return None
-            return Text(value.rstrip("\r\n"), f"secret from file {place}", True)
+            return ExpandedText(value.rstrip("\r\n"), f"secret from file {place}", True)
         self.wrong(
             node.place, setting, f"{kind!r} is no place for a secret", "write secret:env:NAME or secret:file:PATH"
         )
@@ -179,13 +179,13 @@ class Reading:
         return os.path.normpath(self.folder / LocalPath(text).expanduser())
 
 
-def near(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
+def nearest(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
     """The known name that is most like this one, if one is."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, list(known), 1, 0.5 if len(name) < 3 else bar)), "")
 
 
-def meant(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
-    found = near(name, known, bar=bar)
+def suggestion(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
+    found = nearest(name, known, bar=bar)
     return f"did you mean {found}?" if found else ""

@@ -270,7 +270,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
 }
 
 
-def named(reference: str) -> Any:
+def import_reference(reference: str) -> Any:
     """What `package.module:name` stands for."""
     module, _, name = reference.partition(":")
     try:

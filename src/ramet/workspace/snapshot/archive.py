@@ -25,7 +25,7 @@ from typing import IO, Any, BinaryIO, Final, cast
 
 from blake3 import blake3
 
-from ramet.workspace.snapshot.tar import TarIndex, TarWriter, index
+from ramet.workspace.snapshot.tar import TarIndex, TarWriter, read_tar_index
 
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -198,7 +198,7 @@ def _compressed(stream: IO[bytes], compress: str | None) -> tuple[IO[bytes], Cal
 
 
 @dataclass
-class Opened:
+class SnapshotReader:
     """A snapshot that was read and checked; blobs come from the tar while it stays open."""
 
     manifest: dict[str, Any]
@@ -226,11 +226,11 @@ class Opened:
             self._owned.close()
 
 
-def read_tar(source: Target, *, max_bytes: int | None = None) -> Opened:
+def read_tar(source: Target, *, max_bytes: int | None = None) -> SnapshotReader:
     """Open a snapshot: find its members, parse its manifest, check every reference. ValueError for anything wrong."""
     file, owned = _seekable(source, max_bytes)
     try:
-        tar = index(file)
+        tar = read_tar_index(file)
         manifest = _json_member(tar, MANIFEST)
         if not isinstance(manifest, dict):
             raise ValueError("the manifest is not an object")
@@ -242,7 +242,7 @@ def read_tar(source: Target, *, max_bytes: int | None = None) -> Opened:
         if owned:
             file.close()
         raise
-    return Opened(manifest, tar, sums, file if owned else None)
+    return SnapshotReader(manifest, tar, sums, file if owned else None)
 
 
 def _json_member(tar: TarIndex, name: str) -> Any:
@@ -305,7 +305,7 @@ def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
         unpack = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
         if unpack is None and seekable and raw.tell() == 0:
             return raw, owned
-        stream: IO[bytes] = raw if seekable else cast(IO[bytes], _Rejoined(head, raw))
+        stream: IO[bytes] = raw if seekable else cast(IO[bytes], _PrefixedStream(head, raw))
         spooled = _spool(unpack(stream) if unpack is not None else stream, max_bytes)
     except (OSError, EOFError, import_module("lzma").LZMAError) as error:
         if owned:
@@ -340,7 +340,7 @@ def _spool(stream: IO[bytes], max_bytes: int | None) -> BinaryIO:
     return file
 
 
-class _Rejoined(io.RawIOBase):
+class _PrefixedStream(io.RawIOBase):
     """A stream with the bytes put back that were read to see what it is."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:

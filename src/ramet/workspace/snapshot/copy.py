@@ -14,8 +14,8 @@ from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.state.serialize import copy
 from ramet.workspace.descriptors import dump_descriptors
 from ramet.workspace.mounts import Mount, MountForm, in_order
-from ramet.workspace.snapshot.archive import Opened
-from ramet.workspace.snapshot.mirage import is_foreign, migrated
+from ramet.workspace.snapshot.archive import SnapshotReader
+from ramet.workspace.snapshot.mirage import is_mirage, migrate
 from ramet.workspace.snapshot.state import (
     RestoreReport,
     apply_state_dict,
@@ -34,15 +34,15 @@ COPIERS = 4
 
 def load_workspace(
     kind: type[Workspace],
-    opened: Opened,
+    opened: SnapshotReader,
     resources: Mapping[str, Resource] | None,
     secrets: Mapping[str, str] | None,
     strict: bool,
     settings: Settings | None,
 ) -> Workspace:
     report = RestoreReport()
-    if is_foreign(opened.manifest):
-        opened.manifest = migrated(opened.manifest, report.add)
+    if is_mirage(opened.manifest):
+        opened.manifest = migrate(opened.manifest, report.add)
     check_version(opened.manifest)
     mounts: dict[str, Mount] = {}
     try:

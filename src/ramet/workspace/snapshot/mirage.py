@@ -19,14 +19,14 @@ _FLAGS: Final = dict(ATTRIBUTE_LETTERS)
 _UNMAPPED: Final = ("clis", "fingerprints", "profiles", "command_limits", "jobs")
 
 
-def is_foreign(manifest: Mapping[str, Any]) -> bool:
+def is_mirage(manifest: Mapping[str, Any]) -> bool:
     """Whether this manifest was written by mirage-ai in a version that we read."""
     if "format" in manifest:  # ours says what it is, in every version
         return False
     return manifest.get("version") in VERSIONS and ("mirage_version" in manifest or "sessions" in manifest)
 
 
-def migrated(manifest: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
+def migrate(manifest: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
     """The manifest in our own shape."""
     for key in _UNMAPPED:
         if manifest.get(key):

@@ -14,7 +14,7 @@ from ramet.layers.memory_cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode, in_order
-from ramet.workspace.snapshot.archive import VERSION, Blob, Opened
+from ramet.workspace.snapshot.archive import VERSION, Blob, SnapshotReader
 from ramet.workspace.snapshot.resource_codec import LOADERS, fill_disk, restore_data, save_resource
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def check_version(manifest: Mapping[str, Any]) -> None:
 
 
 def mounts_from(
-    opened: Opened, resources: Mapping[str, Resource] | None, report: RestoreReport, mounts: dict[str, Mount]
+    opened: SnapshotReader, resources: Mapping[str, Resource] | None, report: RestoreReport, mounts: dict[str, Mount]
 ) -> None:
     """Fill `mounts` from a snapshot, with what the caller gave in place of what could not be saved."""
     states = opened.manifest.get("mounts")
@@ -186,7 +186,7 @@ def _prefix(state: Mapping[str, Any]) -> str:
     return str(parse(prefix))
 
 
-def _resource_for(state: dict[str, Any], given: Resource | None, opened: Opened) -> Resource:
+def _resource_for(state: dict[str, Any], given: Resource | None, opened: SnapshotReader) -> Resource:
     kind = state.get("type")
     if given is None:
         return LOADERS[str(kind)](state, opened.blob)
@@ -197,7 +197,7 @@ def _resource_for(state: dict[str, Any], given: Resource | None, opened: Opened)
     return given
 
 
-def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> None:
+def apply_state_dict(ws: Workspace, opened: SnapshotReader, report: RestoreReport) -> None:
     """Sessions, cache, history and jobs of a snapshot into a workspace whose mounts are there already."""
     from ramet.shell.interp.state.serialize import load
 
@@ -249,7 +249,7 @@ def _path(plain: Mapping[str, Any]) -> str:
     return path
 
 
-def _entry(plain: Mapping[str, Any], opened: Opened) -> Entry:
+def _entry(plain: Mapping[str, Any], opened: SnapshotReader) -> Entry:
     ttl, cached_at, fingerprint = plain.get("ttl"), plain.get("cached_at", 0.0), plain.get("fingerprint")
     if not isinstance(ttl, int | float | None) or not isinstance(cached_at, int | float):
         raise ValueError("a cache entry of the manifest is malformed")

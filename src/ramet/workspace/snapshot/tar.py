@@ -23,14 +23,14 @@ _SKIPPED: Final = frozenset(b"2134567xgLK")
 _MAX_HEADER_DATA: Final = 1024 * 1024
 
 
-class Sink(Protocol):
+class ByteSink(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
 class TarWriter:
     """Writes members one after the other; `close()` ends the archive."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: ByteSink) -> None:
         self._sink = sink
         self._pending: list[bytes] = []
         self._pending_size = 0
@@ -124,7 +124,7 @@ def _header(name: bytes, size: int, kind: bytes, mode: int, mtime: int, target: 
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TarMember:
     """Where the bytes of a regular member lie."""
 
     offset: int
@@ -136,7 +136,7 @@ class TarIndex:
     """The regular members of a seekable tar, by name; their bytes are read on demand."""
 
     file: BinaryIO
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, TarMember] = field(default_factory=dict)
 
     def read(self, name: str) -> bytes:
         return b"".join(self.blocks(name))
@@ -154,7 +154,7 @@ class TarIndex:
             yield block
 
 
-def index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
+def read_tar_index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
     """Read every header of a seekable tar. Damaged, truncated or absurd archives are a ValueError."""
     found = TarIndex(file)
     end = file.seek(0, os.SEEK_END)
@@ -180,7 +180,7 @@ def index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
             long_name = None
             if name in found.members:
                 raise ValueError(f"the archive has two members named {name!r}")
-            found.members[name] = Member(at, size)
+            found.members[name] = TarMember(at, size)
             if len(found.members) > max_members:
                 raise ValueError(f"the archive has more than {max_members} members")
         elif kind[0] in _SKIPPED:

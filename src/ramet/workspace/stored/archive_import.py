@@ -17,13 +17,13 @@ from typing import IO, Any, Final, TypedDict
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.commit.kernel_state import write_chunk
-from ramet.store.commit.tree_builder import Builder
+from ramet.store.commit.tree_builder import TreeBuilder
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.repository import Repository
 from ramet.workspace.mounts import parse_prefix
-from ramet.workspace.snapshot.archive import MANIFEST, Opened, Target, read_tar
-from ramet.workspace.snapshot.mirage import is_foreign, migrated
+from ramet.workspace.snapshot.archive import MANIFEST, SnapshotReader, Target, read_tar
+from ramet.workspace.snapshot.mirage import is_mirage, migrate
 from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, check_version
 from ramet.workspace.snapshot.tar import TarIndex
 from ramet.workspace.workspace import Workspace
@@ -58,7 +58,7 @@ DEFAULTS: Final = ImportOptions()
 
 
 @dataclass
-class Imported:
+class ImportResult:
     """The revision that an archive became, and what of it could not be kept."""
 
     revision: Revision
@@ -67,7 +67,7 @@ class Imported:
 
 
 @dataclass
-class _Parts:
+class _ArchiveContent:
     """What an archive holds, durable in the store."""
 
     mounts: tuple[MountState, ...]
@@ -78,9 +78,11 @@ class _Parts:
     """The one mount that is replaced; None for all of them."""
 
 
-def import_archive(repository: Repository, name: str, source: Target, options: ImportOptions = DEFAULTS) -> Imported:
+def import_archive(
+    repository: Repository, name: str, source: Target, options: ImportOptions = DEFAULTS
+) -> ImportResult:
     """A tar as a revision of a workspace, which is created if it does not exist."""
-    repository.prove()
+    repository.require_safe_refs()
     kind, progress = options.kind, options.progress
     try:
         if kind is None:
@@ -96,7 +98,7 @@ def import_archive(repository: Repository, name: str, source: Target, options: I
             "snapshot_invalid", f"the archive cannot be imported: {error}", "give a tar, whole and not damaged"
         ) from None
     revision = _recorded(repository, name, parts, kind, options)
-    return Imported(revision, parts.files, parts.left_out)
+    return ImportResult(revision, parts.files, parts.left_out)
 
 
 def _kind_of(source: Target) -> tuple[str, Target]:
@@ -117,7 +119,7 @@ def _look(file: IO[bytes]) -> str:
     return "snapshot" if first is not None and first.name == MANIFEST else "tar"
 
 
-def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, options: ImportOptions) -> Revision:
+def _recorded(repository: Repository, name: str, parts: _ArchiveContent, kind: str, options: ImportOptions) -> Revision:
     made = Revision(
         workspace=name, seq=1, parents=(), lineage=f"import:{kind}", mounts=parts.mounts, kernel=parts.kernel,
         author=options.author, time=repository.clock(), message=options.message or f"import of a {kind}",
@@ -140,13 +142,13 @@ def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, optio
 # ---------------------------------------------------------------------------------------------------- plain tars
 
 
-def _from_tar(repository: Repository, name: str, source: Target, prefix: str, progress: Progress) -> _Parts:
+def _from_tar(repository: Repository, name: str, source: Target, prefix: str, progress: Progress) -> _ArchiveContent:
     writer = repository.writer(name)
     left_out: list[str] = []
     owned = isinstance(source, str | os.PathLike)
     file = open(source, "rb") if isinstance(source, str | os.PathLike) else source
     try:
-        builder = Builder(writer)
+        builder = TreeBuilder(writer)
         with tarfile.open(fileobj=file, mode="r|*", encoding="utf-8", errors="surrogateescape") as tar:
             files = _members(tar, builder, left_out, progress)
         tree = builder.tree()
@@ -157,10 +159,10 @@ def _from_tar(repository: Repository, name: str, source: Target, prefix: str, pr
     finally:
         if owned:
             file.close()
-    return _Parts((MountState(prefix, "ram", tree=tree),), None, files, left_out, prefix)
+    return _ArchiveContent((MountState(prefix, "ram", tree=tree),), None, files, left_out, prefix)
 
 
-def _members(tar: tarfile.TarFile, builder: Builder, left_out: list[str], progress: Progress) -> int:
+def _members(tar: tarfile.TarFile, builder: TreeBuilder, left_out: list[str], progress: Progress) -> int:
     files = 0
     while (member := tar.next()) is not None:
         tar.members = []  # type: ignore[attr-defined]  # the reader would keep every header
@@ -214,19 +216,19 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 # ----------------------------------------------------------------------------------------------------- snapshots
 
 
-def _from_snapshot(repository: Repository, name: str, source: Target, progress: Progress) -> _Parts:
+def _from_snapshot(repository: Repository, name: str, source: Target, progress: Progress) -> _ArchiveContent:
     opened = read_tar(source)
     writer = repository.writer(name)
     try:
         report = RestoreReport()
-        if is_foreign(opened.manifest):
-            opened.manifest = migrated(opened.manifest, report.add)
+        if is_mirage(opened.manifest):
+            opened.manifest = migrate(opened.manifest, report.add)
         check_version(opened.manifest)
         states = opened.manifest.get("mounts")
         if not isinstance(states, list):
             raise ValueError("the manifest has no list of mounts")
-        count = _Count(progress)
-        mounts = tuple(_mount(state, opened, Builder(writer), count) for state in states)
+        count = _FileCounter(progress)
+        mounts = tuple(_mount(state, opened, TreeBuilder(writer), count) for state in states)
         kernel: dict[str, Any] = {key: opened.manifest[key] for key in KERNEL if key in opened.manifest}
         kernel.update(mounts=[], cache={"entries": [], "manifest": []})
         _check_kernel(kernel, report)
@@ -239,15 +241,15 @@ def _from_snapshot(repository: Repository, name: str, source: Target, progress: 
         raise
     finally:
         opened.close()
-    return _Parts(mounts, chunk, count.files, report.problems)
+    return _ArchiveContent(mounts, chunk, count.files, report.problems)
 
 
 def _check_kernel(kernel: dict[str, Any], report: RestoreReport) -> None:
     """Load sessions and history once, so that a state that cannot be opened is refused now and not later."""
-    apply_state_dict(Workspace(), Opened(kernel, TarIndex(io.BytesIO()), {}), report)
+    apply_state_dict(Workspace(), SnapshotReader(kernel, TarIndex(io.BytesIO()), {}), report)
 
 
-class _Count:
+class _FileCounter:
     def __init__(self, progress: Progress) -> None:
         self.files, self._progress = 0, progress
 
@@ -257,7 +259,7 @@ class _Count:
             self._progress("files", self.files, None)
 
 
-def _mount(state: object, opened: Opened, builder: Builder, count: _Count) -> MountState:
+def _mount(state: object, opened: SnapshotReader, builder: TreeBuilder, count: _FileCounter) -> MountState:
     if not isinstance(state, dict) or not isinstance(state.get("prefix"), str):
         raise ValueError("a mount of the manifest has no prefix")
     prefix, kind = str(parse_prefix(state["prefix"])), str(state.get("type"))
@@ -272,7 +274,7 @@ def _mount(state: object, opened: Opened, builder: Builder, count: _Count) -> Mo
     return MountState(prefix, kind, mode, _tree(state, opened, builder, count), config, scratch=scratch)
 
 
-def _tree(state: dict[str, Any], opened: Opened, builder: Builder, count: _Count) -> TreeId:
+def _tree(state: dict[str, Any], opened: SnapshotReader, builder: TreeBuilder, count: _FileCounter) -> TreeId:
     attrs = _mapping(state, "attrs")
 
     def known(path: str, mode: int) -> tuple[int, int]:

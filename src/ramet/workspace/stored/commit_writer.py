@@ -14,8 +14,8 @@ from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.kernel_state import Segments, write_chunk
-from ramet.store.commit.memory_tree import Committed, commit_ram
-from ramet.store.commit.secret_scan import Scanner
+from ramet.store.commit.memory_tree import TreeCommit, commit_memory
+from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.commit.stat_cache import StatCache
 from ramet.store.commit.watch import Watcher
 from ramet.store.model.ids import ChunkId
@@ -24,7 +24,7 @@ from ramet.store.packs.writer import PackWriter
 from ramet.store.repository import Repository
 from ramet.workspace.mounts import Mount
 from ramet.workspace.snapshot.resource_codec import save_resource
-from ramet.workspace.stored.version_pins import Pins
+from ramet.workspace.stored.version_pins import VersionPins
 
 if TYPE_CHECKING:
     from ramet.workspace.stored.workspace import StoredWorkspace
@@ -50,7 +50,7 @@ class CommitInput:
     """The state of a workspace at the moment of a commit, taken on its event loop."""
 
     forks: Mapping[str, RAMResource]
-    pins: Mapping[str, Pins]
+    pins: Mapping[str, VersionPins]
     kernel: bytes
     segments: Mapping[int, list[dict[str, Any]]]
     oldest: int
@@ -64,7 +64,7 @@ class CommitResult:
     mounts: tuple[MountState, ...]
     kernel: ChunkId
     history: tuple[ChunkId, ...]
-    trees: list[Committed]
+    trees: list[TreeCommit]
     """The trees of memory mounts, to settle once the head has moved."""
     withheld: tuple[str, ...]
     suspected: tuple[str, ...]
@@ -107,8 +107,8 @@ class CommitWriter:
         self._ws, self._caches, self._segments = ws, caches, segments
         self._progress, self._trust = progress, trust
         scan = ws.options.scan
-        self._scanner = None if scan == "off" else Scanner(scan)
-        self._trees: list[Committed] = []
+        self._scanner = None if scan == "off" else SecretScanner(scan)
+        self._trees: list[TreeCommit] = []
         self._withheld: list[str] = []
 
     def write(self, found: CommitInput) -> CommitResult:
@@ -125,7 +125,7 @@ class CommitWriter:
         except BaseException:
             writer.abandon()
             raise
-        suspected = () if self._scanner is None else self._scanner.told
+        suspected = () if self._scanner is None else self._scanner.findings
         return CommitResult(tuple(states), kernel, history, self._trees, tuple(sorted(self._withheld)), suspected)
 
     def _mount(self, mount: Mount, writer: PackWriter, forks: Mapping[str, RAMResource]) -> MountState:
@@ -134,7 +134,7 @@ class CommitWriter:
         repository, name = self._ws.repository, self._ws.name
         if prefix in forks:
             scope = repository.scope(name)
-            made = commit_ram(forks[prefix], writer, scope, rules, progress=self._progress, trust=self._trust)
+            made = commit_memory(forks[prefix], writer, scope, rules, progress=self._progress, trust=self._trust)
             self._trees.append(made)
             self._leave_out(mount, made.withheld)
             return MountState(prefix, "ram", mount.mode.value, made.tree, scratch=mount.scratch)

@@ -28,11 +28,21 @@ from ramet.core.paths import encode as encode_name
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.kernel_state import encoded
-from ramet.store.commit.memory_tree import Committed, Memo, commit_ram, unchanged
-from ramet.store.commit.secret_scan import Scanner
+from ramet.store.commit.memory_tree import Memo, TreeCommit, commit_memory, unchanged_tree
+from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.model.ids import SIZE, chunk_id
 from ramet.store.model.revisions import MountState, Revision
-from ramet.store.refs.drafts import Change, Content, DraftWriter, Folder, Gone, Opened, Pointer, Step, plain_mounts
+from ramet.store.refs.drafts import (
+    Change,
+    DirectoryChange,
+    DraftHeader,
+    DraftStep,
+    DraftWriter,
+    FileChange,
+    LinkChange,
+    Removal,
+    plain_mounts,
+)
 from ramet.workspace.stored.commit_writer import remote_state
 
 if TYPE_CHECKING:
@@ -54,25 +64,25 @@ AGAIN: Final = 4
 """How often a draft is tried again after collections took what it relied on."""
 
 
-class _Large(Exception):
+class _TooLarge(Exception):
     """What changed is told better by trees."""
 
 
 @dataclass(frozen=True)
-class _Origin:
+class _MountBase:
     """What the changes of a mount are told against: a tree of the store (empty for none), and what that is here."""
 
     tree: bytes = b""
     ram: RAMResource = field(default_factory=RAMResource)
 
 
-class _Telling:
+class _ChangeCollector:
     """Gathers the changes of a step."""
 
     def __init__(self, ws: StoredWorkspace, laid: set[bytes]) -> None:
         self._withheld, self._scope = ws.options.ignore_rules, ws.repository.scope(ws.name)
-        self._look = Scanner("refuse").look if ws.options.scan == "refuse" else None
-        self._laid, self._count, self._size = laid, 0, 0
+        self._look = SecretScanner("refuse").check if ws.options.scan == "refuse" else None
+        self._stored_chunks, self._count, self._size = laid, 0, 0
         self.rows: list[Change] = []
         self.chunks: dict[bytes, bytes] = {}
         self.left_out: list[str] = []
@@ -84,7 +94,7 @@ class _Telling:
         self.rows = []
         mine, theirs = after.links, before.links
         if mine is not theirs and (len(mine) != len(theirs) or any(theirs.get(n) is not f for n, f in mine.items())):
-            raise _Large  # files with several names change without their directories
+            raise _TooLarge  # files with several names change without their directories
         old, new = before.node(ROOT), after.node(ROOT)
         assert isinstance(old, Dir) and isinstance(new, Dir)
         stack: list[tuple[bytes, str, Dir | None, Dir]] = [] if old is new else [(b"", "", old, new)]
@@ -92,12 +102,12 @@ class _Telling:
             path, own_name, was, node = stack.pop()
             entries, had = node.entries, {} if was is None else was.entries
             names, gone = _differing(had, entries)
-            drop = self._withheld.among(own_name, {*names, *gone})
+            drop = self._withheld.matching(own_name, {*names, *gone})
             for name in gone:
                 where = path + b"/" + encode_name(name)
                 self.gone.append(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"))
                 if name not in drop:
-                    self._add(Gone(where))
+                    self._add(Removal(where))
             for name in names:
                 entry, where = entries[name], path + b"/" + encode_name(name)
                 if name in drop:
@@ -107,23 +117,23 @@ class _Telling:
                 if isinstance(entry, int) or isinstance(older, int):
                     if entry == older:
                         continue
-                    raise _Large
+                    raise _TooLarge
                 if older is not None and (isinstance(older, Link) or isinstance(entry, Link) or _is_dir(older, entry)):
-                    self._add(Gone(where))
+                    self._add(Removal(where))
                     older = None
                 if isinstance(entry, Dir):
                     known = self._known(entry)
                     if known and older is None:
-                        self._add(Folder(where, entry.mode, entry.mtime_ns, known))
+                        self._add(DirectoryChange(where, entry.mode, entry.mtime_ns, known))
                         self.relies = True
                         continue
-                    self._add(Folder(where, entry.mode, entry.mtime_ns))
+                    self._add(DirectoryChange(where, entry.mode, entry.mtime_ns))
                     stack.append((where, name, older if isinstance(older, Dir) else None, entry))
                 elif isinstance(entry, Link):
-                    self._add(Pointer(where, encode_name(entry.target), entry.mtime_ns))
+                    self._add(LinkChange(where, encode_name(entry.target), entry.mtime_ns))
                 elif isinstance(entry, Fifo):
                     if older is not None:
-                        self._add(Gone(where))
+                        self._add(Removal(where))
                 else:
                     self._file(prefix, where, older if isinstance(older, File) else None, entry)
         return self.rows
@@ -131,7 +141,7 @@ class _Telling:
     def _add(self, row: Change) -> None:
         self._count += 1
         if self._count > MANY:
-            raise _Large
+            raise _TooLarge
         self.rows.append(row)
 
     def _known(self, node: Dir | File) -> bytes:
@@ -145,21 +155,23 @@ class _Telling:
         if known:
             self.relies = True
             self._add(
-                Content(where, node.mode, node.mtime_ns, 0, [known[i : i + SIZE] for i in range(0, len(known), SIZE)])
+                FileChange(
+                    where, node.mode, node.mtime_ns, 0, [known[i : i + SIZE] for i in range(0, len(known), SIZE)]
+                )
             )
             return
         keep = 0 if older is None or isinstance(older, Fifo) else older.content.common(content)
         keep = keep if keep >= KEEP else 0
         self._size += content.size - keep
         if self._size > INLINE:
-            raise _Large
+            raise _TooLarge
         data = content.pread(keep, content.size - keep) if keep else content.join()
         if self._look is not None and data:
             self._look(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"), data)
         identity = chunk_id(data)
-        if data and identity not in self._laid:
+        if data and identity not in self._stored_chunks:
             self.chunks[identity] = data
-        self._add(Content(where, node.mode, node.mtime_ns, keep, [identity] if data else []))
+        self._add(FileChange(where, node.mode, node.mtime_ns, keep, [identity] if data else []))
 
 
 def _differing(had: Mapping[str, object], entries: Mapping[str, object]) -> tuple[list[str], list[str]]:
@@ -183,16 +195,16 @@ class Drafter:
         self._ws, self._repository = ws, ws.repository
         self._writer = DraftWriter(ws.repository, ws.name, ws.lease)
         base = b"" if ws.base is None else ws.base.id
-        self._writer.open(Opened(socket.gethostname(), ws.lease.number, base, ws.options.scan))
+        self._writer.open(DraftHeader(socket.gethostname(), ws.lease.number, base, ws.options.scan))
         try:
             self._hold()
         except RametError:
             self._writer.close()  # it was opened too late: nobody may believe it
             raise
-        self._origins: dict[str, _Origin] = {}
+        self._origins: dict[str, _MountBase] = {}
         self._last: dict[str, RAMResource] = {}
         """The memory mounts as the last step left them."""
-        self._told: Any = None
+        self._sessions_seen: Any = None
         """What of the sessions the last step has, cheap to compare."""
         self._mounted: Any = None
         self._seen: list[Mount] = []
@@ -200,13 +212,13 @@ class Drafter:
         self._position = ws.history.next_number
         self._records: list[bytes] = []
         """The commands since the revision that the draft stands on, as JSON."""
-        self._laid: set[bytes] = set()
+        self._stored_chunks: set[bytes] = set()
         self._left_out: dict[str, None] = {}
         self._weight = self._least = 0
         self._fresh = True
-        self.rebased(ws.base, {})
+        self.rebase(ws.base, {})
 
-    def rebased(self, base: Revision | None, forks: Mapping[str, RAMResource]) -> None:
+    def rebase(self, base: Revision | None, forks: Mapping[str, RAMResource]) -> None:
         """A revision has everything until now, with these trees; the next step stands on it."""
         ws = self._ws
         trees = {mount.prefix: mount.tree for mount in base.mounts} if base is not None else {}
@@ -217,12 +229,12 @@ class Drafter:
             if resource is None:
                 continue
             if prefix in forks:
-                self._origins[prefix] = _Origin(trees.get(prefix) or b"", forks[prefix])
-            elif (tree := unchanged(resource, scope)) is not None:
-                self._origins[prefix] = _Origin(tree, resource.fork())
+                self._origins[prefix] = _MountBase(trees.get(prefix) or b"", forks[prefix])
+            elif (tree := unchanged_tree(resource, scope)) is not None:
+                self._origins[prefix] = _MountBase(tree, resource.fork())
         self._last = {prefix: origin.ram for prefix, origin in self._origins.items()}
         self._position, self._records = ws._position, []
-        self._told, self._fresh = _told(ws), True
+        self._sessions_seen, self._fresh = _session_fingerprints(ws), True
 
     # ------------------------------------------------------------------------------------------------ looking
 
@@ -239,7 +251,7 @@ class Drafter:
                         return True
                 elif known.node(ROOT) is not resource.node(ROOT) or known.links is not resource.links:
                     return True
-        return bool(self._told != _told(ws))
+        return bool(self._sessions_seen != _session_fingerprints(ws))
 
     # ------------------------------------------------------------------------------------------------ writing
 
@@ -254,23 +266,23 @@ class Drafter:
             for known in (self._last.get(prefix),)
         }
         fresh = self._fresh or self._writer.steps >= STEPS or self._weight > WEIGHT + 2 * self._least
-        told, number = _told(ws), ws.history.next_number
+        told, number = _session_fingerprints(ws), ws.history.next_number
         new = [encoded(record.as_dict()) for record in ws.history.after(self._position - 1)]
         records = [*self._records, *new] if fresh else new
         mounted = self._mounts()
-        step = Step(
+        step = DraftStep(
             b"" if ws.base is None else ws.base.id, fresh, self._repository.clock(), ws._lineage(ws.base),
             mounts=mounted if fresh or mounted != self._mounted else None,
-            state=ws._kernel_state(number) if fresh or told != self._told else b"", records=_joined(records),
+            state=ws._kernel_state(number) if fresh or told != self._sessions_seen else b"", records=_joined(records),
         )  # fmt: skip
         if self._repository.packs.remote:
             await asyncio.to_thread(self._write, step, forks, new, ws._kernel_state(number))
         else:
             try:
                 self._tell(step, forks)
-            except _Large:
+            except _TooLarge:
                 await asyncio.to_thread(self._write_trees, step, forks, new, ws._kernel_state(number))
-        self._last, self._told, self._position, self._mounted = forks, told, number, mounted
+        self._last, self._sessions_seen, self._position, self._mounted = forks, told, number, mounted
         self._records += new
         await self._still_holding()
 
@@ -287,20 +299,20 @@ class Drafter:
         if self._repository.clock() >= ws.lease.expires or not refs.is_last(ws.name, ws.lease):
             ws.lease = refs.renew(ws.name, ws.lease)
 
-    def _write(self, step: Step, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
+    def _write(self, step: DraftStep, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
         try:
             self._tell(step, forks)
-        except _Large:
+        except _TooLarge:
             self._write_trees(step, forks, new, state)
 
-    def _tell(self, step: Step, forks: dict[str, RAMResource]) -> None:
+    def _tell(self, step: DraftStep, forks: dict[str, RAMResource]) -> None:
         """The changes one by one, with their contents."""
         fresh = step.fresh
-        telling = _Telling(self._ws, set() if fresh else self._laid)
+        telling = _ChangeCollector(self._ws, set() if fresh else self._stored_chunks)
         changes: dict[str, list[Change]] = {}
         trees: dict[str, bytes] = {}
         for prefix, fork in forks.items():
-            origin = self._origins.get(prefix, _Origin())
+            origin = self._origins.get(prefix, _MountBase())
             if fresh:
                 trees[prefix] = origin.tree
                 telling.relies |= bool(origin.tree) and self._is_draft(prefix, origin)
@@ -313,16 +325,16 @@ class Drafter:
             self._left_out = {path: None for path in self._left_out if not f"{path}/".startswith(f"{top}/")}
         self._left_out.update(dict.fromkeys(telling.left_out))
         told = _replaced(step, trees=trees, changes=changes, chunks=telling.chunks, withheld=sorted(self._left_out))
-        number = self._repository.look().number if telling.relies else 0
-        if telling.relies and not self._repository.is_settled:
-            raise _Large
+        number = self._repository.refresh_gc_state().number if telling.relies else 0
+        if telling.relies and not self._repository.no_gc_since_start:
+            raise _TooLarge
         size = self._writer.add(told)
-        self._laid = (set() if fresh else self._laid) | telling.chunks.keys()
+        self._stored_chunks = (set() if fresh else self._stored_chunks) | telling.chunks.keys()
         self._counted(size, fresh)
-        if telling.relies and self._repository.look().number != number:
-            raise _Large  # a collection began between the look and the step: what it names is looked at again
+        if telling.relies and self._repository.refresh_gc_state().number != number:
+            raise _TooLarge  # a collection began between the look and the step: what it names is looked at again
 
-    def _is_draft(self, prefix: str, origin: _Origin) -> bool:
+    def _is_draft(self, prefix: str, origin: _MountBase) -> bool:
         """Whether a tree is one of this draft, and of no revision."""
         base = self._ws.base
         return base is None or all(mount.tree != origin.tree for mount in base.mounts if mount.prefix == prefix)
@@ -332,20 +344,20 @@ class Drafter:
         self._least = size if fresh else self._least
         self._fresh = False
 
-    def _write_trees(self, step: Step, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
+    def _write_trees(self, step: DraftStep, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
         """Everything as trees in packs, by the way of a commit; the memos that it sets are those of a commit, too."""
         ws, repository = self._ws, self._repository
         failure: RametError | None = None
         mounted = step.mounts or self._mounted
         for attempt in range(AGAIN):
-            done: dict[str, Committed] = {}
+            done: dict[str, TreeCommit] = {}
             left_out: list[str] = []
             writer = repository.writer(ws.name)
-            scanner = None if ws.options.scan == "off" else Scanner(ws.options.scan)
+            scanner = None if ws.options.scan == "off" else SecretScanner(ws.options.scan)
             try:
                 for prefix, fork in forks.items():
                     rules = CommitFilter.of_mount(ws.options.ignore_rules, scanner, prefix)
-                    done[prefix] = commit_ram(fork, writer, repository.scope(ws.name), rules, trust=not attempt)
+                    done[prefix] = commit_memory(fork, writer, repository.scope(ws.name), rules, trust=not attempt)
                     left_out += [prefix.rstrip("/") + path for path in done[prefix].withheld]
                 writer.finish()
             except BaseException:
@@ -355,7 +367,7 @@ class Drafter:
             mounts = tuple(MountState(prefix, "ram", tree=made.tree) for prefix, made in done.items())
             try:
                 head = None if ws.base is None else ws.base.id
-                number = repository.secure(ws.name, Revision(ws.name, 0, (), "", mounts), head)
+                number = repository.secure_content(ws.name, Revision(ws.name, 0, (), "", mounts), head)
             except RametError as error:
                 if error.code != "content_collected":
                     raise
@@ -366,12 +378,12 @@ class Drafter:
                 records=_joined([*self._records, *new]),
             )  # fmt: skip
             size = self._writer.add(told)
-            if repository.look().number != number:
+            if repository.refresh_gc_state().number != number:
                 continue
             for made in done.values():
                 made.settle()
-            self._origins = {prefix: _Origin(trees[prefix], fork) for prefix, fork in forks.items()}
-            self._laid, self._left_out = set(), dict.fromkeys(left_out)
+            self._origins = {prefix: _MountBase(trees[prefix], fork) for prefix, fork in forks.items()}
+            self._stored_chunks, self._left_out = set(), dict.fromkeys(left_out)
             self._counted(size, True)
             return
         raise failure or RametError("head_moved", "collections do not let a draft be written", "let them end")
@@ -403,8 +415,8 @@ def _is_dir(one: object, other: object) -> bool:
     return isinstance(one, Dir) != isinstance(other, Dir)
 
 
-def _replaced(step: Step, **values: Any) -> Step:
-    return Step(**{**{name: getattr(step, name) for name in step.__struct_fields__}, **values})
+def _replaced(step: DraftStep, **values: Any) -> DraftStep:
+    return DraftStep(**{**{name: getattr(step, name) for name in step.__struct_fields__}, **values})
 
 
 def _joined(records: list[bytes]) -> bytes:
@@ -415,9 +427,9 @@ def _same(one: RAMResource, other: RAMResource) -> bool:
     return one.node(ROOT) is other.node(ROOT) and one.links is other.links
 
 
-def _told(ws: StoredWorkspace) -> list[Any]:
+def _session_fingerprints(ws: StoredWorkspace) -> list[Any]:
     """What calls are likely to change in sessions; not what every call changes, as the last status."""
-    return [_of_session(session) for session in ws.sessions.made()]
+    return [_of_session(session) for session in ws.sessions.started()]
 
 
 def _of_session(session: Session) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ SIGNATURE: Final = "X-Ramet-Signature-256"
 POLL_SECONDS: Final = 1.0
 
 
-class Refused(Exception):
+class EventRefused(Exception):
     """The receiver will never take this event (a 4xx answer); the next one may do."""
 
 
@@ -33,7 +33,7 @@ class Sink(Protocol):
 
 
 @dataclass
-class Delivered:
+class DeliveryReport:
     """What one round of delivery did."""
 
     sent: int = 0
@@ -100,22 +100,22 @@ class Webhook:
                 if answer.status_code < 300:
                     return
                 if 400 <= answer.status_code < 500 and answer.status_code not in (408, 429):
-                    raise Refused(f"the webhook answered {answer.status_code}")
+                    raise EventRefused(f"the webhook answered {answer.status_code}")
                 failure = f"the webhook answered {answer.status_code}"
         raise ConnectionError(f"{failure}; it was tried {self._attempts} times")
 
 
-async def deliver(repository: Repository, sink: Sink, name: str) -> Delivered:
+async def deliver(repository: Repository, sink: Sink, name: str) -> DeliveryReport:
     """Send everything that the sink of this name has not had yet. What it had is remembered after each event."""
     if not name or "/" in name:
         raise RametError("invalid_argument", f"{name!r} cannot name a sink", "use letters and digits")
     key = f"feeds/{name}"
-    done = Delivered()
+    done = DeliveryReport()
     async for event in pending(repository, await asyncio.to_thread(_cursor, repository, key)):
         try:
             await sink.send(event)
             done.sent += 1
-        except Refused as refusal:
+        except EventRefused as refusal:
             done.refused.append(f"{event.id}: {refusal}")
         await asyncio.to_thread(repository.objects.put, key, event.cursor.encode())
     return done

@@ -22,7 +22,7 @@ from ramet.store.commit.kernel_state import kernel_of
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, LINK, Node, split_group
 from ramet.store.repository import Repository
-from ramet.store.verbs.git_export import Exported, branch_name, fast_import
+from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
 from ramet.workspace.snapshot.archive import VERSION, Blob, Target, open_target, split_manifest_and_blobs, write_tar
 from ramet.workspace.snapshot.resource_codec import leads_out
 from ramet.workspace.snapshot.state import FORMAT
@@ -35,7 +35,7 @@ def export_snapshot(
     """The revision as a snapshot: `Workspace.load` and `import` read it."""
     kernel = kernel_of(repository.packs, revision)
     kernel.pop("mounts", None)
-    counted = _Counted(progress)
+    counted = _ProgressCounter(progress)
     state = {
         "format": FORMAT,
         "version": VERSION,
@@ -48,7 +48,7 @@ def export_snapshot(
     counted.end()
 
 
-class _Counted:
+class _ProgressCounter:
     """Tells progress of files as their content passes."""
 
     def __init__(self, progress: Progress) -> None:
@@ -58,12 +58,12 @@ class _Counted:
         self.total += 1
 
         def run() -> Iterator[bytes]:
-            self.tell()
+            self.count()
             yield from repository.packs.stream(node.chunks)
 
         return run
 
-    def tell(self) -> None:
+    def count(self) -> None:
         if self.done % 256 == 0:
             self._progress("files", self.done, self.total or None)
         self.done += 1
@@ -72,7 +72,7 @@ class _Counted:
         self._progress("files", self.done, self.done)
 
 
-def _mount(repository: Repository, mount: MountState, counted: _Counted) -> dict[str, Any]:
+def _mount(repository: Repository, mount: MountState, counted: _ProgressCounter) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "prefix": mount.prefix, "mode": mount.mode, "scratch": mount.scratch, "type": mount.type,
         "needs_override": mount.needs_override, "redacted_fields": list(mount.redacted_fields),
@@ -125,12 +125,12 @@ def export_tar(
 
 def write_files(repository: Repository, revision: Revision, sink: IO[bytes], progress: Progress = silent) -> None:
     tar = TarWriter(sink)
-    counted = _Counted(progress)
+    counted = _ProgressCounter(progress)
     first: dict[tuple[str, int], str] = {}
     made: set[str] = set()
     prefixes = sorted((mount.prefix for mount in revision.mounts if mount.tree is not None), key=len, reverse=True)
     for path, node in walk(repository.packs.read, revision):
-        counted.tell()
+        counted.count()
         name = path[1:]
         prefix = next(prefix for prefix in prefixes if path.startswith(prefix.rstrip("/") + "/"))
         _lead_to(prefix, made, tar)
@@ -166,14 +166,14 @@ def _lead_to(prefix: str, made: set[str], tar: TarWriter) -> None:
             tar.directory(path[1:])
 
 
-def export_git(repository: Repository, name: str, target: str, progress: Progress = silent) -> Exported:
+def export_git(repository: Repository, name: str, target: str, progress: Progress = silent) -> GitExport:
     """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
-    done = Exported(branch_name(name))
+    done = GitExport(branch_name(name))
     write_git(target, done, fast_import(repository, name, done, progress))
     return done
 
 
-def write_git(target: str, done: Exported, pieces: Iterator[bytes]) -> None:
+def write_git(target: str, done: GitExport, pieces: Iterator[bytes]) -> None:
     """A git repository in a new directory out of what `git fast-import` reads; `done` is filled while that comes."""
     git = shutil.which("git")
     if git is None:

@@ -30,7 +30,7 @@ from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.store.verbs.git_export import Exported, single_commit
+from ramet.store.verbs.git_export import GitExport, single_commit
 from ramet.workspace.stored.export import feed_git
 
 SPACE: Final = "pushes"
@@ -74,16 +74,16 @@ class Pushed:
     commit: str
 
 
-def plan(output: Mapping[str, Any], settings: GitSettings, workspace: str, revision: Revision, name: str) -> Push:
+def plan_push(output: Mapping[str, Any], settings: GitSettings, workspace: str, revision: Revision, name: str) -> Push:
     """What a `{git: ...}` output asks for, of a revision that is there."""
-    url, branch = target(output, settings, name)
+    url, branch = push_target(output, settings, name)
     return Push(
         workspace, revision.id.hex(), url, branch, tuple(str(parse(path)) for path in settings.paths),
         settings.credentials_username, settings.credentials_secret,
     )  # fmt: skip
 
 
-def target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple[str, str]:
+def push_target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple[str, str]:
     """The URL and the branch of a git output; `invalid_output` or `invalid_git_credentials` when it cannot be."""
     remote, template = output.get("remote"), output.get("branch", DEFAULT_BRANCH)
     if not isinstance(remote, str) or not isinstance(template, str) or set(output) - {"remote", "branch"}:
@@ -105,12 +105,12 @@ def target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple
     return url, branch
 
 
-def note(repository: Repository, push: Push) -> None:
+def record_push(repository: Repository, push: Push) -> None:
     """Write a push down: before its revision is the head, and so before it is tried."""
     repository.objects.put(push.key, json.dumps(asdict(push), sort_keys=True).encode())
 
 
-def pending(repository: Repository, workspace: str | None = None) -> list[Push]:
+def pending_pushes(repository: Repository, workspace: str | None = None) -> list[Push]:
     """Pushes that were asked for and are not done."""
     found: list[Push] = []
     for key in repository.objects.list(f"{SPACE}/" + ("" if workspace is None else f"{workspace}/")):
@@ -122,13 +122,13 @@ def pending(repository: Repository, workspace: str | None = None) -> list[Push]:
     return found
 
 
-def perform(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
+def run_push(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
     """Push, and cross it out. A failure leaves it written down and says why, without the token."""
     git = shutil.which("git")
     if git is None:
         raise RametError("unsupported", "git is not installed", "install it; the push is kept and can be tried again")
     token = _token(push, secrets)
-    repository.allow(push.workspace)
+    repository.check_access(push.workspace)
     revision = repository.read_revision(RevisionId(bytes.fromhex(push.revision)), expired=True)
     with tempfile.TemporaryDirectory(prefix="ramet-push-") as home:
         env = {
@@ -140,7 +140,9 @@ def perform(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
         _run(env, token, git, "init", "--quiet", "--bare", work)
         parent = _last_push(env, token, git, work, push) or _origin(repository, revision, env, git, work, push)
         roots = {path: "" if len(push.paths) == 1 else f"/{path.rpartition('/')[2]}" for path in push.paths}
-        feed_git(env, git, work, single_commit(repository, revision, roots, push.branch, parent, Exported(push.branch)))
+        feed_git(
+            env, git, work, single_commit(repository, revision, roots, push.branch, parent, GitExport(push.branch))
+        )
         commit = _run(env, token, git, "-C", work, "rev-parse", f"refs/heads/{push.branch}")
         if parent is None or not _same_tree(env, git, work, parent, commit):
             _run(env, token, git, "-C", work, "push", "--quiet", push.remote, f"refs/heads/{push.branch}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.core.resource import Resource
-from ramet.store.commit.ignore_rules import Withheld
-from ramet.store.commit.secret_scan import Scan, check_scan
+from ramet.store.commit.ignore_rules import IgnoreRules
+from ramet.store.commit.secret_scan import ScanMode, parse_scan_mode
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.policy import Policy
 from ramet.workspace.stored.commit_policy import CommitPolicy, draft_interval
@@ -37,7 +37,7 @@ class OpenOptions:
     """What a revision records of a remote mount, by prefix: `config`, or the `versions` of all paths as well."""
     withhold: Iterable[str] = ()
     """Patterns of files that never enter a revision, beyond the usual places of credentials."""
-    scan: Scan = "off"
+    scan: ScanMode = "off"
     """Whether new content is searched for secrets: `report` names them on the revision, `refuse` fails the commit."""
     env: Mapping[str, str] = field(default_factory=dict)
     policy: Policy | Mapping[str, Any] | None = None
@@ -46,12 +46,12 @@ class OpenOptions:
     drafts: str | float = "off"
     """What survives a kill before the next commit: `off`, `each` call, or all that is older than these seconds."""
 
-    ignore_rules: Withheld = field(init=False, repr=False, compare=False)
+    ignore_rules: IgnoreRules = field(init=False, repr=False, compare=False)
     """The rules that `withhold` adds to the usual ones."""
 
     def __post_init__(self) -> None:
-        check_scan(self.scan)
+        parse_scan_mode(self.scan)
         check_policies(self.pins)
         draft_interval(self.drafts)
         object.__setattr__(self, "withhold", tuple(self.withhold))
-        object.__setattr__(self, "ignore_rules", Withheld(self.withhold))
+        object.__setattr__(self, "ignore_rules", IgnoreRules(self.withhold))

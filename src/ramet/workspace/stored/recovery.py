@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.model.ids import RevisionId, TreeId
 from ramet.store.model.revisions import MountState, Revision
-from ramet.store.refs.refs import Entry
+from ramet.store.refs.refs import RefEntry
 from ramet.store.repository import Repository
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Recovered:
+class Recovery:
     """What was found after a process that died: the revision that was made of it, and in which workspace."""
 
     revision: Revision
@@ -59,7 +59,7 @@ class Recovered:
 
 
 def bind(
-    repository: Repository, name: str, lease: Entry, roots: Mapping[str, str], withhold: Withheld
+    repository: Repository, name: str, lease: RefEntry, roots: Mapping[str, str], withhold: IgnoreRules
 ) -> Binding | None:
     """Say which directories a workspace works in from now on; None when there are none."""
     if not roots:
@@ -76,7 +76,7 @@ def unbind(repository: Repository, binding: Binding | None) -> None:
         repository.objects.delete(binding.key)
 
 
-def left_behind(repository: Repository, name: str) -> list[Binding]:
+def leftover_bindings(repository: Repository, name: str) -> list[Binding]:
     """Bindings of a workspace whose processes did not end in order; asked by whoever holds its lease."""
     found: list[Binding] = []
     for key in repository.objects.list(f"{SPACE}/{name}/"):
@@ -90,22 +90,22 @@ def left_behind(repository: Repository, name: str) -> list[Binding]:
     return found
 
 
-def recover(repository: Repository, name: str, lease: Entry) -> tuple[Entry, list[Recovered]]:
+def recover(repository: Repository, name: str, lease: RefEntry) -> tuple[RefEntry, list[Recovery]]:
     """Make revisions of what dead processes left, in directories of this machine or in drafts; the lease as it is then.
 
     Whoever is killed while doing this leaves everything as it was, or done.
     """
     here = socket.gethostname()
-    bound = {binding.fence: binding for binding in left_behind(repository, name)}
+    bound = {binding.fence: binding for binding in leftover_bindings(repository, name)}
     drafted = {draft.fence: draft for draft in _drafts(repository, name) if draft.fence < lease.fence}
-    done: list[Recovered] = []
+    done: list[Recovery] = []
     for fence in sorted({*bound, *drafted}):
         binding, draft = bound.get(fence), drafted.get(fence)
         partly = binding is not None and binding.host != here
         if partly:
             binding = None  # only that machine can look; it will when the workspace is opened there
         if binding is not None or (draft is not None and draft.steps and draft.opened is not None):
-            left = _Left(repository, name, fence, binding, draft, partly)
+            left = _CrashRecovery(repository, name, fence, binding, draft, partly)
             lease, found = left.recovered(lease)
             if found is not None:
                 done.append(found)
@@ -126,15 +126,15 @@ def _drafts(repository: Repository, name: str) -> list[Draft]:
 
 def _put_away(repository: Repository, draft: Draft) -> None:
     """Remove a draft, the opening first; what of it could not be used is set aside."""
-    from ramet.store.refs.drafts import remove
-    from ramet.store.repair.repair import set_aside  # seldom needed, and every open comes by here
+    from ramet.store.refs.drafts import remove_draft_objects
+    from ramet.store.repair.repair import quarantine  # seldom needed, and every open comes by here
 
     for key in (*draft.broken, *draft.unreached):
-        set_aside(repository.objects, key)
-    remove(repository.objects, draft.keys)
+        quarantine(repository.objects, key)
+    remove_draft_objects(repository.objects, draft.keys)
 
 
-class _Left:
+class _CrashRecovery:
     """What one holder of the lease left behind."""
 
     def __init__(
@@ -161,7 +161,7 @@ class _Left:
         current = told and draft is not None and draft.base == self._last and f"recover:{fence}-memory" not in kinds
         self._draft = draft if current else None
 
-    def recovered(self, lease: Entry) -> tuple[Entry, Recovered | None]:
+    def recovered(self, lease: RefEntry) -> tuple[RefEntry, Recovery | None]:
         """The lease as it is then, and what was made, if anything had to be."""
         repository, name = self._repository, self._name
         aside = f"{name}-recovered-{self._which}"
@@ -181,14 +181,14 @@ class _Left:
             if all(_tree(head, mount.prefix) == mount.tree for mount in made.mounts if mount.prefix in roots):
                 return lease, None  # it was committed after all: the process died between that and its end
         if target == name:
-            return repository.commit(name, lease, made, f"recover:{self._which}"), Recovered(made, name)
+            return repository.commit(name, lease, made, f"recover:{self._which}"), Recovery(made, name)
         try:
             repository.begin(aside, made)
         except RametError as error:
             if error.code != "workspace_exists":
                 raise
             return lease, None  # by one who has lost the lease to this one meanwhile
-        return lease, Recovered(made, aside)
+        return lease, Recovery(made, aside)
 
     @property
     def _roots(self) -> dict[str, str]:
@@ -225,7 +225,7 @@ class _Left:
                 )  # fmt: skip
             for prefix, root in self._roots.items():
                 assert self._binding is not None
-                rules = CommitFilter(Withheld(self._binding.withhold))
+                rules = CommitFilter(IgnoreRules(self._binding.withhold))
                 tree = commit_directory(root, writer, StatCache(), rules).tree
                 states[prefix] = replace(states.get(prefix, MountState(prefix, "disk")), type="disk", tree=tree)
             writer.finish()

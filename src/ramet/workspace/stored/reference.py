@@ -10,7 +10,7 @@ from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.model.address import parse_address
-from ramet.store.model.graph import Row, picture
+from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.refs.grants import Access
@@ -21,12 +21,12 @@ from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
-    from ramet.store.verbs.blame import Line
-    from ramet.store.verbs.git_export import Exported
+    from ramet.store.verbs.blame import BlameLine
+    from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.history import ExecutionRecord
-    from ramet.workspace.stored.archive_import import Imported
-    from ramet.workspace.stored.bisect import Found
+    from ramet.workspace.stored.archive_import import ImportResult
+    from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.git_push import Push, Pushed, Secrets
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
@@ -64,9 +64,9 @@ class StoredWorkspaceRef:
         """Parents of a revision that retention removed: there the history ends."""
         return self._repository.expired_parents(revision)
 
-    def graph(self, revision: str | None = None) -> list[Row]:
+    def graph(self, revision: str | None = None) -> list[GraphRow]:
         """The history as a picture: a row per revision, and rows for lines that part and join."""
-        return picture(self.log(revision))
+        return draw_graph(self.log(revision))
 
     def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
         """The content of a file of a revision."""
@@ -85,7 +85,7 @@ class StoredWorkspaceRef:
         before = self._repository.read_revision(found.parents[0]) if found.parents else None
         return self._repository.diff(before, found)
 
-    def blame(self, path: str, revision: str | None = None) -> list[Line]:
+    def blame(self, path: str, revision: str | None = None) -> list[BlameLine]:
         """For each line of a file: the revision, and where known the session and command that wrote it."""
         from ramet.store.verbs.blame import blame
 
@@ -100,11 +100,11 @@ class StoredWorkspaceRef:
         resources: Mapping[str, Resource] | None = None,
         timeout: float | None = None,
         progress: Progress = silent,
-    ) -> Found:
+    ) -> BisectResult:
         """The first revision in which a command fails: 0 is good, 125 cannot be told, everything else is bad."""
         from ramet.workspace.stored.bisect import bisect
         from ramet.workspace.stored.open_options import OpenOptions
-        from ramet.workspace.stored.store import Opening
+        from ramet.workspace.stored.store import WorkspaceOpener
 
         options = OpenOptions(readonly=True, resources=resources or {})
         first, last = self.find(good), self.find(bad)
@@ -112,7 +112,7 @@ class StoredWorkspaceRef:
 
         async def attempt(revision: Revision) -> int:
             name = elsewhere.get(revision.id) or self._whose(bad)
-            async with Opening(self._repository, name, revision.id.hex(), options) as ws:
+            async with WorkspaceOpener(self._repository, name, revision.id.hex(), options) as ws:
                 return (await ws.execute(command, timeout=timeout)).exit_code
 
         return await bisect(self._repository, first, last, attempt, progress)
@@ -154,8 +154,8 @@ class StoredWorkspaceRef:
     def _committed(self, revision: str | None) -> Revision | None:
         """A revision; None for the head of a workspace that has none yet."""
         if revision is None:
-            self._repository.refs.living(self.name)
-            self._repository.allow(self.name)
+            self._repository.refs.require(self.name)
+            self._repository.check_access(self.name)
         return self.head if revision is None else self.find(revision)
 
     # --------------------------------------------------------------------------------------- moving the head
@@ -182,19 +182,19 @@ class StoredWorkspaceRef:
         return self._repository.tag(self.name, tag, revision, message=message, author=author, force=force)
 
     def tags(self) -> list[Tag]:
-        self._repository.refs.living(self.name)
-        self._repository.allow(self.name)
+        self._repository.refs.require(self.name)
+        self._repository.check_access(self.name)
         return self._repository.tags.of(self.name)
 
     def untag(self, tag: str) -> None:
-        self._repository.refs.living(self.name)
-        self._repository.allow(self.name, "readwrite")
+        self._repository.refs.require(self.name)
+        self._repository.check_access(self.name, "readwrite")
         self._repository.tags.delete(self.name, tag)
 
     def grants(self) -> Mapping[str, str]:
         """Who may read (`readonly`) and who may write (`readwrite`); empty when everybody may do both."""
-        self._repository.refs.living(self.name)
-        self._repository.allow(self.name)
+        self._repository.refs.require(self.name)
+        self._repository.check_access(self.name)
         return self._repository.grants.of(self.name)
 
     def grant(self, principal: str, access: Access) -> None:
@@ -234,7 +234,7 @@ class StoredWorkspaceRef:
         write(self._repository, found, target, compress, progress)
         return found
 
-    def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
+    def export_git(self, target: str, *, progress: Progress = silent) -> GitExport:
         """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
         from ramet.workspace.stored.export import export_git
 
@@ -244,9 +244,9 @@ class StoredWorkspaceRef:
     def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
         """The whole history as `git fast-import` reads it; git is not needed to write it."""
         self.find()
-        from ramet.store.verbs.git_export import Exported, branch_name, fast_import
+        from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
 
-        return fast_import(self._repository, self.name, Exported(branch_name(self.name)), progress)
+        return fast_import(self._repository, self.name, GitExport(branch_name(self.name)), progress)
 
     def push(
         self,
@@ -259,26 +259,26 @@ class StoredWorkspaceRef:
         username: str = "x-access-token",
     ) -> Pushed:
         """A revision as one commit of a git branch. What fails is kept: `pushes` lists it, `push_again` tries it."""
-        from ramet.workspace.stored.git_push import GitSettings, note, perform, plan
+        from ramet.workspace.stored.git_push import GitSettings, plan_push, record_push, run_push
 
         place = ("push", "token")
         settings = GitSettings(tuple(paths), {}, username, None if token is None else place)
-        planned = plan({"remote": remote, "branch": branch}, settings, self.name, self.find(revision), self.name)
-        note(self._repository, planned)
-        return perform(self._repository, planned, {} if token is None else {place[0]: {place[1]: token}})
+        planned = plan_push({"remote": remote, "branch": branch}, settings, self.name, self.find(revision), self.name)
+        record_push(self._repository, planned)
+        return run_push(self._repository, planned, {} if token is None else {place[0]: {place[1]: token}})
 
     def pushes(self) -> list[Push]:
         """Pushes that were asked for and are not done."""
-        from ramet.workspace.stored.git_push import pending
+        from ramet.workspace.stored.git_push import pending_pushes
 
         self._committed(None)
-        return pending(self._repository, self.name)
+        return pending_pushes(self._repository, self.name)
 
     def push_again(self, push: Push, secrets: Secrets) -> Pushed:
         """Try a push again; `secrets` by name and key have what it needs."""
-        from ramet.workspace.stored.git_push import perform
+        from ramet.workspace.stored.git_push import run_push
 
-        return perform(self._repository, push, secrets)
+        return run_push(self._repository, push, secrets)
 
     def import_archive(
         self,
@@ -289,7 +289,7 @@ class StoredWorkspaceRef:
         author: str = "",
         kind: str | None = None,
         progress: Progress = silent,
-    ) -> Imported:
+    ) -> ImportResult:
         """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
         from ramet.workspace.stored.archive_import import ImportOptions, import_archive
 

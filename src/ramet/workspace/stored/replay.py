@@ -19,14 +19,14 @@ from ramet.core.resource import How
 from ramet.core.stat import Attrs
 from ramet.store.checkout.lazy_tree import LazyBlocks, LazyTree
 from ramet.store.commit.commit_filter import CommitFilter
-from ramet.store.commit.ignore_rules import NOTHING as DEFAULT
+from ramet.store.commit.ignore_rules import DEFAULT_RULES as DEFAULT
 from ramet.store.commit.kernel_state import SEGMENT, Segments, encoded, kernel_of, write_chunk
-from ramet.store.commit.memory_tree import commit_ram
-from ramet.store.commit.secret_scan import Scanner
+from ramet.store.commit.memory_tree import commit_memory
+from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.model.ids import ChunkId, TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.packs.writer import PackWriter
-from ramet.store.refs.drafts import Change, Content, Draft, Folder, Gone, Pointer, mounts_of
+from ramet.store.refs.drafts import Change, DirectoryChange, Draft, FileChange, LinkChange, Removal, mounts_of
 from ramet.store.repository import Repository
 from ramet.workspace.session import DEFAULT_AGENT_ID
 
@@ -34,7 +34,7 @@ Plain = dict[str, Any]
 
 
 @dataclass
-class Replayed:
+class ReplayResult:
     """What a draft stands for."""
 
     mounts: list[MountState]
@@ -54,14 +54,14 @@ class Replayed:
         return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
 
 
-def replay(repository: Repository, draft: Draft) -> Replayed:
+def replay(repository: Repository, draft: Draft) -> ReplayResult:
     """What the steps of a draft make of the revision that it stands on. To be called beside any event loop."""
-    done = Replayed([], {}, "", "off" if draft.opened is None else draft.opened.scan)
+    done = ReplayResult([], {}, "", "off" if draft.opened is None else draft.opened.scan)
     asyncio.run(_replay(repository, draft, done))
     return done
 
 
-async def _replay(repository: Repository, draft: Draft, done: Replayed) -> None:
+async def _replay(repository: Repository, draft: Draft, done: ReplayResult) -> None:
     scope = repository.scope(draft.workspace)
     lazy: dict[str, LazyTree] = {}
     inside: dict[bytes, bytes] = {}
@@ -78,7 +78,7 @@ async def _replay(repository: Repository, draft: Draft, done: Replayed) -> None:
                 tree = step.trees.get(prefix, b"")
                 done.rams[prefix] = lazy[prefix].resource(TreeId(tree)) if tree else RAMResource()
         for prefix, rows in step.changes.items():
-            await _Playing(repository, done.rams[prefix], lazy[prefix], inside, scope).play(rows)
+            await _ChangeReplayer(repository, done.rams[prefix], lazy[prefix], inside, scope).play(rows)
         if step.state:
             done.state = json.loads(step.state)
         if step.records:
@@ -86,7 +86,7 @@ async def _replay(repository: Repository, draft: Draft, done: Replayed) -> None:
         done.lineage, done.withheld = step.lineage, tuple(step.withheld)
 
 
-class _Playing:
+class _ChangeReplayer:
     """Does to a tree what the rows of a step say."""
 
     def __init__(
@@ -96,15 +96,15 @@ class _Playing:
         self._inside, self._scope = inside, scope
 
     async def play(self, rows: Iterable[Change]) -> None:
-        folders: list[tuple[Path, Folder]] = []
+        folders: list[tuple[Path, DirectoryChange]] = []
         for row in rows:
             path = parse(decode(row.path))
-            if isinstance(row, Gone):
+            if isinstance(row, Removal):
                 with suppress(FileNotFoundError):  # a named pipe, which no step has told of
                     await remove_tree(self._ram, path)
-            elif isinstance(row, Content):
+            elif isinstance(row, FileChange):
                 await self._file(path, row)
-            elif isinstance(row, Pointer):
+            elif isinstance(row, LinkChange):
                 await self._ram.write(path, row.target, How.LINK)
                 node = self._ram.node(path)
                 assert isinstance(node, Link)
@@ -115,7 +115,7 @@ class _Playing:
         for path, row in reversed(folders):  # what was put into them has changed their times
             await self._ram.setattr(path, Attrs(mode=row.mode, mtime_ns=row.mtime_ns))
 
-    async def _folder(self, path: Path, row: Folder) -> None:
+    async def _folder(self, path: Path, row: DirectoryChange) -> None:
         if row.tree:
             self._ram.graft(path, self._lazy.directory(TreeId(row.tree), row.mode, row.mtime_ns))
         else:
@@ -124,7 +124,7 @@ class _Playing:
             except FileExistsError:
                 return
 
-    async def _file(self, path: Path, row: Content) -> None:
+    async def _file(self, path: Path, row: FileChange) -> None:
         content = await self._content(path, row)
         try:
             await self._ram.stat(path)
@@ -135,7 +135,7 @@ class _Playing:
         self._ram.put_now(path, content)
         await self._ram.setattr(path, Attrs(mode=row.mode, mtime_ns=row.mtime_ns))
 
-    async def _content(self, path: Path, row: Content) -> Blocks:
+    async def _content(self, path: Path, row: FileChange) -> Blocks:
         if row.chunks and not row.keep and row.chunks[0] not in self._inside:
             ids = [ChunkId(chunk) for chunk in row.chunks]
             size = sum(place.size for place in (self._packs.place(chunk) for chunk in ids))
@@ -153,7 +153,7 @@ class _Playing:
 
 
 @dataclass(frozen=True)
-class Written:
+class ReplayCommit:
     """What is in packs of what a draft stands for."""
 
     trees: dict[str, TreeId]
@@ -163,13 +163,13 @@ class Written:
 
 
 def write(
-    repository: Repository, writer: PackWriter, target: str, found: Replayed, base: Revision | None, own: bool
-) -> Written:
+    repository: Repository, writer: PackWriter, target: str, found: ReplayResult, base: Revision | None, own: bool
+) -> ReplayCommit:
     """Put it into packs for the workspace `target`; `own` when that is the one whose revision it stands on."""
-    scanner = None if found.scan == "off" else Scanner("report")
+    scanner = None if found.scan == "off" else SecretScanner("report")
     scope = repository.scope(target)
     trees = {
-        prefix: commit_ram(ram, writer, scope, CommitFilter.of_mount(DEFAULT, scanner, prefix)).tree
+        prefix: commit_memory(ram, writer, scope, CommitFilter.of_mount(DEFAULT, scanner, prefix)).tree
         for prefix, ram in sorted(found.rams.items())
     }
     older: list[Plain] = []
@@ -179,11 +179,11 @@ def write(
         if own:
             segments.adopt(base, older)
     kernel, history = _kernel(writer, segments, found, older)
-    return Written(trees, kernel, history, () if scanner is None else scanner.told)
+    return ReplayCommit(trees, kernel, history, () if scanner is None else scanner.findings)
 
 
 def _kernel(
-    writer: PackWriter, segments: Segments, found: Replayed, older: list[Plain]
+    writer: PackWriter, segments: Segments, found: ReplayResult, older: list[Plain]
 ) -> tuple[ChunkId, tuple[ChunkId, ...]]:
     last = int(older[-1]["number"]) if older else 0
     records = older + [record for record in found.records if int(record["number"]) > last]
@@ -198,7 +198,9 @@ def _kernel(
     return write_chunk(writer, encoded(state)), segments.write(writer, new, oldest)
 
 
-def with_trees(found: Replayed, trees: Mapping[str, TreeId], before: Mapping[str, MountState]) -> dict[str, MountState]:
+def with_trees(
+    found: ReplayResult, trees: Mapping[str, TreeId], before: Mapping[str, MountState]
+) -> dict[str, MountState]:
     """The mounts with what they hold; of those that are not memory, what the revision before has of them."""
     states: dict[str, MountState] = {}
     for mount in found.mounts:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.commit.secret_scan import check_scan
+from ramet.store.commit.secret_scan import parse_scan_mode
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import Objects
-from ramet.store.refs.refs import Entry, holder_name
+from ramet.store.refs.refs import RefEntry, holder_name
 from ramet.store.refs.retention import STORE, Pin, Retention
 from ramet.store.repository import Repository
 from ramet.store.verbs.key_admin import Keys
@@ -32,9 +32,9 @@ from ramet.workspace.policy import Policy
 from ramet.workspace.snapshot.archive import Target
 from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
 from ramet.workspace.stored.open_options import OpenOptions as OpenOptions
-from ramet.workspace.stored.recovery import Recovered, bind, recover
+from ramet.workspace.stored.recovery import Recovery, bind, recover
 from ramet.workspace.stored.reference import StoredWorkspaceRef
-from ramet.workspace.stored.version_pins import moved
+from ramet.workspace.stored.version_pins import changed_pins
 from ramet.workspace.stored.workspace import StoredWorkspace as StoredWorkspace
 from ramet.workspace.workspace import Settings
 
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ramet.store.refs.feed import Event
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
-    from ramet.workspace.stored.archive_import import Imported, ImportKeywords
-    from ramet.workspace.stored.events import Delivered, Sink
+    from ramet.workspace.stored.archive_import import ImportKeywords, ImportResult
+    from ramet.workspace.stored.events import DeliveryReport, Sink
 
 
 def home() -> str:
@@ -82,7 +82,7 @@ class Store:
         self.repository.rm(name)
 
     def __getitem__(self, name: str) -> StoredWorkspaceRef:
-        self.repository.refs.living(name)
+        self.repository.refs.require(name)
         return StoredWorkspaceRef(self.repository, name)
 
     def __contains__(self, name: object) -> bool:
@@ -92,7 +92,7 @@ class Store:
         """The revision that `NAME` or `NAME@REV` stands for."""
         return self.repository.resolve(address)
 
-    def import_archive(self, name: str, source: Target, **options: Unpack[ImportKeywords]) -> Imported:
+    def import_archive(self, name: str, source: Target, **options: Unpack[ImportKeywords]) -> ImportResult:
         """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
         from ramet.workspace.stored.archive_import import ImportOptions, import_archive
 
@@ -111,7 +111,7 @@ class Store:
         """Forget how far the sink of this name came: events that it has not had keep no revisions any more."""
         self.repository.objects.delete(f"feeds/{name}")
 
-    async def deliver(self, sink: Sink, name: str) -> Delivered:
+    async def deliver(self, sink: Sink, name: str) -> DeliveryReport:
         """Send a sink (`JsonLines`, `Webhook`) every event that the sink of this name has not had yet."""
         from ramet.workspace.stored.events import deliver
 
@@ -120,31 +120,31 @@ class Store:
     def retention(self, policy: Retention | None = None, name: str | None = None) -> Retention:
         """How long revisions are kept, of a workspace or of the whole store; with a policy, say it anew."""
         if name is not None:
-            self.repository.refs.living(name)
-            self.repository.allow(name, "readonly" if policy is None else "readwrite")
+            self.repository.refs.require(name)
+            self.repository.check_access(name, "readonly" if policy is None else "readwrite")
         if policy is None:
             return self.repository.policies.said() if name is None else self.repository.policies.of(name)
-        self.repository.prove()
+        self.repository.require_safe_refs()
         return self.repository.policies.set(policy, name or STORE)
 
     def said(self, name: str | None = None) -> Retention:
         """What was said about a workspace (or about the store) itself, without what the store says for all."""
         if name is None:
             return self.repository.policies.said()
-        self.repository.refs.living(name)
-        self.repository.allow(name)
+        self.repository.refs.require(name)
+        self.repository.check_access(name)
         return self.repository.policies.said(name)
 
     def pins(self, name: str | None = None) -> list[Pin]:
         """The pins that hold, of one workspace or of all that may be read."""
-        found = [pin for pin in self.repository.pins.living() if name is None or pin.workspace == name]
+        found = [pin for pin in self.repository.pins.active() if name is None or pin.workspace == name]
         return [pin for pin in found if self.repository.grants.allows(self.repository.principal, pin.workspace)]
 
     def unpin(self, token: str) -> None:
         """Remove a pin."""
         for pin in self.repository.pins.all():
             if pin.token == token:
-                self.repository.allow(pin.workspace, "readwrite")
+                self.repository.check_access(pin.workspace, "readwrite")
                 self.repository.pins.remove(token)
                 return
         raise RametError("not_found", f"no pin {token!r}", "`pins` lists them")
@@ -167,9 +167,9 @@ class Store:
 
     def cost(self, progress: Progress = silent) -> Costs:
         """What each workspace costs: the bytes that only it needs, and those that it shares."""
-        from ramet.store.gc.costs import costs
+        from ramet.store.gc.costs import compute_costs
 
-        return costs(self.repository, progress)
+        return compute_costs(self.repository, progress)
 
     @property
     def keys(self) -> Keys:
@@ -204,7 +204,7 @@ class Store:
         policy: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
         drafts: str | float = "off",
-    ) -> Opening:
+    ) -> WorkspaceOpener:
         """A live workspace on the head (or on a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
         `mounts` are taken as they are, also in the place of one that was saved; `resources` stands in for those that
@@ -227,19 +227,19 @@ class Store:
             OpenOptions(
                 readonly=readonly, resources=resources or {}, mounts=mounts or {}, secrets=secrets, settings=settings,
                 wait=wait, commit=_commit_policy(commit, every), pins=dict(pins or {}), withhold=withhold,
-                scan=check_scan(scan), env=dict(env or {}), policy=policy, prepare=prepare, drafts=drafts,
+                scan=parse_scan_mode(scan), env=dict(env or {}), policy=policy, prepare=prepare, drafts=drafts,
             ),
             revision,
         )  # fmt: skip
 
-    def open_with(self, name: str, options: OpenOptions, revision: str | None = None) -> Opening:
+    def open_with(self, name: str, options: OpenOptions, revision: str | None = None) -> WorkspaceOpener:
         """As `open`, with the options as one value."""
         if revision is None:
             found = parse_address(name)
             if found.path is not None:
                 raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
             name, revision = found.name, found.revision
-        return Opening(self.repository, name, revision, options)
+        return WorkspaceOpener(self.repository, name, revision, options)
 
 
 def _commit_policy(commit: CommitPolicy | str, every: float | None) -> CommitPolicy:
@@ -248,7 +248,7 @@ def _commit_policy(commit: CommitPolicy | str, every: float | None) -> CommitPol
     return CommitPolicy(commit, every)  # type: ignore[arg-type]  # the value checks the word
 
 
-class Opening:
+class WorkspaceOpener:
     """What `Store.open` gives: `async with` it for the workspace."""
 
     def __init__(self, repository: Repository, name: str, revision: str | None, options: OpenOptions) -> None:
@@ -259,35 +259,35 @@ class Opening:
         repository, name = self._repository, self._name
         lease = None
         if self._revision is None and not self._options.readonly:
-            await asyncio.to_thread(repository.prove)
+            await asyncio.to_thread(repository.require_safe_refs)
             lease = await self._acquire()
         try:
-            recovered: list[Recovered] = []
+            recovered: list[Recovery] = []
             if lease is not None:
                 lease, recovered = await asyncio.to_thread(self._recover, lease)
             self._ws = await asyncio.to_thread(self._hydrate, lease)
             self._ws.recovered = recovered
             mounts = {str(mount.prefix): mount.resource for mount in self._ws.mounts()}
-            self._ws.restored.problems += await moved(self._ws.base, mounts, repository.packs.read)
+            self._ws.restored.problems += await changed_pins(self._ws.base, mounts, repository.packs.read)
         except BaseException:
             if lease is not None:
                 await asyncio.to_thread(repository.refs.release, name, lease)
             raise
-        self._ws.keep_going()
+        self._ws.start_background()
         return self._ws
 
-    def _recover(self, lease: Entry) -> tuple[Entry, list[Recovered]]:
+    def _recover(self, lease: RefEntry) -> tuple[RefEntry, list[Recovery]]:
         lease, recovered = recover(self._repository, self._name, lease)
         if recovered:  # which may have taken long
             lease = self._repository.refs.renew(self._name, lease)
         return lease, recovered
 
-    def _hydrate(self, lease: Entry | None) -> StoredWorkspace:
+    def _hydrate(self, lease: RefEntry | None) -> StoredWorkspace:
         repository, name = self._repository, self._name
         while True:
             base = repository.find(name, self._revision) if self._revision else repository.head(name)
             try:
-                ws = StoredWorkspace.hydrated(repository, name, base, lease, self._options)
+                ws = StoredWorkspace.hydrate(repository, name, base, lease, self._options)
                 break
             except RametError as error:
                 # Who only reads holds nothing: the head may have been followed by others, and collected, meanwhile.
@@ -300,7 +300,7 @@ class Opening:
             ws.binding = bind(repository, name, lease, roots, self._options.ignore_rules)
         return ws
 
-    async def _acquire(self) -> Entry:
+    async def _acquire(self) -> RefEntry:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._options.wait
         holder = holder_name()

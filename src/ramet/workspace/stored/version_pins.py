@@ -28,7 +28,7 @@ TOLD: Final = 100
 """Paths of one mount that are told one by one."""
 
 
-class Pins(NamedTuple):
+class VersionPins(NamedTuple):
     """The trees of one mount's pins, ready to be written."""
 
     top: TreeId
@@ -46,10 +46,10 @@ def check_policies(policies: Mapping[str, str]) -> None:
             raise RametError("invalid_argument", f"unknown pin policy {policy!r} of {prefix}", "use config or versions")
 
 
-async def pin(resource: Resource) -> Pins:
+async def pin_versions(resource: Resource) -> VersionPins:
     """Every path of a resource with its version, without reading any content."""
     objects: dict[bytes, bytes] = {}
-    return Pins(await _directory(resource, ROOT, objects), objects)
+    return VersionPins(await _directory(resource, ROOT, objects), objects)
 
 
 async def _directory(resource: Resource, path: Path, objects: dict[bytes, bytes]) -> TreeId:
@@ -74,7 +74,9 @@ def _version(stat: Stat) -> bytes:
     return encode(stat.version if stat.version is not None else f"{stat.size}:{stat.mtime_ns}")
 
 
-async def moved(base: Revision | None, resources: Mapping[str, Resource], read: Callable[[bytes], bytes]) -> list[str]:
+async def changed_pins(
+    base: Revision | None, resources: Mapping[str, Resource], read: Callable[[bytes], bytes]
+) -> list[str]:
     """What a revision pinned and its mounts do not have any more, or have in another version, one sentence each."""
     problems: list[str] = []
     for mount in base.mounts if base is not None else ():
@@ -82,7 +84,7 @@ async def moved(base: Revision | None, resources: Mapping[str, Resource], read: 
         if mount.pin is None or resource is None:
             continue
         try:
-            now = await pin(resource)
+            now = await pin_versions(resource)
         except OSError as error:
             problems.append(f"{mount.prefix}: what was pinned cannot be compared: {error.strerror or error}")
             continue
@@ -91,7 +93,7 @@ async def moved(base: Revision | None, resources: Mapping[str, Resource], read: 
     return problems
 
 
-def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: Pins) -> list[str]:
+def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: VersionPins) -> list[str]:
     told: list[str] = []
     count = 0
 

@@ -24,23 +24,23 @@ from ramet.store.commit.kernel_state import (
 )
 from ramet.store.model.ids import ChunkId
 from ramet.store.model.revisions import MemoryImage, Revision
-from ramet.store.refs.refs import TTL, Entry
+from ramet.store.refs.refs import TTL, RefEntry
 from ramet.store.repository import Repository
-from ramet.store.verbs.diff import Summary
+from ramet.store.verbs.diff import DiffSummary
 from ramet.workspace.call import Call
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID
-from ramet.workspace.snapshot.archive import Opened
+from ramet.workspace.snapshot.archive import SnapshotReader
 from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.snapshot.tar import TarIndex
 from ramet.workspace.stored.commit_policy import draft_interval
 from ramet.workspace.stored.commit_writer import CommitInput, CommitRequest, CommitWriter, DirectoryCaches
 from ramet.workspace.stored.open_options import OpenOptions
-from ramet.workspace.stored.recovery import Binding, Recovered, unbind
-from ramet.workspace.stored.version_pins import pin
+from ramet.workspace.stored.recovery import Binding, Recovery, unbind
+from ramet.workspace.stored.version_pins import pin_versions
 from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ class StoredWorkspace(Workspace):
     repository: Repository
     name: str
     base: Revision | None
-    lease: Entry | None
+    lease: RefEntry | None
     options: OpenOptions
 
     @classmethod
-    def hydrated(
+    def hydrate(
         cls,
         repository: Repository,
         name: str,
         base: Revision | None,
-        lease: Entry | None,
+        lease: RefEntry | None,
         options: OpenOptions,
     ) -> StoredWorkspace:
         """A live workspace with the content of `base`; without a lease it is read-only."""
@@ -81,7 +81,7 @@ class StoredWorkspace(Workspace):
             if given is None and state.tree is None:
                 missing.append(state.prefix)
                 continue
-            resource = given if given is not None else repository.lazy(state.tree, name)  # type: ignore[arg-type]
+            resource = given if given is not None else repository.lazy_tree(state.tree, name)  # type: ignore[arg-type]
             mount = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
             if mount.directory is not None and state.tree is not None:
                 repository.checkout(base, state.prefix, mount.directory)  # type: ignore[arg-type]
@@ -94,10 +94,10 @@ class StoredWorkspace(Workspace):
         ws = cls(forms, env=options.env, secrets=options.secrets, policy=options.policy, settings=options.settings)
         ws.repository, ws.name, ws.base, ws.lease, ws.options = repository, name, base, lease, options
         ws._directories, ws._segments = DirectoryCaches(), Segments()
-        ws._tasks, ws.recovered, ws._to_collect = [], [], []
+        ws._tasks, ws.recovered, ws._gc_candidates = [], [], []
         ws._kernel_of(base)
         ws._position = ws.history.next_number
-        ws._committing = asyncio.Lock()
+        ws._commit_lock = asyncio.Lock()
         for session in ws.sessions if options.env else ():
             session.adopt(options.env)
         if options.prepare is not None:
@@ -112,14 +112,14 @@ class StoredWorkspace(Workspace):
     _drafter: Drafter | None = None
     binding: Binding | None = None
     """Which directories this process works in, as it told the store."""
-    recovered: list[Recovered]
+    recovered: list[Recovery]
     """What a process before left in directories without committing it: it was committed when this one opened."""
     _directories: DirectoryCaches
     _segments: Segments
     _tasks: list[asyncio.Task[None]]
     _position: int
     """The number of the first command that no revision has yet."""
-    _committing: asyncio.Lock
+    _commit_lock: asyncio.Lock
     _commands = 0
     _failure: BaseException | None = None
     """What went wrong in the background: the next call raises it."""
@@ -131,19 +131,19 @@ class StoredWorkspace(Workspace):
         manifest = newest_of(packs, base)
         numbers = segments_of(base, manifest)
         if numbers is None:
-            packs.warm(base.history)
+            packs.prefetch(base.history)
             manifest = kernel_of(packs, base)
             self._segments.adopt(base, manifest["history"]["records"])
         else:
             # They are read when somebody asks for old commands; most who open a workspace never do.
             self._segments.know(numbers, base.history)
             if packs.remote:
-                self.history.far = partial(packs.warm, base.history)
+                self.history.prefetch_older = partial(packs.prefetch, base.history)
             for number, segment in zip(numbers, base.history, strict=True):
                 first = max(1, number * SEGMENT)
-                self.history.lay(first, (number + 1) * SEGMENT - 1, partial(self._older, segment))
+                self.history.add_lazy(first, (number + 1) * SEGMENT - 1, partial(self._older, segment))
         report = RestoreReport()
-        apply_state_dict(self, Opened(manifest, TarIndex(io.BytesIO()), {}), report)
+        apply_state_dict(self, SnapshotReader(manifest, TarIndex(io.BytesIO()), {}), report)
         self.restored = report
 
     def _older(self, segment: ChunkId) -> list[ExecutionRecord]:
@@ -194,7 +194,7 @@ class StoredWorkspace(Workspace):
             return
         await self._vfs.flush()
         if drafter.changed():
-            async with self._committing:
+            async with self._commit_lock:
                 if self.lease is not None and drafter.changed():
                     await drafter.draft()
 
@@ -220,7 +220,7 @@ class StoredWorkspace(Workspace):
         """
         self._raise_failure()
         request = CommitRequest(message, author, agent, trace_id, diff, tuple(outputs), progress, noting, memory)
-        async with self._committing:
+        async with self._commit_lock:
             if self.lease is None:
                 raise RametError(
                     "permission_denied", "this workspace was opened read-only", "open it without a revision"
@@ -245,14 +245,14 @@ class StoredWorkspace(Workspace):
         if error.code not in ("content_collected", "store_corrupt"):
             return False
         self._directories.stats.clear()
-        return (await asyncio.to_thread(self.repository.look)).number > 0
+        return (await asyncio.to_thread(self.repository.refresh_gc_state)).number > 0
 
     async def _commit(self, request: CommitRequest, trust: bool) -> Revision:
         kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
         segments, oldest = self._new_segments()
         forks = self._forks(request.outputs)
         pins = {
-            str(m.prefix): await pin(m.resource)
+            str(m.prefix): await pin_versions(m.resource)
             for m in self.mounts(scratch=True)
             if self.options.pins.get(str(m.prefix)) == "versions"
         }
@@ -276,8 +276,8 @@ class StoredWorkspace(Workspace):
         )  # fmt: skip
         operations = self.history.since(records[0].started_at) if records else []
 
-        def publish() -> tuple[Revision, Entry]:
-            changes = Summary.of(self.repository.differences(base, revision) if request.diff or records else ())
+        def publish() -> tuple[Revision, RefEntry]:
+            changes = DiffSummary.of(self.repository.differences(base, revision) if request.diff or records else ())
             ops = operations_of(records, operations, changes.written())
             final = replace(revision, diff=changes.plain() if request.diff else None, ops=ops)
             if noting is not None:
@@ -289,15 +289,15 @@ class StoredWorkspace(Workspace):
             tree.settle()
         self.base, self._position = made, position
         if self._drafter is not None:
-            self._drafter.rebased(made, forks)
-        if self.repository.gc_is_due_now(made) is not False or self.repository.is_crowded:
-            self._to_collect.append(made)
-            if self._collecting is None or self._collecting.done():
-                self._collecting = asyncio.create_task(self._collect())
+            self._drafter.rebase(made, forks)
+        if self.repository.gc_is_due_now(made) is not False or self.repository.needs_consolidation:
+            self._gc_candidates.append(made)
+            if self._gc_task is None or self._gc_task.done():
+                self._gc_task = asyncio.create_task(self._collect())
         return made
 
-    _collecting: asyncio.Task[None] | None = None
-    _to_collect: list[Revision]
+    _gc_task: asyncio.Task[None] | None = None
+    _gc_candidates: list[Revision]
     """Commits after which it may be time to collect."""
 
     async def _collect(self) -> None:
@@ -306,14 +306,14 @@ class StoredWorkspace(Workspace):
 
         def collect(made: list[Revision]) -> None:
             if any(repository.gc_is_due(revision) for revision in made):
-                repository.beside().gc()
-                repository.decisions.now()  # what was decided is known here at once
-            if repository.is_crowded:
-                repository.join_packs()
+                repository.new_instance().gc()
+                repository.gc_log.now()  # what was decided is known here at once
+            if repository.needs_consolidation:
+                repository.consolidate_packs()
 
         try:
-            while self._to_collect:
-                made, self._to_collect = self._to_collect, []
+            while self._gc_candidates:
+                made, self._gc_candidates = self._gc_candidates, []
                 await asyncio.to_thread(collect, made)
         except RametError as error:
             self._failure = error  # the revision is there; that collecting failed is said at the next call
@@ -368,19 +368,19 @@ class StoredWorkspace(Workspace):
 
     # ----------------------------------------------------------------------------------------------- lease
 
-    def keep_going(self) -> None:
+    def start_background(self) -> None:
         """Renew the lease while the workspace is open, and commit on the timer if there is one."""
         if self.lease is not None:
-            self._tidy = self.lease.number // TIDY
-            self._tasks.append(asyncio.create_task(self._watched(self._renewing)))
+            self._compacted_at = self.lease.number // TIDY
+            self._tasks.append(asyncio.create_task(self._in_background(self._renew_lease)))
             if self._drafter is not None and self._drafter.every:
-                self._tasks.append(asyncio.create_task(self._watched(self._drafting)))
+                self._tasks.append(asyncio.create_task(self._in_background(self._draft_on_timer)))
             if self.options.commit.when == "timer":
-                self._tasks.append(asyncio.create_task(self._watched(self._ticking)))
+                self._tasks.append(asyncio.create_task(self._in_background(self._commit_on_timer)))
 
-    _tidy = 0
+    _compacted_at = 0
 
-    async def _watched(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
+    async def _in_background(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
         """Background work whose failure the next call raises: nobody awaits it, and it must not go unheard."""
         try:
             await work(asyncio.sleep)
@@ -392,35 +392,35 @@ class StoredWorkspace(Workspace):
             failure, self._failure = self._failure, None
             raise failure
 
-    async def _renewing(self, sleep: Callable[[float], Any]) -> None:
+    async def _renew_lease(self, sleep: Callable[[float], Any]) -> None:
         while True:
             await sleep(TTL / 3)
             if self.lease is not None:
-                async with self._committing:  # a commit moves the lease, too
+                async with self._commit_lock:  # a commit moves the lease, too
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
-                await self._trying(self.draft())  # what jobs in the background have done meanwhile
-                await self._trying(self._tidied())
+                await self._run_unless_failing(self.draft())  # what jobs in the background have done meanwhile
+                await self._run_unless_failing(self._compact_log())
 
-    async def _tidied(self) -> None:
+    async def _compact_log(self) -> None:
         """Have the log of the workspace joined now and then: whoever holds it long writes many entries."""
-        if self.lease is not None and self.lease.number // TIDY > self._tidy:
-            self._tidy = self.lease.number // TIDY
-            await asyncio.to_thread(self.repository.refs.tidy, self.name)
+        if self.lease is not None and self.lease.number // TIDY > self._compacted_at:
+            self._compacted_at = self.lease.number // TIDY
+            await asyncio.to_thread(self.repository.refs.compact, self.name)
 
-    async def _drafting(self, sleep: Callable[[float], Any]) -> None:
+    async def _draft_on_timer(self, sleep: Callable[[float], Any]) -> None:
         assert self._drafter is not None
         while True:
             await sleep(self._drafter.every)
-            await self._trying(self.draft())
+            await self._run_unless_failing(self.draft())
 
-    async def _trying(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_unless_failing(self, work: Coroutine[Any, Any, None]) -> None:
         """Something that may fail while the rest goes on: the next call raises it, and it is tried again later."""
         try:
             await work
         except (RametError, OSError) as error:
             self._failure = error
 
-    async def _ticking(self, sleep: Callable[[float], Any]) -> None:
+    async def _commit_on_timer(self, sleep: Callable[[float], Any]) -> None:
         while True:
             await sleep(self.options.commit.interval)
             await self.commit("on a timer")
@@ -431,17 +431,17 @@ class StoredWorkspace(Workspace):
             if mount.directory is not None:
                 self._directories.watch(str(mount.prefix), mount.directory)
 
-    def absorb(self) -> None:
+    def stream_uploads(self) -> None:
         """Let large contents that are written as a stream go into the store as they arrive, and not through memory.
 
         Not where content is looked at before it may be kept.
         """
-        from ramet.store.verbs.upload import Absorber
+        from ramet.store.verbs.upload import UploadWriter
 
         if self.options.scan == "off":
             for mount in self.mounts(scratch=True):
                 if mount.memory is not None:
-                    mount.memory.keeper = Absorber(self.repository, self.name)
+                    mount.memory.keeper = UploadWriter(self.repository, self.name)
 
     async def finish(self) -> None:
         """Commit what is not committed, let the lease go, close. Doing it twice is fine."""
@@ -450,8 +450,8 @@ class StoredWorkspace(Workspace):
         try:
             if self.lease is not None and self.options.commit.on_close:
                 await self.commit("on close")
-            if self._collecting is not None:
-                await self._collecting
+            if self._gc_task is not None:
+                await self._gc_task
             self._raise_failure()
             await asyncio.to_thread(unbind, self.repository, self.binding)
             if self._drafter is not None:
@@ -465,7 +465,7 @@ class StoredWorkspace(Workspace):
             if self.lease is not None:
                 await asyncio.to_thread(self.repository.refs.release, self.name, self.lease)
                 await asyncio.to_thread(self.repository.packs.publish)
-                await self._tidied()
+                await self._compact_log()
                 self.lease = None
             await self.close()
 

@@ -39,7 +39,7 @@ FRESH: Final = 5.0
 """Seconds for which what was read may be used by those who only look."""
 
 
-class Sentence(NamedTuple):
+class Condemnation(NamedTuple):
     """Since when nothing refers to a thing, and since when nothing may; 0 while it is only suspected."""
 
     since: float
@@ -47,13 +47,13 @@ class Sentence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class State:
+class GcState:
     """What holds about things that nobody refers to."""
 
     number: int = 0
     kind: str = "none"
     time: float = 0.0
-    doomed: Mapping[str, Sentence] = field(default_factory=dict)
+    doomed: Mapping[str, Condemnation] = field(default_factory=dict)
     """Keys of objects (`packs/<name>` stands for a pack with its index)."""
     sweeping: frozenset[str] = frozenset()
     shallow: frozenset[RevisionId] = frozenset()
@@ -79,11 +79,11 @@ class State:
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-def decode(number: int, data: bytes) -> State:
+def decode(number: int, data: bytes) -> GcState:
     try:
         plain: dict[str, Any] = json.loads(data)
-        return State(
-            number, plain["kind"], plain["time"], {key: Sentence(*s) for key, s in plain["doomed"].items()},
+        return GcState(
+            number, plain["kind"], plain["time"], {key: Condemnation(*s) for key, s in plain["doomed"].items()},
             frozenset(plain["sweeping"]), frozenset(RevisionId(bytes.fromhex(text)) for text in plain["shallow"]),
             plain["removed"], plain.get("taken", number),
         )  # fmt: skip
@@ -91,35 +91,35 @@ def decode(number: int, data: bytes) -> State:
         raise RametError("store_corrupt", f"entry {number} of the collector is damaged", "run repair") from None
 
 
-class Decisions:
+class GcLog:
     """The log of collections of a store."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._known = State()
-        self._looked = -1e9
+        self._known = GcState()
+        self._refreshed_at = -1e9
 
-    def now(self, older: float = 0.0) -> State:
+    def now(self, older: float = 0.0) -> GcState:
         """What holds; asks the store unless the last answer is younger than `older` seconds."""
-        if time.monotonic() - self._looked >= older:
+        if time.monotonic() - self._refreshed_at >= older:
             began = time.monotonic()
             newest = self._log.newest(NAME, self._known.number)
             if newest is not None:
                 self._known = decode(*newest)
-            self._looked = began
+            self._refreshed_at = began
         return self._known
 
     @property
-    def known(self) -> State:
+    def known(self) -> GcState:
         """What was read last, without asking."""
         return self._known
 
-    def append(self, state: State) -> State | None:
+    def append(self, state: GcState) -> GcState | None:
         """Make this the next entry; None when another collector was first."""
         number = state.number + 1
         state = replace(state, number=number, taken=state.taken if state.kind in (JOINING, JOINED) else number)
         if not self._log.append(NAME, state.number, state.encode()) or self._is_late(number):
-            self._looked = -1e9
+            self._refreshed_at = -1e9
             return None
         self._known = state
         return state
@@ -132,7 +132,7 @@ class Decisions:
         self._log.withdraw(NAME, number)
         return True
 
-    def tidy(self, now: float) -> int:
+    def compact(self, now: float) -> int:
         """Join the old entries, if they are many; how many. What sweeps removed stays told."""
         log = self._log
         if not isinstance(log, ObjectLog) or len(numbers := log.live(NAME)) < LIVE:
@@ -153,12 +153,12 @@ class Decisions:
                 break
             gone += 1
             if state.kind == "swept":
-                kept.append((number, State(number, "swept", state.time, removed=state.removed).encode()))
+                kept.append((number, GcState(number, "swept", state.time, removed=state.removed).encode()))
         if gone:
             log.join(NAME, old[gone - 1], kept)
         return gone
 
-    def history(self) -> Iterator[State]:
+    def history(self) -> Iterator[GcState]:
         """All entries that can be understood, in order."""
         for number, data in self._log.entries(NAME):
             try:
@@ -185,4 +185,4 @@ class Decisions:
         """After an unreadable last entry: begin again with the last ends of histories that are known."""
         for last in self.damaged():
             shallow = [state.shallow for state in self.history()]
-            self.append(State(last, "mend", at, shallow=shallow[-1] if shallow else frozenset()))
+            self.append(GcState(last, "mend", at, shallow=shallow[-1] if shallow else frozenset()))
