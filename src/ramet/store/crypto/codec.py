@@ -1,6 +1,6 @@
-"""How a block of objects lies in a pack: a zstd frame, in an encrypted store sealed as well.
+"""`FrameCodec`: how a block of objects is stored in a pack, as a zstd frame, encrypted or not.
 
-Each block is sealed on its own, so that reading one file opens a few hundred kilobytes and not a pack.
+Each block is encrypted separately, so that reading one file decrypts a block and not a whole pack.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ramet.store.crypto.wrapping_keys import KeySource
 
 MARKER: Final = "store.json"
-"""The object that says how a store is encrypted."""
+"""Key of the object that describes the encryption of a store."""
 PACK_MAGIC: Final = b"RAMETPK1"
 SEALED_MAGIC: Final = b"RAMETPS1"
 
@@ -26,23 +26,23 @@ class FrameCodec(Protocol):
     magic: bytes
 
     def frame(self, packed: bytes) -> bytes:
-        """A compressed block as it lies in a pack."""
+        """Encode a compressed block as a frame of a pack."""
         ...
 
     def unpack(self, frame: bytes, most: int | None = None) -> bytes:
-        """The block of a frame, or its first bytes; `DamagedFrame` when it is none."""
+        """Decode the block of a frame, or its first `most` bytes; raises `DamagedFrame`."""
         ...
 
     def trailer(self, size: int, last: bytes) -> bytes:
-        """What follows the frames of a pack that has this size and whose last frame this is."""
+        """Return the bytes after the frames of a pack, given its size and its last frame."""
         ...
 
     def blocks(self, pack: bytes) -> Iterator[tuple[int, bytes]]:
-        """The blocks of a pack one after the other, without its index; a damaged one ends what can be found so."""
+        """Yield the blocks of a pack with their offsets, without its index; stops at the first damaged one."""
         ...
 
     def is_end(self, pack: bytes, at: int) -> bool:
-        """Whether the frames of a pack may end here."""
+        """Return whether the frames of a pack may end at this offset."""
         ...
 
 
@@ -69,7 +69,7 @@ class PlainFrameCodec:
 
 
 def as_encrypted(objects: Objects) -> EncryptedObjects | None:
-    """The objects of an encrypted store; None for any other. What they are made of is imported only where they are."""
+    """Return the objects of an encrypted store, None for a plain one, without importing the encryption."""
     return cast("EncryptedObjects", objects) if hasattr(objects, "keychain") else None
 
 
@@ -90,9 +90,9 @@ def unlock(
     clock: Callable[[], float],
     claim: Callable[[bytes], bytes] | None = None,
 ) -> Objects:
-    """A store's objects for the holder of its key. A store that is not encrypted costs one look for its marker.
+    """Open the objects of a store with its key. A plain store costs one lookup of its marker.
 
-    `claim` says which marker holds of those that several make at once, where the objects cannot.
+    `claim` decides which marker wins when several processes create the store, where the objects cannot.
     """
     if key is None and as_encrypted(objects) is None:
         try:

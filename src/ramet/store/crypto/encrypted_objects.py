@@ -1,10 +1,8 @@
-"""`EncryptedObjects`: a store whose every byte is encrypted, for those who hold its key no different from a plain one.
+"""`EncryptedObjects`: objects whose bytes and names are encrypted, with the interface of plain ones.
 
-Rules that this file keeps:
-- A store is encrypted from its first object or not at all. Opening one without a key, with another key, or a plain one
-  with a key is refused before anything is read or written (`wrong_key`).
-- What belongs to a workspace (packs, indexes, revisions) is sealed with a key of its ring; there is no other way to
-  write it.
+- A store is encrypted from its first object or never. Opening it without a key or with a wrong key, or opening a plain
+  store with a key, fails before anything is read or written (`wrong_key`).
+- Packs, indexes and revisions belong to a workspace and are encrypted with a key of its ring.
 """
 
 from __future__ import annotations
@@ -53,24 +51,24 @@ class EncryptedObjects(CommonObjects):
         self._sealer = keychain.sealer
         self.key = key
         self.visible = visible
-        """The keys that this workspace has: what is sealed with another one is not there for its writers."""
+        """The ids of the keys that this workspace has: its writers do not see objects of other keys."""
         self.plain_cache = plain_cache
-        """Whether whole files may be kept on this machine as they are."""
+        """Whether local caches may hold plain files."""
 
     def for_workspace(self, workspace: str) -> EncryptedObjects:
-        """The same objects for a writer of this workspace, with the key that it has now."""
+        """Return the same objects for a writer of this workspace, with its current key."""
         identity, visible = self.keychain.rings.write_key(workspace)
         return EncryptedObjects(self.raw, self.keychain, self.keychain.find(identity), visible, self.plain_cache)
 
     def for_pack(self, pack: str) -> EncryptedObjects:
-        """The same objects for whoever writes anew what is in a pack: for those who could read it, and nobody else."""
+        """Return the same objects for repacking a pack, with the key that the pack has."""
         identity = self.key_of(f"packs/{pack}.idx", f"packs/{pack}.pack")
         return EncryptedObjects(
             self.raw, self.keychain, self.keychain.find(identity), frozenset({identity}), self.plain_cache
         )
 
     def key_of(self, *keys: str) -> bytes:
-        """The id of the key that an object is sealed with; of several, of the first that says it."""
+        """Return the id of the key that encrypts an object; of several objects, the first that is readable."""
         *others, last = keys
         for key in others:
             try:
@@ -86,11 +84,11 @@ class EncryptedObjects(CommonObjects):
 
     @property
     def common(self) -> CommonObjects:
-        """The same store for what belongs to no workspace."""
+        """The same store for objects of no workspace."""
         return CommonObjects(self.raw, self.keychain)
 
     def index(self, pack: str, data: bytes, identity: bytes) -> bytes:
-        """The index of a pack as it might lie in the store, sealed with the key of that pack."""
+        """Encrypt the index of a pack with the key of that pack."""
         pad = padded_size(len(data)) - len(data)
         return self.keychain.sealer.seal(self.keychain.find(identity), label_of(f"packs/{pack}.idx"), data, pad)
 
@@ -114,21 +112,21 @@ class EncryptedObjects(CommonObjects):
 
     @property
     def open_writer(self) -> Callable[[str, bytes], ObjectWriter] | None:
-        """How to write a pack piece by piece, where the place can; its frames are sealed one by one."""
+        """Opens a writer for a pack, whose frames are encrypted separately; None where the storage cannot."""
         begin: Callable[[str, bytes], ObjectWriter] | None = getattr(self.raw, "open_writer", None)
         return None if begin is None else lambda folder, head: begin(folder, _as_pack(head))
 
     def log(self, log: Log, space: str) -> EncryptedLog:
-        """A log that is kept elsewhere."""
+        """Encrypt a log that is stored outside of the objects."""
         return EncryptedLog(log, self.keychain, space)
 
     @property
     def clean(self) -> Any:
-        """How to remove what dead writers left, where the place needs that."""
+        """Removes temporary files of dead writers, where the storage has any."""
         return getattr(self.raw, "clean", None)
 
     def cache(self, workspace: str) -> CacheCipher:
-        """How this machine keeps what it knows of a workspace."""
+        """Return the cipher for local caches of a workspace."""
         return CacheCipher(self, workspace)
 
     @property
@@ -137,16 +135,16 @@ class EncryptedObjects(CommonObjects):
 
     @property
     def raw_objects(self) -> Objects:
-        """The objects under their plain names, their bytes as the bucket holds them: for moving what is damaged."""
+        """The objects under their plain names with their encrypted bytes, for moving damaged ones."""
         return _RawObjects(self.raw, self.keychain)
 
     # ------------------------------------------------------------------------------------------------- keys
 
     def rotate(self, new: KeySource, old: KeySource | None = None) -> int:
-        """Let another key wrap all keys, and this one none. Data stays as it is. Gives how many objects were written.
+        """Replace the wrapping key. Data is not rewritten. Returns the number of objects written.
 
-        First everything is wrapped for both, then the marker for the new one alone, then the rest. Whoever begins again
-        goes on where it ended.
+        All keys are first wrapped for both, then the marker for the new key only, then the rest. An interrupted
+        rotation continues when it is started again.
         """
         key, rings = open_key(new), self.keychain.rings
         rings.older = None if old is None else open_key(old)
@@ -158,7 +156,7 @@ class EncryptedObjects(CommonObjects):
         if both != marker.wraps:
             self.raw.put(MARKER, _Marker(both).encode())
         done = rings.rewrap(key, only=False)
-        # From here on the old key opens nothing that is written any more.
+        # From here on the old key opens nothing that is written.
         self.raw.put(MARKER, _Marker(tuple(mine)).encode())
         for _ in range(_TRIES):
             more = rings.rewrap(key, only=True)
@@ -169,7 +167,7 @@ class EncryptedObjects(CommonObjects):
         return done
 
     def shred(self, workspace: str) -> Shredded:
-        """Destroy the keys of a workspace, and remove what nobody can open any more."""
+        """Destroy the keys of a workspace, and delete the objects that no key opens any longer."""
         gone, kept = self.keychain.rings.shred(workspace)
         self.keychain.forget()
         destroyed = {identity for identity in gone if self._is_destroyed(identity)}
@@ -184,7 +182,7 @@ class EncryptedObjects(CommonObjects):
                 except (KeyError, RametError):
                     continue
                 if found in destroyed:
-                    # The index goes first: a pack without one is nobody's.
+                    # The index goes first: a pack without one belongs to no workspace.
                     self.raw.delete(names.sealed(key))
                     if key.endswith(".idx"):
                         self.raw.delete(key.removesuffix(".idx") + ".pack")
@@ -194,7 +192,7 @@ class EncryptedObjects(CommonObjects):
         return done
 
     def _is_destroyed(self, identity: bytes) -> bool:
-        """Whether nobody can open what has this key, for sure: what has it is about to be removed."""
+        """Return whether a key is certainly destroyed: its objects are about to be deleted."""
         try:
             self.keychain.find(identity)
         except RametError as error:
@@ -203,7 +201,7 @@ class EncryptedObjects(CommonObjects):
 
 
 class EncryptedFrameCodec:
-    """Frames of an encrypted store; only those that know under which key can make new ones."""
+    """Frames of an encrypted store; encoding one needs the key of a workspace."""
 
     magic = SEALED_MAGIC
 
@@ -224,7 +222,7 @@ class EncryptedFrameCodec:
         return decompress(opened, most)
 
     def trailer(self, size: int, last: bytes) -> bytes:
-        """Padding that says nothing but that frames end before it: its length is 0, which no frame has."""
+        """Return padding that marks the end of the frames: its length field is 0, which no frame has."""
         pad = padded_size(size + OVERHEAD) - size - OVERHEAD
         return self._sealer.seal(self._objects.key_for("packs/"), _PADDING + last[-TAG:], b"", pad)
 
@@ -248,19 +246,19 @@ class EncryptedFrameCodec:
 
 @dataclass
 class Shredded:
-    """What a shredding did."""
+    """What `shred` did."""
 
     workspace: str
     destroyed: int
-    """Keys that nobody has any more."""
+    """Keys that no workspace has any longer."""
     kept_by: dict[str, int] = field(default_factory=dict)
-    """Workspaces that have copies of some of its keys, because they began with it or merged it, and of how many."""
+    """Workspaces that hold copies of some of its keys after a fork or merge, and how many."""
     removed: int = 0
-    """Objects that nobody could open any more and that were removed."""
+    """Objects that no key opens any longer and that were deleted."""
 
 
 class CacheCipher:
-    """Files beside an encrypted store: names and bytes say nothing, and what another workspace kept is not there."""
+    """Encrypts the local caches of one workspace; another workspace cannot read them."""
 
     def __init__(self, objects: EncryptedObjects, workspace: str) -> None:
         self._objects, self._workspace, self._keychain = objects, workspace, objects.keychain
@@ -306,7 +304,7 @@ class _RawObjects:
 
 
 class EncryptedLog:
-    """A log in a database whose names and entries are sealed as those in a bucket are."""
+    """A log whose names and entries are encrypted like those in a bucket."""
 
     def __init__(self, log: Log, keychain: Keychain, space: str) -> None:
         self._log, self._keychain, self._space = log, keychain, space
@@ -328,7 +326,7 @@ class EncryptedLog:
         try:
             return self._keychain.sealer.open(self._label(name, number), data)
         except RametError:
-            return b""  # no entry: whoever decodes it says so
+            return b""  # decoding the empty entry reports the damage
 
     def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
         found = self._log.newest(self._name(name), after)
@@ -350,7 +348,7 @@ def _as_pack(data: bytes) -> bytes:
 
 
 def _is_pack(key: str) -> bool:
-    """Whether an object is a pack, whose frames are sealed one by one."""
+    """Return whether an object is a pack, whose frames are encrypted separately."""
     return key.startswith("packs/") and key.endswith(".pack")
 
 
@@ -359,7 +357,7 @@ def _is_pack(key: str) -> bool:
 
 @dataclass(frozen=True)
 class _Marker:
-    """The one object that anybody can read: it says that the rest is encrypted, and how."""
+    """The one plain object: it says that the store is encrypted, and how."""
 
     wraps: tuple[WrappedKey, ...]
 
@@ -395,7 +393,7 @@ def open_encrypted(
     clock: Callable[[], float] = time.time,
     claim: Callable[[bytes], bytes] | None = None,
 ) -> Objects:
-    """A store's objects, opened if they are encrypted. An empty store that is opened with a key becomes encrypted."""
+    """Open objects that may be encrypted. An empty store opened with a key becomes encrypted."""
     if isinstance(objects, EncryptedObjects):
         return objects
     marker = _Marker.read(objects)
@@ -416,7 +414,7 @@ def open_encrypted(
             )  # fmt: skip
         made = _Marker((WrappedKey(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode()
         if not used and claim is None:
-            objects.create(MARKER, made)  # of two that make one at once, one holds
+            objects.create(MARKER, made)  # of two concurrent creators, one wins
         elif not used and claim is not None:
             objects.put(MARKER, claim(made))
     root = _root(objects, wrapping, marker)
@@ -425,7 +423,7 @@ def open_encrypted(
 
 
 def _root(objects: Objects, key: WrappingKey, marker: _Marker | None = None) -> bytes:
-    """The key of the store, as it is now (or as was just read); `wrong_key` when this key does not open it."""
+    """Return the root key of the store; `wrong_key` when this key does not open it."""
     marker = marker or _Marker.read(objects)
     if marker is None:
         raise _gone()

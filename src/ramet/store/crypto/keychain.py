@@ -1,7 +1,6 @@
-"""`Keychain`: all keys of an opened store, and the objects that belong to no workspace.
+"""`Keychain`: all keys of an open store, and the objects that belong to no workspace.
 
-The rule that this file keeps: keyrings are opened with the common key and no other, so that a damaged one cannot send
-anybody looking for its key in keyrings.
+Keyrings are encrypted with the common key only, so that reading a damaged one cannot search keyrings for its key.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from ramet.store.crypto.wrapping_keys import WrappingKey
 from ramet.store.objects.objects import Objects, delete_all
 
 COMMON: Final = bytes(KEY_ID)
-"""The id of the key for what belongs to no workspace: refs, tags, and how far a feed came."""
+"""Id of the common key, for refs, tags and the cursors of feeds."""
 
 
 class Keychain:
-    """The keys of one store, opened. `check` refuses a wrapping key that does not open the store any more."""
+    """The keys of one open store. `check` refuses a wrapping key that no longer opens the store."""
 
     def __init__(
         self,
@@ -58,12 +57,12 @@ class Keychain:
 
 
 def label_of(key: str) -> bytes:
-    """What an object is sealed with beside its bytes: one that is put in the place of another does not open."""
+    """Return the label that binds an encrypted object to its key: swapped objects do not decrypt."""
     return b"ramet object 1\0" + key.encode("utf-8", "surrogateescape")
 
 
 class CommonObjects:
-    """Objects of no workspace, sealed with the common key. Their names are sealed, too."""
+    """Objects of no workspace; names and bytes are encrypted with the common key."""
 
     def __init__(self, raw: Objects, keychain: Keychain) -> None:
         self.raw, self.keychain = raw, keychain
@@ -94,7 +93,7 @@ class CommonObjects:
         self.raw.put(self.keychain.names.sealed(key), self._sealed(key, data))
 
     def put_unsynced(self, key: str, data: bytes) -> None:
-        """As `put`, but where that can be had without waiting for a disk."""
+        """As `put`, without fsync where the storage supports that."""
         getattr(self.raw, "put_unsynced", self.raw.put)(self.keychain.names.sealed(key), self._sealed(key, data))
 
     def create(self, key: str, data: bytes) -> bool:

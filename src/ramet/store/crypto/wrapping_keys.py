@@ -1,7 +1,7 @@
-"""Keys that wrap keys: from a file, from the environment, or a KMS. What a store holds is useless without one of them.
+"""Wrapping keys from a file, the environment or a KMS: without one, a store cannot be read.
 
-Rules that this file keeps: a key is never part of a repr, an error, a log, or the arguments of a process; a key file
-that others can read is refused.
+- A key never appears in a repr, an error, a log, or the arguments of a process.
+- A key file that other users can read is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LARGEST_FILE: Final = 4096
 
 
 class WrappingKey(Protocol):
-    """Wraps the keys of a store. `name` says where it comes from, `id` which key it is; neither gives anything away."""
+    """Wraps the keys of a store. `name` is its source, `id` identifies the key; neither reveals it."""
 
     @property
     def name(self) -> str: ...
@@ -37,12 +37,12 @@ class WrappingKey(Protocol):
     def wrap(self, key: bytes) -> bytes: ...
 
     def unwrap(self, wrapped: bytes) -> bytes:
-        """The key again; `wrong_key` when it was wrapped by another one."""
+        """Unwrap a key; `wrong_key` when another key wrapped it."""
         ...
 
 
 class LocalKey:
-    """A key of 32 bytes that this process has."""
+    """A key of 32 bytes in this process."""
 
     def __init__(self, secret: bytes, name: str = "given") -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -72,7 +72,7 @@ class LocalKey:
 
 
 class KmsKey:
-    """A key that never leaves AWS KMS: wrapping and unwrapping are requests to it."""
+    """A key that stays in AWS KMS: wrapping and unwrapping are requests."""
 
     def __init__(self, key: str, client: Any = None) -> None:
         self.name = f"kms:{key}"
@@ -122,7 +122,7 @@ KeySource = str | bytes | WrappingKey
 
 
 def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> WrappingKey:
-    """The key that `file:PATH`, `env:NAME` or `kms:ID` names; 32 bytes, their hex or base64, are a key themselves."""
+    """Open the key at `file:PATH`, `env:NAME` or `kms:ID`; 32 bytes, their hex or base64, are a key themselves."""
     if isinstance(source, bytes):
         return LocalKey(source)
     if not isinstance(source, str):
@@ -143,7 +143,7 @@ def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> Wra
 
 
 def read_key_file(path: str) -> LocalKey:
-    """The key in a file that nobody else may read."""
+    """Read a key file that only its owner may read."""
     path = os.path.expanduser(path)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -166,7 +166,7 @@ def read_key_file(path: str) -> LocalKey:
 
 
 def new_key_file(path: str) -> LocalKey:
-    """Make a key in a new file that only its owner may read. It is on the disk when this returns."""
+    """Create a key in a new file that only its owner may read; durable on return."""
     path = os.path.expanduser(path)
     secret = secrets.token_bytes(SECRET)
     try:
@@ -187,7 +187,7 @@ def new_key_file(path: str) -> LocalKey:
 
 
 def _decoded(text: str) -> bytes:
-    """32 bytes from hex or base64. What was given is not in the error: it may be a key with a typing error."""
+    """Decode 32 bytes from hex or base64. The error omits the input: it may be a mistyped key."""
     text = text.strip()
     if _HEX.fullmatch(text):
         return bytes.fromhex(text)

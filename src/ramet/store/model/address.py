@@ -1,4 +1,4 @@
-"""How people name things of a store: `NAME`, `NAME@REV`, `NAME@REV:/path`; REV may end in `~2` or `^2`."""
+"""Parse addresses of a store: `NAME`, `NAME@REV`, `NAME@REV:/path`; REV may end in `~2` or `^2`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEPS: Final = re.compile(r"(.*?)((?:[~^][0-9]*)*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Address:
-    """A workspace, perhaps one of its revisions, perhaps a path of it."""
+    """A workspace, with an optional revision and an optional path."""
 
     name: str
     revision: str | None = None
@@ -22,7 +22,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """The parts of an address. A path is absolute, so the first `:/` ends the name."""
+    """Split an address into its parts. A path is absolute, so the first `:/` ends the name."""
     where, colon, path = text.partition(":")
     if colon and not path.startswith("/"):
         raise RametError("invalid_argument", f"{text!r} names no absolute path", "write NAME@REVISION:/path")
@@ -33,7 +33,7 @@ def parse_address(text: str) -> Address:
 
 
 def split_steps(spec: str) -> tuple[str, list[tuple[str, int]]]:
-    """`head~2^2` as `head` and the steps to take from there: `("~", 2)` parents back, `("^", 2)` the second parent."""
+    """Split `head~2^2` into `head` and the steps from there: `("~", 2)` parents back, `("^", 2)` the second parent."""
     matched = _STEPS.fullmatch(spec)
     assert matched is not None
     return matched[1], [(sign, int(number) if number else 1) for sign, number in _STEP.findall(matched[2])]

@@ -1,4 +1,4 @@
-"""The order and the picture of a history: children before their parents, and lines that join and part beside them."""
+"""Topological order of a history, and the graph that `log --graph` draws."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramet.store.model.revisions import Revision
 
 
 def newest_first(revisions: Iterable[Revision]) -> list[Revision]:
-    """Children before their parents, the newer of two unrelated ones first. The same history gives the same order."""
+    """Sort children before their parents, and the newer of two unrelated revisions first. Deterministic."""
     import heapq
 
     known = {revision.id: revision for revision in revisions}
@@ -37,14 +37,14 @@ def _rank(revision: Revision) -> tuple[float, int, RevisionId]:
 
 @dataclass(frozen=True)
 class GraphRow:
-    """One line of the picture; lines between revisions have none."""
+    """One line of the graph; `revision` is None on connecting lines."""
 
     lines: str
     revision: Revision | None = None
 
 
 def draw_graph(revisions: Sequence[Revision]) -> list[GraphRow]:
-    """A history, newest first, drawn with one column per line of descent that is open at that point."""
+    """Draw a history, newest first, with one column per open line of descent."""
     present = {revision.id for revision in revisions}
     columns: list[RevisionId] = []
     rows: list[GraphRow] = []
@@ -59,7 +59,7 @@ def draw_graph(revisions: Sequence[Revision]) -> list[GraphRow]:
 
 
 def _advance(columns: list[RevisionId], here: int, parents: list[RevisionId], rows: list[GraphRow]) -> None:
-    """Replace a revision by its parents in the columns and draw what that does to the lines."""
+    """Replace a revision by its parents in the columns, and draw the connecting lines."""
     width = len(columns)
     first = parents[0] if parents else None
     for parent in parents[1:]:

@@ -1,8 +1,8 @@
-"""Refs, leases and tags in PostgreSQL, for object stores that do not honour create-if-absent.
+"""PostgreSQL logs: refs, leases and tags for object stores without create-if-absent.
 
-One table of entries whose primary key is (store, space, name, number): appending is an insert that does nothing when
-the number is taken, so exactly one of many writers wins. Nothing else is asked of the server: no session state, no
-advisory lock, no isolation level above the default.
+One table of entries has the primary key (store, space, name, number): appending is an insert that does nothing when the
+number is taken, so exactly one of many writers wins. It needs no session state, no advisory lock and no isolation level
+above the default.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def is_postgres(url: str) -> bool:
 
 
 class QueryResult(NamedTuple):
-    """How many rows a statement changed, the rows it gave, and whether it was sent twice."""
+    """The result of a statement: rows changed, rows returned, and whether it was sent twice."""
 
     changed: int
     rows: list[tuple[Any, ...]]
@@ -54,7 +54,7 @@ class QueryResult(NamedTuple):
 
 
 class PostgresConnection:
-    """One connection, made when it is needed and made again once when the server has closed it."""
+    """One connection, opened on first use and reopened once when the server closed it."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -63,7 +63,7 @@ class PostgresConnection:
         weakref.finalize(self, _close, self._connections)
 
     def run(self, query: str, values: tuple[object, ...]) -> QueryResult:
-        """Run a statement, once more when the connection is found broken: every statement here may be repeated."""
+        """Run a statement; retry once on a broken connection, as every statement here is idempotent."""
         psycopg = _driver()
         with self._lock:
             for last in (False, True):
@@ -82,7 +82,7 @@ class PostgresConnection:
             try:
                 connection.execute(TABLE)
             except psycopg.errors.UniqueViolation:
-                pass  # another process made the table at the same moment
+                pass  # another process created the table concurrently
             self._connections.append(connection)
         return self._connections[0]
 
@@ -113,7 +113,7 @@ class PostgresLog:
         answer = self._server.run(_INSERT, (*self._where, name, number, data))
         if answer.changed or not answer.repeated:
             return answer.changed == 1
-        # The connection broke; the first attempt may have gone through, and then the entry there is this one.
+        # The first attempt may have succeeded before the connection broke: then the stored entry is this one.
         return (number, data) == next((entry for entry in self._after(name, number - 1)), None)
 
     def _after(self, name: str, after: int) -> list[tuple[int, bytes]]:
@@ -122,10 +122,10 @@ class PostgresLog:
 
 
 def logs_of(where: str | Objects, objects: Objects, refs: str, refs_name: str | None) -> Callable[[str], Log]:
-    """Logs that are kept in PostgreSQL, by space."""
+    """Return a function from a space to its log in PostgreSQL."""
     if not is_postgres(refs):
         raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
-    raw = getattr(objects, "raw", objects)  # under the encryption of an encrypted store
+    raw = getattr(objects, "raw", objects)  # below the encryption of an encrypted store
     if refs_name is None and isinstance(raw, DirectoryObjects):
         refs_name = os.path.realpath(raw.root)
     elif refs_name is None and isinstance(where, str):
@@ -137,7 +137,7 @@ def logs_of(where: str | Objects, objects: Objects, refs: str, refs_name: str | 
 
 
 class MarkerClaim:
-    """Which of the markers holds that several who make a store at once have written: the first in the log."""
+    """Decides which marker wins when several processes create an encrypted store: the first in the log."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -162,6 +162,6 @@ def _driver() -> Any:
 
 
 def _unreachable(error: Exception) -> RametError:
-    # The driver's text may name the server and the user, never the password; the first line says what happened.
+    # The driver's text may name the server and the user, never the password; its first line is enough.
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return RametError("unavailable", f"PostgreSQL cannot be reached: {text}", "check the refs= address and the server")
