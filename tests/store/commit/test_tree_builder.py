@@ -98,14 +98,14 @@ def test_files_with_several_names_are_numbered_by_a_walk(live: int) -> None:
 
 MANY = """
 import sys
-from ramet.store.commit.tree_builder import Builder
+from ramet.store.commit.tree_builder import TreeBuilder
 from ramet.store.objects.objects import DirectoryObjects
 from ramet.store.packs.writer import PackWriter
 from ramet.store.packs.reader import PackReader
 
 objects = DirectoryObjects(sys.argv[1], sync=False)
 writer = PackWriter(objects, PackReader(objects))
-builder = Builder(writer)
+builder = TreeBuilder(writer)
 for number in range(int(sys.argv[2])):
     builder.file(f"d{number % 97}/f{number}", iter([b"x"]), 1, 0o644, number)
 builder.tree()

@@ -1,7 +1,6 @@
-"""`RepackWriters`: who writes anew what lies in packs that are damaged or mostly dead.
+"""`RepackWriters`: pack writers for moving objects out of damaged or mostly dead packs.
 
-The rule that this file keeps: in an encrypted store what is written anew has the key that it had. Nobody can read more
-because of it, nobody less.
+In an encrypted store a repacked object keeps its key, so that the set of readers does not change.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from ramet.store.packs.writer import PackWriter
 
 
 class RepackWriters:
-    """A writer for each key; one for all in a store that is not encrypted."""
+    """One writer per encryption key."""
 
     def __init__(self, objects: Objects, reader: PackReader) -> None:
         self._objects, self._reader = objects, reader
         self._made: dict[bytes, PackWriter] = {}
 
     def for_pack(self, pack: str) -> PackWriter | None:
-        """The writer for what was in a pack; None when nothing says with which key that was sealed."""
+        """Return the writer for the objects of a pack; None when its key is unknown."""
         sealed, objects, key = as_encrypted(self._objects), self._objects, b""
         if sealed is not None:
             try:

@@ -1,10 +1,9 @@
-"""`PackWriter`: objects become blocks, blocks are compressed beside the caller, and packs are written as they grow.
+"""`PackWriter`: collect objects into blocks, compress them in threads, write packs as they grow.
 
-Rules that this file keeps:
-- Whoever adds objects owns all that is known of them. Other threads compress, hash and write bytes, in order, and are
-  asked for what became of it.
-- A pack is durable before its index is there, and counts as there only when both are.
-- What waits is bounded, in bytes and in objects: who adds more than can be compressed and written has to wait.
+- The thread that adds objects owns all tables. Other threads compress, hash and write bytes in order, and return
+  futures.
+- A pack is durable before its index exists, and counts as stored only when both do.
+- The backlog is bounded in bytes and in objects: adding blocks while compressing or writing is behind.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ from ramet.store.packs.index import RECORD, Location, encode_index
 from ramet.store.packs.reader import PackReader
 
 BLOCK: Final = 64 * 1024
-"""Whoever wants one file unpacks a block: twice as large ones would be 1.4 % smaller in all and cost twice as much."""
+"""Bytes of a block: reading one file unpacks one. Twice the size saves 1.4 % of space and doubles that cost."""
 TREES: Final = 256 * 1024
 PACK: Final = 64 * 1024 * 1024
 OBJECTS: Final = 128 * 1024
-"""Objects after which a pack is written however small it is: what a writer holds of it must stay bounded."""
+"""Objects after which a pack is closed at any size, to bound the memory for its records."""
 MANY: Final = 2000
-"""Questions after which a writer would rather ask all indexes at once than one after the other."""
+"""Lookups after which a merged index is cheaper than separate ones."""
 OTHERS: Final = 64
 FRESH: Final = 8
-"""Packs of one commit that are asked one after the other."""
+"""New packs that are searched one by one; more are merged."""
 PENDING: Final = 32 * 1024 * 1024
-"""Bytes that may wait for being compressed: enough that nobody stands idle while a pack is closed."""
+"""Bytes that may wait for compression: enough to keep the threads busy while a pack is closed."""
 PIECE: Final = 1024 * 1024
-"""Bytes of frames that are written at a time."""
+"""Bytes of frames per write."""
 LEAN: Final = 16
-"""By how much a process that has little memory to give divides the size of packs."""
+"""Divisor of the pack size in low-memory mode."""
 SALT: Final = 16
 """Random bytes at the beginning of a pack."""
 _ENTRY: Final = struct.Struct(">32sII")
 _entry: Final = _ENTRY.pack
 _CORES: Final = min(2, os.cpu_count() or 1)
-"""Threads that compress: with more, whoever feeds them is what they wait for."""
+"""Compression threads: with more, the thread that adds objects is the bottleneck."""
 
 
 class _Block:
@@ -57,7 +56,7 @@ class _Block:
 
     def __init__(self) -> None:
         self.ids = bytearray()
-        """Id, offset and size of each, packed: of tiny files there are thousands in a block."""
+        """Id, offset and size of each object, packed: a block may hold thousands of tiny files."""
         self.parts: list[bytes | memoryview] = []
         self.size = 0
 
@@ -68,7 +67,7 @@ class _PendingFrame(NamedTuple):
     frame: Future[bytes]
     ids: bytearray
     held: int
-    """Bytes of memory that it keeps from being used otherwise."""
+    """Bytes of memory that it holds."""
     walked: bool
     """Whether it holds trees."""
 
@@ -91,14 +90,14 @@ class _PackClose(NamedTuple):
 
 
 class _Pack:
-    """A pack on its way to where it is kept. One thread after the other calls this, never two at once."""
+    """A pack that is being written. Called by one thread at a time."""
 
     def __init__(self, objects: Objects, magic: bytes, grow: bool) -> None:
         self._objects, self._magic, self._grow = objects, magic, grow
         self._digest = blake3()
         self._file: ObjectWriter | None = None
         self._pieces: list[bytes] = []
-        """What was written so far, where nothing can be kept before all of it is."""
+        """The bytes so far, where the storage has no partial writes."""
         self._size = 0
 
     def write(self, frames: list[bytes]) -> None:
@@ -115,7 +114,7 @@ class _Pack:
             self._file.write(data)
 
     def close(self, frames: list[bytes], records: list[bytes]) -> _ClosedPack:
-        """Write the last frames, then the index: it names what the pack holds, so it must not be there before."""
+        """Write the last frames, then the index: an index must never exist before its pack."""
         self.write(frames)
         name = self._digest.hexdigest()
         if self._file is None:
@@ -133,31 +132,31 @@ class _Pack:
 
 
 class PackWriter:
-    """Collects objects into blocks, compresses them beside the caller, writes packs; `finish()` makes all durable."""
+    """Collects objects into blocks, compresses them in threads, writes packs; `finish()` makes all durable."""
 
     def __init__(self, objects: Objects, reader: PackReader) -> None:
         self._objects, self._reader = objects, reader
         self._codec = frame_codec(objects)
         sealed = as_encrypted(objects)
         self._keys: frozenset[bytes] | None = sealed.visible if sealed is not None else None
-        """In an encrypted store, the keys of the workspace that writes: what has other keys is not there for it."""
+        """In an encrypted store, the keys of the writing workspace: objects of other keys do not count as stored."""
         self._pending_ids: set[bytes] = set()
-        """What was added and is in no pack yet that counts as there."""
+        """Ids that were added and are not in a stored pack yet."""
         self._lookups: list[Callable[[bytes], Location | None]] | None = None
-        """How to ask all packs: those that were there when this was made, and those that were written since."""
+        """Lookups over all packs: one merged index, and one for each pack written since."""
         self._asked = 0
         self._chunks, self._trees = _Block(), _Block()
         self._pending: deque[_PendingFrame] = deque()
         self._held = self._waiting = 0
-        """Bytes and objects of those blocks."""
+        """Bytes and objects in pending blocks."""
         self._last: object = None
-        """What the last block that is a part of something larger is a part of."""
+        """The buffer that the last block is a view of."""
         self._frames: list[bytes] = []
-        """Frames that nobody writes yet."""
+        """Frames that are not handed to the write thread yet."""
         self._unwritten = 0
         self._newest = b""
         self._walked: list[tuple[int, bytes]] = []
-        """Frames of trees, and where they start: the next commit to a remote store reads some of them again."""
+        """Frames of trees with their starts: the next commit to a remote store reads some of them."""
         self._records: list[bytes] = []
         self._size = 0
         self._pack: _Pack | None = None
@@ -172,23 +171,23 @@ class PackWriter:
         self.objects_written = 0
         self.bytes_written = 0
         self.check_content: Callable[[bytes | memoryview], None] | None = None
-        """Sees every chunk before it is kept, and may refuse it."""
+        """Checks every chunk before it is stored, and may refuse it."""
 
     def on_durable(self, then: Callable[[], None]) -> None:
-        """Call this once everything that was added is durable, and never if it is not."""
+        """Call `then` once everything added is durable, and never otherwise."""
         self._durable.append(then)
 
     def packs(self) -> list[str]:
         return self._reader.names()
 
     def read(self, key: bytes) -> bytes:
-        """An object that the store had before."""
+        """Read an object that the store already had."""
         return self._reader.read(key)
 
     # ------------------------------------------------------------------------------------------------- adding
 
     def add(self, key: bytes, data: bytes | memoryview) -> None:
-        """Keep a chunk unless the store has it."""
+        """Store a chunk unless the store has it."""
         if key in self._pending_ids or self._in_packs(key):
             return
         if self.check_content is not None:
@@ -196,7 +195,7 @@ class PackWriter:
         self._add(self._chunks, key, data, BLOCK)
 
     def add_all(self, keys: Sequence[bytes], contents: Sequence[bytes]) -> None:
-        """Keep many small chunks unless the store has them; what has an empty key is left out."""
+        """Store many small chunks unless the store has them; skips empty keys."""
         if self._lookups is None or self.check_content is not None:
             for key, data in zip(keys, contents, strict=True):
                 if key:
@@ -217,7 +216,7 @@ class PackWriter:
             before = block.size = before + size
 
     def add_tree(self, key: bytes, data: bytes) -> None:
-        """Keep a tree unless the store has it. Trees have blocks of their own: whoever walks reads little else."""
+        """Store a tree unless the store has it. Trees have separate blocks: walks read little else."""
         if not (key in self._pending_ids or self._in_packs(key)):
             self._add(self._trees, key, data, TREES)
 
@@ -235,7 +234,7 @@ class PackWriter:
         block.size = before + size
 
     def _in_packs(self, key: bytes) -> bool:
-        """Whether a pack has an object."""
+        """Return whether a stored pack has an object."""
         if self._lookups is not None:
             return bool(self._lookups) and any(find(key) is not None for find in self._lookups)
         self._asked += 1
@@ -243,18 +242,18 @@ class PackWriter:
             self._ask_all()
         found = self._reader.keeps(key, self._keys)
         if not found and self._keys is not None and self._reader.find(key) is not None:
-            self._asked += OTHERS  # looking for another copy of what only others have costs as much as many questions
+            self._asked += OTHERS  # searching for a copy with a usable key costs as much as many lookups
         return found
 
     def _ask_all(self) -> None:
-        """From now on ask all packs at once."""
+        """Switch to one merged index of all packs."""
         known = self._reader.known(self._keys)
         self._lookups = [known.find] if known else []
 
     # -------------------------------------------------------------------------------------------- compressing
 
     def _close(self, block: _Block, last: bool = False) -> None:
-        """Have a block compressed and begin it anew."""
+        """Submit a block for compression, and start a new one."""
         parts = block.parts
         if not parts:
             return
@@ -264,7 +263,7 @@ class PackWriter:
         self._waiting += len(parts)
         frame: Future[bytes]
         if last and self._compressors is None:
-            # A commit this small is done sooner than a thread is there.
+            # A commit this small finishes before a thread would start.
             frame = Future()
             frame.set_result(compress(data))
         else:
@@ -282,7 +281,7 @@ class PackWriter:
             self._collect(self._most // 2, OBJECTS // 8)
 
     def _held_bytes(self, data: bytes | memoryview) -> int:
-        """How many bytes of memory a block keeps: a part of something larger keeps all of it."""
+        """Return the bytes of memory that a block holds: a view holds its whole buffer."""
         if type(data) is memoryview:
             if data.obj is self._last:
                 return 0
@@ -291,14 +290,14 @@ class PackWriter:
         return len(data)
 
     def _collect(self, held: int = -1, waiting: int = -1) -> None:
-        """Take compressed blocks, waiting for them, until no more is left than this."""
+        """Wait for compressed blocks until the backlog is within these bounds."""
         while self._pending and (self._held > held or self._waiting > waiting):
             self._take()
 
     def _take(self) -> None:
-        """Put the next compressed block into the pack."""
+        """Append the next compressed block to the pack."""
         pressed = self._pending.popleft()
-        # Sealed here and not beside the compressing: a thread that asks for the interpreter again waits for it.
+        # Encrypted here and not in the compression threads, which would wait for the GIL again.
         frame = self._codec.frame(pressed.frame.result())
         if not self._records:
             self._salt()
@@ -321,7 +320,7 @@ class PackWriter:
             self._frames, self._unwritten = [], 0
 
     def _salt(self) -> None:
-        """Begin a pack with what no other pack has."""
+        """Begin a pack with random bytes, which make its name unique."""
         self._pack = _Pack(self._objects, self._codec.magic, self._write_thread is not None)
         self._size = len(self._codec.magic)
         salt = os.urandom(SALT)
@@ -338,10 +337,10 @@ class PackWriter:
     # ------------------------------------------------------------------------------------------------ packs
 
     def _end(self) -> None:
-        """Close the pack; what follows goes into another one."""
+        """Close the pack; later frames go into a new one."""
         if self._pack is None:
             return
-        self._settle()  # no more than one is being closed: what is not written yet has to be held
+        self._settle()  # at most one pack is being closed, to bound memory
         while self._writing:
             self._writing.popleft().result()
         self._frames.append(self._codec.trailer(self._size, self._newest))
@@ -355,7 +354,7 @@ class PackWriter:
         self._frames, self._unwritten, self._walked, self._records, self._pack = [], 0, [], [], None
 
     def _settle(self, last: bool = False) -> None:
-        """Count the pack that was closed as there."""
+        """Register the closed pack as stored."""
         if self._closing is None:
             return
         name, index, size = self._closing.closed.result()
@@ -390,7 +389,7 @@ class PackWriter:
             then()
 
     def abandon(self) -> None:
-        """Forget what was not written; packs that were are garbage, never a hole."""
+        """Drop everything unwritten; packs already written are garbage for the next collection."""
         self._shut_down()
         if self._closing is not None:
             self._closing.pack.drop()

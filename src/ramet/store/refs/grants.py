@@ -1,10 +1,9 @@
-"""Grants: who may read and who may write a workspace. Without any, everybody may do both.
+"""Grants: which principals may read and write a workspace. Without grants, everyone may do both.
 
     grants/<workspace>/<20-digit number>     {"grants": {principal: "readonly" | "readwrite"}, "by", "time"}
 
-Rules that this file keeps:
-- A workspace that has grants always has somebody who may write it: nobody locks everybody out.
-- A principal without a grant, and whoever says no principal, may do nothing with such a workspace.
+- A workspace with grants always has a principal that may write it.
+- A principal without a grant, and a caller without a principal, has no access to such a workspace.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from ramet.store.refs.refs import NAME
 Access = Literal["readonly", "readwrite"]
 ACCESS: Final = ("readonly", "readwrite")
 TRUSTED: Final = "@trusted"
-"""Who asks on behalf of others after checking for them: a server with principals of its own."""
+"""Principal of a server that has checked its own principals."""
 FRESH: Final = 2.0
-"""Seconds for which what was read is good enough for reading."""
+"""Seconds for which cached grants may be used for reading."""
 
 
 class Grants:
@@ -34,11 +33,11 @@ class Grants:
         self._known: dict[str, tuple[float, int, Mapping[str, str]]] = {}
 
     def of(self, name: str, older: float = 0.0) -> Mapping[str, str]:
-        """Who may do what; empty when everybody may do everything."""
+        """Return the grants by principal; empty when everyone has full access."""
         return self._last(name, older)[1]
 
     def check(self, principal: str | None, name: str, access: Access) -> None:
-        """Refuse what a principal may not do."""
+        """Raise `permission_denied` unless the principal has this access."""
         if principal == TRUSTED:
             return
         granted = self.of(name, FRESH if access == "readonly" else 0.0)
@@ -67,7 +66,7 @@ class Grants:
         return True
 
     def put(self, name: str, granted: Mapping[str, str], by: str | None) -> None:
-        """Say anew who may do what."""
+        """Replace the grants of a workspace."""
         for principal, access in granted.items():
             if access not in ACCESS:
                 raise RametError("invalid_argument", f"{access!r} is no access", "use readonly or readwrite")
@@ -84,13 +83,13 @@ class Grants:
         self._known[name] = (time.monotonic(), number, dict(granted))
 
     def clear(self, name: str) -> None:
-        """Forget the grants of a workspace that is removed."""
+        """Clear the grants of a removed workspace."""
         if self.of(name):
             self.put(name, {}, None)
 
     def _last(self, name: str, older: float) -> tuple[int, Mapping[str, str]]:
         if not NAME.fullmatch(name):
-            return 0, {}  # there is no such workspace, and it must not reach what looks for keys
+            return 0, {}  # not a workspace name; it must not become part of a key
         looked, number, granted = self._known.get(name, (-1e9, 0, {}))
         began = time.monotonic()
         if began - looked >= older:
@@ -107,7 +106,7 @@ def _decode(name: str, data: bytes) -> Mapping[str, str]:
         if not all(access in ACCESS for access in granted.values()):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
-        # Closed: what cannot be read grants nothing to anybody.
+        # Fail closed: damaged grants give no access.
         raise RametError("store_corrupt", f"the grants of {name!r} are damaged", "say them anew") from None
     found: Mapping[str, str] = granted
     return found

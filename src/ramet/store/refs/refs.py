@@ -1,15 +1,14 @@
-"""Refs: the only thing of a store that moves. A workspace has a numbered log; its last entry is what holds now.
+"""Refs: the head and the lease of each workspace, as the last entry of a numbered log.
 
     refs/<workspace>/<20-digit number>     {"head", "fence", "holder", "expires", "kind", ...}
 
 Appending the next number succeeds for one writer only (`Log`): an atomic compare-and-swap on a disk, on S3, in memory
-and in PostgreSQL alike. The
-head and the lease live in the same log, so whoever takes a lease over moves the log on, and a writer that wakes up late
-fails its next append: it cannot overwrite anything, and it learns that its fence is not the current one.
+and in PostgreSQL. Head and lease share one log: taking over a lease appends an entry, so the next append of the
+previous writer fails, and it learns that its fence is outdated.
 
-Logs do not grow for ever: old entries are joined into one object, without those that only held a lease longer. An
-entry is removed only when it is older than `AGE`; whoever appends more than `LATE` after the last look makes sure that
-the number was free because nobody had it, and not because it was removed.
+Logs are compacted: old entries become one object, without those that only renewed a lease. An entry is compacted only
+when it is older than `AGE`; a writer that appends more than `LATE` after its last read checks that the number was not a
+compacted one.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from ramet.store.objects.log import Log, ObjectLog
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 TTL: Final = 60.0
 SKEW: Final = 5.0
-"""Seconds by which clocks may disagree: a lease of another machine is dead only this long after its end."""
+"""Seconds by which clocks may differ: a lease of another machine expires this much later."""
 AGE: Final = 3600.0
-"""Seconds for which an entry is an object of its own."""
+"""Seconds before an entry may be compacted."""
 LATE: Final = 900.0
 RECENT: Final = 64
-"""Entries that are never joined, however old: the log goes on from them."""
+"""Entries that are never compacted: the log continues from them."""
 LIVE: Final = 512
-"""Entries from which on it is worth joining them."""
+"""Entries from which on a log is compacted."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class RefEntry:
 
 
 def decode(number: int, data: bytes) -> RefEntry:
-    """An entry from its bytes; `store_corrupt` when they are not one."""
+    """Decode an entry; `store_corrupt` when the bytes are damaged."""
     try:
         return _decode(number, json.loads(data))
     except (ValueError, KeyError, TypeError):
@@ -85,12 +84,12 @@ def _decode(number: int, plain: dict[str, Any]) -> RefEntry:
 
 
 def holder_name() -> str:
-    """This process, so that others on the machine can tell whether it still lives: host, pid, start time, a nonce."""
+    """Return the lease holder name of this process: host, pid, start time, a nonce."""
     return f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{os.urandom(4).hex()}"
 
 
 def _started(pid: int) -> str:
-    """When a process began, in the kernel's ticks; tells a reused pid from the old process. Empty when it is gone."""
+    """Return the start time of a process in kernel ticks, to detect a reused pid; empty when it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[19].decode()
@@ -99,7 +98,7 @@ def _started(pid: int) -> str:
 
 
 def holder_is_gone(holder: str) -> bool:
-    """Whether the holder was a process of this machine that does not run any more."""
+    """Return whether the holder was a process of this machine that has ended."""
     parts = holder.split("/")
     if len(parts) != 4 or parts[0] != socket.gethostname() or not parts[2]:
         return False
@@ -113,16 +112,16 @@ class Refs:
         self._log, self._clock = log, clock
         self._last: dict[str, RefEntry] = {}
         self._learned: dict[str, tuple[int, float]] = {}
-        """Which entry of a log was the last one, and when that was so."""
+        """The last known entry number of each log, and when it was read."""
 
     def names(self) -> list[str]:
-        """Workspaces that exist, sorted."""
+        """List the workspaces that exist, sorted."""
         return [name for name in self._log.names() if not self.last(name).deleted]
 
     def last(self, name: str) -> RefEntry:
-        """What holds now; `workspace_not_found` when there is no such log."""
+        """Return the last entry; `workspace_not_found` when there is no such log."""
         if not NAME.fullmatch(name):
-            raise not_found(name)  # it could not have been created, and must not reach what looks for keys
+            raise not_found(name)  # not a workspace name; it must not become part of a key
         known, began = self._last.get(name), self._clock()
         newest = self._log.newest(name, 0 if known is None else known.number)
         if newest is not None:
@@ -133,23 +132,23 @@ class Refs:
         return known
 
     def require(self, name: str) -> RefEntry:
-        """What holds now; `workspace_not_found` also when the workspace was removed."""
+        """Return the last entry; `workspace_not_found` also when the workspace was removed."""
         entry = self.last(name)
         if entry.deleted:
             raise not_found(name)
         return entry
 
     def held(self, name: str) -> bool:
-        """Whether somebody writes to it, by what was last seen of it: nothing is asked for."""
+        """Return whether a writer holds the lease, by the last entry read, without a request."""
         entry = self._last.get(name)
         return entry is not None and entry.holder != "" and not self._is_dead(entry)
 
     def all_names(self) -> list[str]:
-        """Also workspaces that were removed."""
+        """List all workspaces, including removed ones."""
         return self._log.names()
 
     def raw(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """The entries of a log as they lie there."""
+        """Yield the encoded entries of a log."""
         return self._log.entries(name)
 
     def exists(self, name: str) -> bool:
@@ -161,7 +160,7 @@ class Refs:
             return False
 
     def history(self, name: str, after: int = 0) -> Iterator[RefEntry]:
-        """The entries with numbers above `after`, in order."""
+        """Yield the entries with numbers above `after`, in order."""
         for number, data in self._log.entries(name, after):
             yield decode(number, data)
 
@@ -192,18 +191,18 @@ class Refs:
         return True
 
     def _is_late(self, name: str, number: int) -> bool:
-        """Whether a number that was just appended had been used, and the entry was joined with others since."""
+        """Return whether a number that was just appended belongs to a compacted entry."""
         before, when = self._learned.get(name, (0, -1e18))
         if not isinstance(self._log, ObjectLog) or (before == number - 1 and self._clock() - when < LATE):
             return False
-        # Behind what was joined there are always so many entries; in a moment nobody appends as many.
+        # A compacted entry is followed by `RECENT` others; no concurrent writer appends that many.
         if self._log.newest(name, number + RECENT - 1) is None:
             return False
         self._log.withdraw(name, number)
         return True
 
     def is_last(self, name: str, entry: RefEntry) -> bool:
-        """Whether nothing follows an entry of a log, not even now; cheaper than to ask what does."""
+        """Return whether an entry is still the last of its log; cheaper than reading the last one."""
         before, when = self._learned.get(name, (0, -1e18))
         now = self._clock()
         if isinstance(self._log, ObjectLog) and before == entry.number and now - when < LATE:
@@ -221,24 +220,24 @@ class Refs:
         return sum(self.compact(name) for name, entries in self._log.counts().items() if entries >= LIVE)
 
     def compact(self, name: str) -> int:
-        """Join the old entries of a log, if they are many; how many. What happened stays told, in its order."""
+        """Compact old entries of a log if there are many, and return how many. The history stays complete and in order."""
         log = self._log
         if not isinstance(log, ObjectLog) or len(numbers := log.live(name)) < LIVE:
             return 0
         try:
             read = log.read_all(name, numbers[: -RECENT + 1])
         except KeyError:
-            return 0  # another one is at it
+            return 0  # another process is compacting
         found: list[tuple[RefEntry, bytes]] = []
         for number, data in zip(numbers, read, strict=False):
             try:
                 entry = decode(number, data)
             except RametError:
-                break  # what is damaged stays where `repair` looks for it
+                break  # `repair` needs damaged entries in place
             found.append((entry, data))
             if entry.time > self._clock() - AGE:
                 break
-        # The last that was read only says what follows those that are joined.
+        # The last entry read only shows what follows the others.
         old = [pair for pair, after in pairwise(found) if _tells(pair[0], after[0])]
         if len(found) <= RECENT:
             return 0
@@ -246,7 +245,7 @@ class Refs:
         return len(found) - 1
 
     def move(self, name: str, seen: RefEntry, *, head: RevisionId | None, kind: str) -> RefEntry:
-        """Move the head on from the entry that the caller saw; refuses when the log went on since."""
+        """Move the head from the entry that the caller saw; fails when the log has advanced since."""
         entry = replace(seen, number=seen.number + 1, head=head, kind=kind, time=self._clock())
         if self._append(name, entry):
             return entry
@@ -259,16 +258,16 @@ class Refs:
         raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "read it again and repeat")
 
     def barrier(self, name: str) -> None:
-        """Move the log of a workspace that has a writer on by one entry that changes nothing.
+        """Append an entry that changes nothing to the log of a workspace that has a writer.
 
-        A writer that read the log before cannot append without reading it again, and so learns what happened meanwhile.
+        A writer that read the log before must read it again before it appends, and so learns the latest gc decisions.
         """
         while (now := self.last(name)).holder and not now.deleted:
             if self._append(name, replace(now, number=now.number + 1, kind="gc", time=self._clock())):
                 return
 
     def mend(self, name: str, number: int, head: RevisionId | None, fence: int) -> RefEntry:
-        """Say what holds from now on, after an entry that cannot be understood or a head that is lost."""
+        """Append a repaired state after a damaged entry or a lost head."""
         self._last.pop(name, None)
         entry = RefEntry(number, head, fence, kind="repair", time=self._clock())
         if not self._append(name, entry):
@@ -278,7 +277,7 @@ class Refs:
     # --------------------------------------------------------------------------------------------- leases
 
     def acquire(self, name: str, holder: str, ttl: float = TTL) -> RefEntry:
-        """Become the writer of a workspace; `workspace_busy` while another one lives."""
+        """Take the lease of a workspace; `workspace_busy` while another holder is alive."""
         while True:
             now = self.last(name)
             if now.deleted:
@@ -301,7 +300,7 @@ class Refs:
         return self._clock() > entry.expires + SKEW or holder_is_gone(entry.holder)
 
     def renew(self, name: str, mine: RefEntry, ttl: float = TTL) -> RefEntry:
-        """Hold the lease longer; `lease_lost` when it was taken over."""
+        """Renew the lease; `lease_lost` when another writer took it."""
         now = self.last(name)
         if now.fence != mine.fence:
             raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
@@ -316,7 +315,7 @@ class Refs:
         raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
 
     def release(self, name: str, mine: RefEntry) -> None:
-        """Let go. Releasing a lease that was lost changes nothing."""
+        """Release the lease; a lost lease is ignored."""
         now = self.last(name)
         if now.fence == mine.fence and now.holder == mine.holder:
             self._append(
@@ -335,7 +334,7 @@ class Refs:
 
 
 def _tells(entry: RefEntry, following: RefEntry) -> bool:
-    """Whether an entry says more than the one that follows it: where the head moved, or a fence ended."""
+    """Return whether an entry adds information: a moved head, or the end of a fence."""
     return entry.kind not in ("renew", "gc") or entry.fence != following.fence
 
 

@@ -1,4 +1,4 @@
-"""Finding a revision by what people call it: a tag, a name, a number, the start of an id, steps from any of them."""
+"""Resolve a revision by tag, name, number, or start of its id, with steps such as `~2`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""How long revisions are kept: policies of a store and of its workspaces, pins, and what follows from them.
+"""Retention: policies, pins and holds, and the set of revisions that they keep.
 
     policy/<workspace or @store>/<20-digit number>   {"keep_last", "keep_within", "min_age", "hold", "auto", "grace"}
     pins/<token>                                     {"workspace", "target", "until", "why"}
 
-Rules that this file keeps:
-- Heads, tags, pins, drafts, pushes that are not done and events that a sink has not had keep their revisions.
-- Of a workspace that is held nothing expires, and it cannot be removed.
-- What expires is the end of a history: a revision that is kept may have parents that are not.
+- Heads, tags, pins, drafts, pending pushes and undelivered events keep their revisions.
+- Nothing of a workspace with a hold expires, and the workspace cannot be removed.
+- Histories expire from their old end: a kept revision may have parents that are not kept.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
 
 STORE: Final = "@store"
 GRACE: Final = 24 * 3600.0
-"""Seconds between the moment in which a thing is condemned and the one in which it is removed, unless it is said."""
+"""Default seconds between the first sight of an unreferenced object and its removal."""
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
 
 
 def parse_duration(text: str) -> float:
-    """`90`, `90s`, `15m`, `12h`, `30d`, `2w`."""
+    """Parse a duration in seconds: `90`, `90s`, `15m`, `12h`, `30d`, `2w`."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
         raise RametError("invalid_argument", f"{text!r} is no span of time", "write 90s, 15m, 12h, 30d or 2w")
@@ -46,18 +45,18 @@ def parse_duration(text: str) -> float:
 
 @dataclass(frozen=True)
 class Retention:
-    """What is kept. None means: as the store says, and if that says nothing, everything."""
+    """A retention policy. None means: as the store's policy, and without one, keep everything."""
 
     keep_last: int | None = None
-    """The newest revisions, by number."""
+    """Keep this many of the newest revisions."""
     keep_within: float | None = None
-    """Revisions that are not older than this many seconds."""
+    """Keep revisions that are not older than this many seconds."""
     min_age: float | None = None
-    """Nothing younger than this is ever removed, also of workspaces that were removed."""
+    """Never remove anything younger than this many seconds, also of removed workspaces."""
     hold: str = ""
-    """Why nothing of the workspace may be removed; empty when it may."""
+    """Reason of a hold; empty for none."""
     auto: int | None = None
-    """Collect after every so many commits; 0 or None never."""
+    """Collect after this many commits; 0 or None never."""
     grace: float | None = None
 
     def __post_init__(self) -> None:
@@ -73,12 +72,12 @@ class Retention:
         return not self.hold and (self.keep_last is not None or self.keep_within is not None)
 
     def over(self, other: Retention) -> Retention:
-        """This policy, with the other's words where it has none."""
+        """Return this policy, with fields that are None taken from another."""
         found = {f.name: getattr(other, f.name) for f in fields(self) if getattr(self, f.name) is None}
         return replace(self, **found)
 
     def keeps(self, revision: Revision, number: int, now: float) -> bool:
-        """Whether the revision with this place in its history (0 is the head) is kept."""
+        """Return whether the revision at this position of its history (0 is the head) is kept."""
         age = now - revision.time
         if number == 0 or not self.is_limited or (self.min_age is not None and age < self.min_age):
             return True
@@ -94,11 +93,11 @@ class RetentionPolicies:
         self._log, self._clock = log, clock
 
     def said(self, name: str = STORE) -> Retention:
-        """What was said about this workspace (or about the store) itself."""
+        """Return the policy that was set for this workspace (or for the store) itself."""
         return self._last(name)[1]
 
     def of(self, name: str) -> Retention:
-        """What holds for a workspace."""
+        """Return the effective policy of a workspace."""
         return self.said(name).over(replace(self.said(), hold=""))
 
     def set(self, policy: Retention, name: str = STORE) -> Retention:
@@ -111,7 +110,7 @@ class RetentionPolicies:
         return policy
 
     def clear(self, name: str) -> None:
-        """Forget what was said about a workspace that is made anew; a hold stays."""
+        """Reset the policy of a recreated workspace; a hold stays."""
         said = self.said(name)
         if said != Retention(hold=said.hold):
             self.set(Retention(hold=said.hold), name)
@@ -125,7 +124,7 @@ class RetentionPolicies:
             return 0, Retention()
         try:
             plain = json.loads(newest[1])
-            if not isinstance(plain["hold"], str):  # a hold must not be lost by what looks like no policy
+            if not isinstance(plain["hold"], str):  # a damaged policy must not drop a hold
                 raise ValueError
             return newest[0], Retention(**{f.name: plain[f.name] for f in fields(Retention) if f.name in plain})
         except (ValueError, TypeError, KeyError):
@@ -137,7 +136,7 @@ class RetentionPolicies:
 
 @dataclass(frozen=True)
 class Pin:
-    """A mark that keeps one revision for a while, or for as long as the mark is there."""
+    """Keeps one revision until a time, or until the pin is removed."""
 
     token: str
     workspace: str
@@ -157,7 +156,7 @@ class Pins:
         self._objects, self._clock = objects, clock
 
     def place(self, revision: Revision, *, until: float | None = None, why: str = "", token: str = "") -> Pin:
-        """Pin a revision; with the token of a pin, say anew how long."""
+        """Pin a revision; with the token of a pin, change its time."""
         pin = Pin(token or f"{revision.name}-{os.urandom(4).hex()}", revision.workspace, revision.id, until, why)
         self._objects.put(f"pins/{pin.token}", pin.encode())
         return pin
@@ -174,12 +173,12 @@ class Pins:
                     plain["why"],
                 )  # fmt: skip
             except KeyError:
-                continue  # taken away meanwhile
+                continue  # removed concurrently
             except (ValueError, TypeError):
                 raise RametError("store_corrupt", f"the pin {key} is damaged", "remove it") from None
 
     def clean(self) -> None:
-        """Forget pins whose time is over."""
+        """Remove expired pins."""
         now = self._clock()
         for pin in list(self.all()):
             if pin.until is not None and pin.until <= now:
@@ -195,15 +194,15 @@ class Pins:
 
 @dataclass
 class KeepSet:
-    """The revisions that stay."""
+    """The revisions that a collection keeps."""
 
     revisions: dict[RevisionId, Revision] = field(default_factory=dict)
     owners: dict[RevisionId, set[str]] = field(default_factory=dict)
-    """The workspaces that keep each."""
+    """The workspaces that keep each revision."""
     strays: set[RevisionId] = field(default_factory=set)
-    """Those that only their age keeps: a writer that came too late may have left one that is not whole."""
+    """Revisions kept by age only: a late writer may have left an incomplete one."""
     drafts: list[Draft] = field(default_factory=list)
-    """What open workspaces, and those whose process died, hold beyond their revisions."""
+    """Drafts of open and of crashed workspaces."""
 
     def add(self, revision: Revision, owner: str) -> None:
         self.revisions[revision.id] = revision
@@ -211,12 +210,12 @@ class KeepSet:
 
     @property
     def shallow(self) -> frozenset[RevisionId]:
-        """Parents that are not kept: there histories end."""
+        """Parents that are not kept, where histories end."""
         return frozenset(p for r in self.revisions.values() for p in r.parents if p not in self.revisions)
 
 
 def keep_set(repository: Repository, now: float) -> KeepSet:
-    """Everything that must stay, by reading heads, tags, pins and what is still to be told or pushed."""
+    """Compute the revisions to keep from heads, tags, pins, drafts, pending pushes and undelivered events."""
     found = KeepSet()
     policies = repository.policies
     for name in repository.refs.all_names():
@@ -227,7 +226,7 @@ def keep_set(repository: Repository, now: float) -> KeepSet:
             _of_workspace(repository, name, entry.head, policy, now, found)
         except RametError as error:
             if not error.context.get("shredded"):
-                raise  # what can be read by nobody, because that was wanted, keeps nothing
+                raise  # a shredded workspace keeps nothing
     from ramet.store.refs.drafts import live_drafts
 
     found.drafts = [draft for draft in live_drafts(repository) if repository.refs.exists(draft.workspace)]
@@ -237,7 +236,7 @@ def keep_set(repository: Repository, now: float) -> KeepSet:
             found.add(repository.read_revision(identity, expired=True), workspace)
         except RametError as error:
             if error.code not in ("revision_not_found", "revision_expired"):
-                raise  # what is gone cannot be kept; everything else must stop the collection
+                raise  # anything but a missing revision must stop the collection
     _young(repository, now, found)
     return found
 
@@ -267,14 +266,14 @@ def _to_push(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
         try:
             plain = json.loads(repository.objects.get(key))
         except KeyError:
-            continue  # done meanwhile
+            continue  # done concurrently
         target = RevisionId(bytes.fromhex(plain["revision"]))
         if repository.committed(plain["workspace"], target):
             yield plain["workspace"], target
 
 
 def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
-    """Revisions whose events a sink with a name has not had."""
+    """Yield revisions whose events a named sink has not received."""
     from ramet.store.refs.feed import Cursor
 
     objects = repository.objects
@@ -291,7 +290,7 @@ def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
 
 
 def _young(repository: Repository, now: float, found: KeepSet) -> None:
-    """Revisions that nobody refers to and that are too young to be removed."""
+    """Keep unreferenced revisions that are younger than `min_age`."""
     least = repository.policies.said().min_age or 0.0
     if not least:
         return
@@ -306,5 +305,5 @@ def _young(repository: Repository, now: float, found: KeepSet) -> None:
 
 
 def described(policy: Retention) -> dict[str, Any]:
-    """A policy for people and programs."""
+    """Return a policy as plain data."""
     return {f.name: getattr(policy, f.name) for f in fields(policy)}
