@@ -1,11 +1,9 @@
-"""Blocks of packs, as many as somebody wants, in the order in which the packs hold them.
+"""Read blocks of packs in storage order, with read-ahead.
 
-Rules that this file keeps:
-- Blocks that lie beside each other are asked for at once, up to a megabyte: a store far away answers a few dozen
-  requests where it would be thousands.
-- Of a block nothing after what is wanted of it is unpacked, where that saves anything.
-- The next runs are made ready beside whoever writes the files: of a store far away several are waited for at once, of
-  one at hand the next only, since its thread takes turns with the writer. Few blocks are not worth a thread.
+- Adjacent blocks are fetched with one request of up to a megabyte, which saves thousands of requests to a remote store.
+- A block is unpacked only as far as it is needed, where that saves time.
+- The next runs are prepared in threads: several for a remote store, one for a local store, whose thread competes with
+  the writer. A few blocks of a local store are read inline.
 """
 
 from __future__ import annotations
@@ -21,18 +19,18 @@ from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 ENOUGH: Final = 48 * 1024
-"""Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
+"""Bytes from which on unpacking the whole block costs no more than a part."""
 RUN: Final = 1024 * 1024
-"""Bytes that are asked for at once."""
+"""Bytes per request."""
 FEW: Final = 400
-"""Blocks below which they are unpacked by whoever wants them, if their store is at hand."""
+"""Blocks of a local store up to which they are read inline."""
 T = TypeVar("T")
 
 
 def read_blocks(
     packs: PackReader, pool: Executor, wanted: Sequence[Location], made: Callable[[Location, bytes], T]
 ) -> Iterator[T]:
-    """What is made of blocks, which are sorted by where they lie and reach at least as far as their places say."""
+    """Yield `made(location, block)` for blocks in storage order, unpacked at least as far as their locations say."""
 
     def whole(run: list[Location]) -> list[T]:
         return list(map(made, run, packs.fetch_run(run, ENOUGH)))
@@ -44,7 +42,7 @@ def read_blocks(
 
 
 def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
-    """Blocks that lie one after the other in the same pack."""
+    """Group adjacent blocks of one pack."""
     run: list[Location] = []
     for place in wanted:
         if run:
@@ -61,7 +59,7 @@ def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
 def _ahead(
     pool: Executor, whole: Callable[[list[Location]], list[T]], runs: Iterator[list[Location]], at_once: int
 ) -> Iterator[list[T]]:
-    """Each run in its turn, the next ones being made meanwhile."""
+    """Yield each run in order while the next ones are prepared."""
     waiting: deque[Future[list[T]]] = deque()
     for run in runs:
         waiting.append(pool.submit(whole, run))

@@ -1,9 +1,8 @@
-"""Files of many chunks, put together by several threads: each chunk is fetched, checked and written where it belongs.
+"""`LargeFileWriter`: write files of many chunks with several threads.
 
-Rules that this file keeps:
-- No more than a few chunks are on their way at a time, however large a file is.
-- What was written once is copied from there when it comes again, inside the kernel and many chunks at once; never from
-  a place where something else than the chunk was found, and never before it is there.
+- A bounded number of chunks is in flight, at any file size.
+- A repeated chunk is copied inside the kernel from where it was written, many at once; never from a damaged copy, and
+  never before it is written.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 AHEAD: Final = 8
-"""Chunks that are on their way."""
+"""Chunks in flight."""
 PLACED: Final = 200_000
-"""Chunks whose place is remembered."""
+"""Chunks whose written location is remembered."""
 RUN: Final = 8 * 1024 * 1024
-"""Bytes that are copied at a time."""
+"""Bytes per copy."""
 
 
 class _ChunkTarget(NamedTuple):
-    """A chunk, where it lies in the store, and where in the file it belongs."""
+    """A chunk, its location in the store, and its offset in the file."""
 
     identity: bytes
     place: Location
@@ -35,7 +34,7 @@ class _ChunkTarget(NamedTuple):
 
 
 class _CopyRange(NamedTuple):
-    """Chunks that lie one after the other in a file that was written before."""
+    """Adjacent chunks of a file that was written before."""
 
     path: bytes
     start: int
@@ -47,15 +46,15 @@ class _CopyRange(NamedTuple):
 
 
 class LargeFileWriter:
-    """Writes large files of one checkout, one after the other."""
+    """Writes the large files of one checkout, one after the other."""
 
     def __init__(self, packs: PackReader, pool: Executor) -> None:
         self._packs, self._pool = packs, pool
         self._placed: dict[bytes, tuple[bytes, int]] = {}
-        """Where in which file chunks were written, as long as there are not too many."""
+        """Path and offset of written chunks, up to a limit."""
 
     def write(self, file: int, path: bytes, ids: list[bytes]) -> bool:
-        """Write chunks one after the other into an empty file that is open; whether all are what their ids say."""
+        """Write chunks into an empty open file; returns whether all have their digests."""
         work = _FileAssembly(file, path, self._placed, self._submit)
         places = self._packs.places(set(ids))
         at = 0
@@ -73,7 +72,7 @@ class LargeFileWriter:
         return self._pool.submit(self._make, file, run, parts)
 
     def _make(self, file: int, run: _CopyRange | None, parts: list[_ChunkTarget]) -> bool:
-        """Write chunks, if they can be had from a file by copying; whether all of them are good."""
+        """Write chunks, by copying where possible; returns whether all are valid."""
         if run is not None and _copied(run, file):
             return True
         good = [self._fetched(file, part) for part in parts]
@@ -91,7 +90,7 @@ class LargeFileWriter:
 
 
 class _FileAssembly:
-    """A file that is being written: what is on its way, and what can be copied at once."""
+    """A file that is being written: chunks in flight, and ranges to copy."""
 
     def __init__(
         self,
@@ -127,7 +126,7 @@ class _FileAssembly:
             self._take()
 
     def wait(self) -> None:
-        """Let nothing go on that writes to the file."""
+        """Stop all writes to the file."""
         for future, _ in self._running:
             if not future.cancel():
                 future.exception()
@@ -146,7 +145,7 @@ class _FileAssembly:
             self._in_flight.add(parts[0].identity)
 
     def _take(self) -> None:
-        """Wait for what began first."""
+        """Wait for the oldest write."""
         future, parts = self._running[0]
         good = future.result()
         self._running.popleft()
@@ -158,7 +157,7 @@ class _FileAssembly:
 
 
 def _copied(run: _CopyRange, target: int) -> bool:
-    """Copy chunks from where they were written; False when that fails, and all have to be written anew."""
+    """Copy chunks from an earlier file; False when they must be fetched."""
     try:
         source = os.open(run.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -172,6 +171,6 @@ def _copied(run: _CopyRange, target: int) -> bool:
             at, to = at + moved, to + moved
         return True
     except OSError:
-        return False  # another file system, or a kernel without it
+        return False  # another filesystem, or an old kernel
     finally:
         os.close(source)

@@ -1,12 +1,11 @@
-"""Writing a host directory into a store: folders by what their stats say, files by reading those that changed.
+"""Commit a host directory: directories by their stats, files by reading those that changed.
 
-Rules that this file keeps:
-- An entry whose time is not safely in the past when it is read is read again next time: a change within the clock's
-  granularity would not show in its stat.
-- Trees are first made as if no file had several names; those that hold such files, and what is above them, are made
-  again once all names are known. Files are numbered in the order in which a walk in name order meets them.
-- Special files (devices, sockets, pipes) have no content to keep and are left out.
-- In a folder that has not changed nothing is done per entry but to ask for its stat and to put that into the stamps.
+- An entry with a recent time is read again by the next commit: its stat might not show a change within the clock's
+  granularity.
+- Trees are first built without hard links; trees with hard-linked files, and their parents, are built again once all
+  names are known. Hard-linked files are numbered in the order of a walk by name.
+- Devices, sockets and pipes are skipped.
+- In an unchanged directory each entry costs one stat and its part of the stamps.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from ramet.store.packs.writer import PackWriter
 
 RACY_NS: Final = 2_000_000_000
 NEVER: Final = 0
-"""The inode of a stamp that matches nothing."""
+"""Inode of a stamp that never matches."""
 _facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_nlink")
 
 
@@ -61,7 +60,7 @@ def commit_directory(
     other directory is taken from the cache unread.
     """
     if cache.linked or not cache.trusted or cache.rules != _patterns(rules):
-        dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
+        dirty = None  # hard links may be anywhere, and stats of another process need one full check
 
     def walked(dirty: set[bytes] | None) -> tuple[_Walk, TreeId]:
         walk = _Walk(os.fsencode(root), writer, cache, rules, progress, now(), dirty)
@@ -84,7 +83,7 @@ def _patterns(rules: CommitFilter) -> list[str] | None:
 
 
 class _StaleCache(Exception):
-    """A tree that the cache relied on cannot be read: everything has to be looked at again."""
+    """A cached tree is missing in the store: the whole directory must be scanned."""
 
 
 @dataclass(slots=True)
@@ -97,11 +96,11 @@ class _DirectoryScan:
     known: DirectoryStat | None
     dirs: list[bytes]
     links: bool
-    """Whether a file in it has several names."""
+    """Whether it has a hard-linked file."""
     above: bool
-    """Whether one in it or below it has."""
+    """Whether it or a directory below it has one."""
     nodes: list[Node] | None = None
-    """None while nothing shows that the folder has changed."""
+    """None while the directory looks unchanged."""
     pending: list[bytes] = field(init=False)
     below: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -123,11 +122,11 @@ class _Walk:
     made: dict[bytes, DirectoryStat] = field(default_factory=dict)
     gone: list[bytes] = field(default_factory=list)
     names: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
-    """Files with several names anywhere: their paths below the root, by device and inode."""
+    """Paths of hard-linked files below the root, by device and inode."""
     left_out: list[str] = field(default_factory=list)
     linked: bool = False
     done: int = 0
-    """Files that were looked at."""
+    """Files scanned so far."""
     files: FileReader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,14 +156,14 @@ class _Walk:
         return self.regrouped(groups) if groups else TreeId(identity)
 
     def untouched(self, where: bytes) -> bytes | None:
-        """The tree of a folder that a watcher saw no change in, nor below it."""
+        """Return the cached tree of a directory in which the watcher saw no change."""
         if self.dirty is None or where in self.dirty:
             return None
         known = self.cache.folders.get(where)
         return None if known is None else known.tree
 
     def settle(self) -> None:
-        """What was written is durable: from now on the cache may say so."""
+        """Update the cache, once everything is durable."""
         folders = self.cache.folders
         if self.dirty is None:
             lost = folders.keys() - self.seen
@@ -182,9 +181,9 @@ class _Walk:
     # --------------------------------------------------------------------------------------------- one folder
 
     def scan(self, where: bytes) -> _DirectoryScan | bytes:
-        """List a folder; when its stamps are not the known ones, also read what changed in it.
+        """Scan a directory, and read changed files when its stamps differ from the cached ones.
 
-        Gives its tree at once if it is known and has no subdirectories that would have to be looked at.
+        Returns its tree at once if that is cached and there are no subdirectories to scan.
         """
         self.seen.add(where)
         known = self.cache.folders.get(where)
@@ -213,7 +212,7 @@ class _Walk:
             os.close(fd)
 
     def narrowed(self, where: bytes, rows: list[Row]) -> bool:
-        """Leave out what must not be kept; whether there was any. A folder whose stamps are known has none."""
+        """Remove ignored entries from the rows, and return whether there were any. Cached stamps have none."""
         names = [row[0] for row in rows]
         drop = {name for name in names if name.startswith(TEMP_PREFIX)}
         if self.rules.ignore is not None:
@@ -225,7 +224,7 @@ class _Walk:
         return bool(drop)
 
     def several(self, where: bytes, rows: list[Row], fd: int) -> bool:
-        """Note the files that have several names; whether there are any."""
+        """Record hard-linked files, and return whether there are any."""
         found = [row for row in rows if row[1][5] > 1 and row[1][0] & 0o170000 == modes.S_IFREG]
         if found:
             self.linked = True
@@ -235,7 +234,7 @@ class _Walk:
         return bool(found)
 
     def usable(self, known: DirectoryStat) -> bool:
-        """Whether a folder of an earlier process may be taken at its word: its tree must be in the store."""
+        """Return whether a cached directory of an earlier process is valid: its tree must be in the store."""
         return self.cache.trusted or self.writer.has(known.tree)
 
     def count(self, files: int) -> None:
@@ -245,14 +244,14 @@ class _Walk:
             self.progress("commit", self.done, None)
 
     def decoded(self, known: DirectoryStat) -> list[Node]:
-        """The entries of a folder as it was committed."""
+        """Decode the cached entries of a directory."""
         try:
             return trees.decode(known.encoded or self.writer.read(known.tree))
         except (RametError, ValueError):
             raise _StaleCache from None
 
     def changed(self, here: _DirectoryScan, fd: int) -> list[Node]:
-        """The entries of a folder except its directories, reading those whose stamps are new."""
+        """Return the entries of a directory except its subdirectories; reads entries with new stamps."""
         usable = here.known if here.known is not None and self.usable(here.known) else None
         old_facts = facts_of(usable) if usable is not None else {}
         old_nodes = {node.name: node for node in self.decoded(usable)} if usable is not None else {}
@@ -282,7 +281,7 @@ class _Walk:
         return nodes
 
     def read(self, here: _DirectoryScan, fd: int, names: list[bytes], numbers: list[int]) -> list[Node]:
-        """Read some files of a folder; those whose stamps cannot be relied on get other ones."""
+        """Read files of a directory; stamps that are not reliable are replaced."""
         limit, rows = self.began - RACY_NS, here.rows
         if self.rules.check is not None:
             self.writer.check_content = partial(self.rules.check, os.fsdecode(here.where + b"/" + names[numbers[0]]))
@@ -297,7 +296,7 @@ class _Walk:
         return [node for node in found if node is not None]
 
     def finish(self, here: _DirectoryScan) -> bytes:
-        """The tree of a folder whose subdirectories are done."""
+        """Write the tree of a directory whose subdirectories are done."""
         below = b"".join([here.below[name] for name in here.dirs])
         known = here.known
         if here.nodes is None and known is not None:
@@ -317,7 +316,7 @@ class _Walk:
         identity = tree_id(encoded)
         self.writer.add_tree(identity, encoded)
         held = encoded if here.above else b""
-        self.cache.folders.pop(here.where, None)  # of a million files nobody can hold both; without it one reads again
+        self.cache.folders.pop(here.where, None)  # memory: a million files must not be held twice
         self.made[here.where] = DirectoryStat(
             here.stamps, identity, b"/".join(here.dirs), below, files, here.links, held
         )
@@ -326,7 +325,7 @@ class _Walk:
     # --------------------------------------------------------------------------------------------- hard links
 
     def regrouped(self, groups: dict[tuple[int, int], list[bytes]]) -> TreeId:
-        """Make the trees again that hold files with several names, and those above them."""
+        """Build the trees with hard-linked files again, and their parents."""
         first = {inode: min(path.split(b"/") for path in paths) for inode, paths in groups.items()}
         numbers = {inode: number for number, inode in enumerate(sorted(first, key=first.__getitem__), 1)}
         marks: dict[bytes, dict[bytes, int]] = {}

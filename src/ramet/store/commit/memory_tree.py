@@ -1,6 +1,6 @@
-"""Writing a memory tree into a store: only what changed since the last commit is looked at.
+"""Commit a memory tree: write only the nodes that changed since the last commit.
 
-A node's memo says that its content is in this store. It is set only after everything it stands for is durable.
+The memo of a node records its id in a store. It is set only after everything below the node is durable.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from ramet.store.packs.writer import PackWriter
 
 
 class Memo(NamedTuple):
-    """What a node of a memory tree became in one particular store."""
+    """The id of a memory node in one store."""
 
     store: object
     payload: bytes
     name: str = ""
     node: Node | None = None
-    """The entry that a file of this name is in its directory's tree."""
+    """The tree entry of a file with this name."""
     under: tuple[str, ...] | None = None
-    """Of a directory, the patterns by which nothing in it or below it had to be left out while it had this name; None
-    where nobody looked: it came from a store, and stays as it was there."""
+    """Of a directory: the ignore patterns under which nothing below it was left out while it had this name; None when
+    it was loaded from a store and never filtered."""
 
 
 @dataclass
 class TreeCommit:
-    """A tree that was written, and the memos to set once it is durable."""
+    """A written tree, and the memos to set once it is durable."""
 
     tree: TreeId
     memos: list[tuple[File | Dir, Memo]] = field(default_factory=list)
     files: int = 0
     size: int = 0
     withheld: list[str] = field(default_factory=list)
-    """Paths that were left out."""
+    """Paths that the ignore rules left out."""
 
     def settle(self) -> None:
         for node, memo in self.memos:
@@ -51,7 +51,7 @@ class TreeCommit:
 
 
 def unchanged_tree(ram: RAMResource, store: object) -> TreeId | None:
-    """The tree that a memory resource still is in a store, when nothing in it changed since it was committed there."""
+    """Return the stored tree of a memory resource that has not changed since its commit; None otherwise."""
     known = _known(ram.node(ROOT), store)
     return None if known is None else TreeId(known)
 
@@ -78,12 +78,12 @@ def commit_memory(
     done = TreeCommit(TreeId(b""))
     trees: dict[Dir, bytes] = {}
     fleeting: set[Dir] = set()
-    """Directories that must be looked at again: a file with several names is somewhere below them."""
+    """Directories with hard links below them, which must be written by every commit."""
     numbers: dict[int, int] | None = None
     patterns = None if withheld is None else withheld.patterns
 
     def is_known(node: Dir, name: str) -> bool:
-        """Whether a directory is the tree that it was, with no need to look for what must be left out."""
+        """Return whether a directory is unchanged and needs no new filtering."""
         memo = node.memo
         if type(memo) is not Memo or memo.store is not known_to:
             return False
@@ -113,7 +113,7 @@ def commit_memory(
         for name, entry in node.entries.items():
             if name in drop:
                 done.withheld.append(f"{path}/{name}")
-                keep = False  # it is told each time
+                keep = False  # reported by every commit
                 continue
             if type(entry) is File:
                 memo = entry.memo
@@ -134,10 +134,10 @@ def commit_memory(
                     child = ram.linked(child)
                     group = hard_group(numbers[child.inode], child.nlink) if child.nlink > 1 else 0
                 if isinstance(child, Fifo):
-                    continue  # a place where two processes meet: there is nothing to keep
+                    continue  # a pipe has no content
                 payload = _known(child, known_to)
                 if payload is None and scan is None:
-                    payload = child.content.payload(known_to)  # copied in here, or kept as it arrived
+                    payload = child.content.payload(known_to)  # copied from the store, or uploaded as a stream
                 if payload is None:
                     if scan is not None:
                         writer.check_content = partial(scan, f"{path}/{name}")
@@ -163,14 +163,14 @@ def commit_memory(
 
 
 def _forget_linked(top: Dir) -> None:
-    """Take no directory for known that has a file with several names anywhere below it.
+    """Clear the memos of directories with hard links below them.
 
-    The number of such a file is one in the whole tree, and a change under one name must reach the others: also those in
-    directories of the store that nobody has looked into yet.
+    The number of a hard-linked file is unique in the whole tree, and a change under one name must reach all others,
+    also in directories that are not loaded yet.
     """
     linked: set[Dir] = set()
     order = [top]
-    for node in order:  # grows while it is walked: parents come before their children
+    for node in order:  # grows during the loop: parents come before their children
         order.extend(entry for entry in node.entries.values() if isinstance(entry, Dir))
     for node in reversed(order):
         if any(isinstance(entry, int) or entry in linked for entry in node.entries.values()):
@@ -179,7 +179,7 @@ def _forget_linked(top: Dir) -> None:
 
 
 def _numbered(ram: RAMResource, top: Dir, store: object) -> dict[int, int]:
-    """The files with several names, in the order in which a walk in name order meets them."""
+    """Number the hard-linked files in the order of a walk by name."""
     found: dict[int, int] = {}
     stack: list[Dir | int] = [top]
     while stack:

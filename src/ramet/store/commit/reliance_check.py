@@ -1,7 +1,8 @@
-"""What a new revision relies on: everything that its predecessor does not have must be in packs that stay.
+"""Check before a head moves that all objects a new revision refers to will stay.
 
-A commit trusts memos, stat caches and indexes. Before a head moves, what it trusted is looked up once more against what
-collections have decided since; what lies in condemned packs is written anew, and what is gone is said loudly.
+A commit trusts memos, stat caches and indexes. Before the head moves, every reference that the previous revision does
+not have is checked against the decisions of collections; objects in condemned packs are written again, and a missing
+object is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def content_collected(revision: Revision) -> RametError:
 
 
 def secure_content(objects: Objects, packs: PackReader, revision: Revision, before: Revision | None) -> None:
-    """Make sure that everything a revision has and its predecessor has not is in packs that stay."""
+    """Write objects in condemned packs again, unless the previous revision has them too."""
     writer = PackWriter(objects, packs)
     shaky = {key for key in new_object_ids(packs, revision, before) if not writer.has(key)}
     if not shaky:
@@ -42,7 +43,7 @@ def secure_content(objects: Objects, packs: PackReader, revision: Revision, befo
 
 
 def new_object_ids(packs: PackReader, revision: Revision, before: Revision | None) -> Iterator[bytes]:
-    """Ids that a revision needs, without those below trees that its predecessor has at the same place."""
+    """Yield ids that a revision needs, without those below trees that its predecessor has at the same path."""
     known = set(before.chunks) if before is not None else set()
     yield from (chunk for chunk in revision.chunks if chunk not in known)
     old = {mount.prefix: mount.trees for mount in before.mounts} if before is not None else {}

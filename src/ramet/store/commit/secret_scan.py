@@ -1,7 +1,7 @@
-"""Looking for secrets in new content: known forms of keys, and values of telling names that look random.
+"""Scan new content for secrets: known key formats, and random values of names such as `token`.
 
-It is off unless somebody asks for it. What is found is told by path and kind, never by content. A chunk in which
-something is found is not written when that is to be refused.
+The scan is off by default. Findings are reported by path and kind, never by content. With `refuse`, a chunk with a
+finding is not written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ramet.core.errors import RametError
 ScanMode = Literal["off", "report", "refuse"]
 SCAN_MODES: Final[tuple[ScanMode, ...]] = ("off", "report", "refuse")
 ENTROPY: Final = 3.5
-"""Bits per character from which on a value looks random."""
+"""Bits per character from which on a value counts as random."""
 
 FORMS: Final[dict[str, bytes]] = {
     "private_key": rb"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
@@ -38,18 +38,18 @@ _VALUE: Final = (
     rb"""([A-Za-z0-9+/_=.-]{20,200})"""
 )
 _START: Final = rb"BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|_live_|sk-|npm_|pypi-|hf_|eyJ"
-"""One of these is in every known form; most content has none, and is done with one search."""
+"""Every known format contains one of these; most content has none, and is done after one search."""
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
-    """How every known form begins, the forms, and values of telling names: made for the first who looks."""
+    """Compile the patterns on first use: prefixes, formats, and values of suspicious names."""
     known = b"|".join(b"(?P<%b>%b)" % (name.encode(), form) for name, form in FORMS.items())
     return re.compile(_START), re.compile(known), re.compile(_VALUE)
 
 
 def kinds(data: bytes) -> list[str]:
-    """What a content seems to hold, by kind, each once."""
+    """Return the kinds of secrets that the content seems to hold, each once."""
     found: dict[str, None] = {}
     start, known, value = _patterns()
     if start.search(data) is not None:
@@ -63,20 +63,20 @@ def kinds(data: bytes) -> list[str]:
 
 
 def entropy(text: bytes) -> float:
-    """Bits per character, as its own frequencies have it."""
+    """Return the entropy in bits per character."""
     size = len(text)
     return -sum(count / size * math.log2(count / size) for count in Counter(text).values())
 
 
 class SecretScanner:
-    """Looks at the chunks that a commit writes; `found` is what it tells, by path."""
+    """Scans the chunks that a commit writes; `found` has the kinds by path."""
 
     def __init__(self, scan: ScanMode) -> None:
         self.refuses = scan == "refuse"
         self.found: dict[str, list[str]] = {}
 
     def check(self, path: str, data: bytes | memoryview) -> None:
-        """Remember what is in the content of a path; raise when it must not be written."""
+        """Scan the content of a path; raises in `refuse` mode."""
         seen = kinds(bytes(data))
         if not seen:
             return

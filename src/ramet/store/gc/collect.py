@@ -1,12 +1,11 @@
-"""Collecting what nobody refers to, beside writers and readers on any number of machines.
+"""Garbage collection (mark and sweep), concurrent with writers and readers on any number of machines.
 
-Rules that this file keeps:
-- Nothing is removed at first sight. What nobody refers to is suspected, after half of the grace condemned, and removed
-  when it was condemned for the other half and a fresh look, after a barrier, still finds nobody who refers to it.
-- The barrier: before that look, every workspace that has a writer gets an entry in its log. A writer whose last look at
-  the decisions was earlier cannot move its head over that entry; it looks again, and writes anew what it relied on.
-- Revisions go before the packs that hold them, an index before its pack: a crash leaves garbage, never a hole.
-- A store in which something that must be kept cannot be read is not collected.
+- Nothing is removed at first sight. An unreferenced object is suspected, condemned after half of the grace period, and
+  removed after the other half, if a new mark after a barrier still finds no reference.
+- The barrier: before that mark, the log of every workspace with a writer gets an entry. A writer with an older view of
+  the decisions cannot move its head over that entry; it reads them again, and rewrites what it relied on.
+- Revisions go before their packs, an index before its pack: a crash leaves garbage, never a missing object.
+- A store in which a needed object cannot be read is not collected.
 """
 
 from __future__ import annotations
@@ -34,47 +33,47 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 PAYS: Final = 0.5
-"""The part of a pack that must be dead for writing the rest anew."""
+"""Fraction of dead bytes from which on a pack is repacked."""
 LEAST: Final = 4096
-"""Dead bytes for which a pack is worth being written anew."""
+"""Dead bytes from which on repacking is worth it."""
 TINY: Final = 1024 * 1024
 CROWD: Final = 64
-"""Tiny packs from which on they are joined."""
+"""Tiny packs from which on they are repacked."""
 ORPHAN: Final = 600.0
-"""Seconds for which a pack without an index, whose writer may be at work, is left alone whatever the grace is."""
+"""Seconds before a pack without an index is removed at any grace: its writer may be alive."""
 ATTEMPTS: Final = 5
 
 
 @dataclass
 class Collected:
-    """What a collection did, or with `dry` would do when all grace is over."""
+    """What a collection did, or with `dry` would do once the grace period is over."""
 
     dry: bool = False
     expired: list[str] = field(default_factory=list)
-    """Revisions that went out of reach in this pass."""
+    """Revisions that became unreachable in this pass."""
     kept: int = 0
     suspected: int = 0
     condemned: int = 0
     rewritten: int = 0
-    """Packs of which the living part was written anew."""
+    """Packs whose live objects were repacked."""
     removed: int = 0
-    """Packs that were removed."""
+    """Removed packs."""
     revisions: int = 0
-    """Revisions that were removed."""
+    """Removed revisions."""
     reclaimed: int = 0
-    """Bytes that were removed."""
+    """Removed bytes."""
     waiting: int = 0
-    """Bytes that nobody refers to and that are not removed yet."""
+    """Unreferenced bytes that are not removed yet."""
     written: int = 0
     temporary: int = 0
-    """Temporary files of writers that died."""
+    """Removed temporary files of dead writers."""
 
     def as_dict(self) -> dict[str, Any]:
         return {**self.__dict__, "expired": list(self.expired)}
 
 
 class LiveObjects:
-    """Ids of everything that the kept revisions need."""
+    """Ids of all objects that kept revisions need."""
 
     def __init__(self, packs: PackReader, revisions: Iterable[Revision], progress: Progress = silent) -> None:
         self._packs, self._seen = packs, set[bytes]()
@@ -84,12 +83,12 @@ class LiveObjects:
             self.live |= self.of(revision)
 
     def of(self, revision: Revision) -> set[bytes]:
-        """Ids that a revision needs and that were not asked for before."""
+        """Return the ids that a revision needs and that were not returned before."""
         found: set[bytes] = set(revision.chunks)
         return found | self.below(tree for mount in revision.mounts for tree in mount.trees)
 
     def below(self, tops: Iterable[bytes]) -> set[bytes]:
-        """Ids of trees and of what they need, as far as they were not asked for before."""
+        """Return the ids of trees and everything below them that were not returned before."""
         found: set[bytes] = set()
         pending = list(tops)
         while pending:
@@ -108,7 +107,7 @@ class LiveObjects:
 
 
 def mark_live(repository: Repository, keep: KeepSet, progress: Progress = silent) -> set[bytes]:
-    """The ids that must stay. What only its age keeps and what is not whole does not stop anything."""
+    """Return the ids to keep. A damaged revision that only its age keeps is dropped."""
     marked = LiveObjects(repository.packs, (r for i, r in keep.revisions.items() if i not in keep.strays), progress)
     for identity in list(keep.strays):
         try:
@@ -130,7 +129,7 @@ def mark_live(repository: Repository, keep: KeepSet, progress: Progress = silent
 
 @dataclass
 class PackUsage:
-    """One pack: how large it is, how much of that is needed, and which ids have their home in it."""
+    """Usage of one pack: its size, the live bytes, and the ids that are counted for it."""
 
     name: str
     size: int
@@ -145,10 +144,10 @@ class PackUsage:
 def pack_usages(
     packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozenset[bytes] | None = None
 ) -> list[PackUsage]:
-    """Give each live id one home. Packs in `late` are the last choice, else the more of a pack lives the earlier.
+    """Assign each live id to one pack. Packs in `late` come last, otherwise the packs with most live bytes come first.
 
-    In an encrypted store it has one for each key: those who have one copy's key may not have the other's. `keys` are
-    those that somebody has who keeps something; what has another one is of no use to anybody.
+    In an encrypted store each id gets one pack per key, as a reader may have only one key. `keys` are those of
+    workspaces that keep something; packs of other keys are dead.
     """
     found: list[tuple[bool, float, PackUsage, Index]] = []
     for name in packs.packs():
@@ -167,13 +166,13 @@ def pack_usages(
 
 
 def pack_size(index: Index) -> int:
-    """The bytes of a pack and its index."""
+    """Return the bytes of a pack and its index."""
     ends = (start + length for start, length, _, _ in index.table().values())
     return max(ends, default=0) + len(index.data)
 
 
 def object_shares(index: Index, wanted: set[bytes] | None = None) -> dict[bytes, float]:
-    """The part of a pack's bytes that each object has, with its line of the index."""
+    """Return the share of each object of the bytes of its pack, with its index record."""
     whole: dict[int, int] = {}
     table = index.table()
     for start, _, offset, size in table.values():
@@ -194,7 +193,7 @@ def collect(
     pays: float = PAYS,
     progress: Progress = silent,
 ) -> Collected:
-    """One pass. `grace` in seconds; with 0 everything that nobody refers to goes at once."""
+    """Run one pass. `grace` is in seconds; 0 removes everything unreferenced at once."""
     if grace is None:
         said = repository.policies.said().grace
         grace = GRACE if said is None else said
@@ -207,7 +206,7 @@ def collect(
         except RametError as error:
             gone = error.code in ("revision_not_found", "revision_expired", "store_corrupt")
             if not gone or repository.gc_log.now().number == before:
-                raise  # else another collector took away what this one was looking at
+                raise  # else a concurrent collector removed what this one needs
             continue
         if done is not None:
             return done
@@ -222,11 +221,11 @@ class _GcPass:
         self.now = repository.clock()
 
     def run(self) -> Collected | None:
-        """None when another collector decided something meanwhile: what was seen here is old then."""
+        """Run the pass; None when a concurrent collector made a decision, which makes this one stale."""
         repository, done = self.repository, self.done
         state = repository.gc_log.now()
         repository.packs.condemn(state.condemned_packs)
-        keys = list(repository.objects.list(PACKS))  # before the heads are read: what is newer is not judged
+        keys = list(repository.objects.list(PACKS))  # before the heads are read: newer packs are not judged
         repository.packs.refresh()
         stored = list(repository.objects.list(REVISIONS))
         notes = [*repository.objects.list("probes/"), *self._idle_notes(), *self._idle_drafts()]
@@ -284,7 +283,7 @@ class _GcPass:
         return frozenset(key[len(PACKS) :] for key in state.sweeping if key.startswith(PACKS))
 
     def _idle_notes(self) -> Iterator[str]:
-        """Pushes that were written down for a revision that was never committed."""
+        """Yield recorded pushes of revisions that were never committed."""
         import json
 
         for key in self.repository.objects.list("pushes/"):
@@ -296,13 +295,13 @@ class _GcPass:
                 yield key
 
     def _idle_drafts(self) -> Iterator[str]:
-        """Drafts of workspaces that are no more, and what writers left that came too late."""
+        """Yield drafts of removed workspaces and of late writers."""
         for draft in read_drafts(self.repository.objects):
             if not self.repository.refs.exists(draft.workspace) or (draft.opened is None and not draft.broken):
                 yield from draft.keys
 
     def _reached(self, state: GcState, stored: list[str]) -> list[RevisionId]:
-        """Revisions that could be reached until now, from workspaces that exist."""
+        """Return the revisions that were reachable from existing workspaces so far."""
         there = set(stored)
         found: set[RevisionId] = set()
         for name in self.repository.refs.names():
@@ -323,7 +322,7 @@ class _GcPass:
     # --------------------------------------------------------------------------------------------- rewriting
 
     def _worth(self, found: list[PackUsage]) -> list[PackUsage]:
-        """Packs whose living part is worth being written anew."""
+        """Return the packs that are worth repacking."""
         used = [use for use in found if use.home and use.name not in self.repository.packs.condemned]
         tiny = [use for use in used if use.size < TINY]
         chosen = {use.name: use for use in used if use.dead >= self.pays and use.dead * use.size >= LEAST}
@@ -332,7 +331,7 @@ class _GcPass:
         return sorted(chosen.values(), key=lambda use: use.name)
 
     def _rewritten(self, rewrite: list[PackUsage]) -> set[str]:
-        """Write what lives in these packs into new ones; durable before the old ones are condemned."""
+        """Repack the live objects of these packs; durable before the old packs are condemned."""
         if not rewrite:
             return set()
         packs = self.repository.packs
@@ -358,7 +357,7 @@ class _GcPass:
     # ---------------------------------------------------------------------------------------------- sweeping
 
     def _sweep(self, state: GcState, orphans: set[str]) -> bool:
-        """Remove what was condemned long enough. False when another collector was first."""
+        """Remove what was condemned long enough. False when a concurrent collector was first."""
         repository = self.repository
         half = self.grace / 2 + (SKEW if self.grace else 0.0)
         due = {
@@ -380,7 +379,7 @@ class _GcPass:
         needed = self._needed(live, due, self._keys(keep))
         removed = sorted(key for key in due if key not in needed and not self._kept_revision(key, keep))
         counts = self._remove(removed)
-        # What was kept when this pass began may not be any more: its history still ends where it did.
+        # A history that ended in this pass must still end there, even if its end is no longer kept.
         ends = frozenset((begun.shallow | keep.shallow) - keep.revisions.keys())
         after = replace(
             begun, kind="swept", time=repository.clock(), sweeping=frozenset(), removed=counts, shallow=ends,
@@ -388,19 +387,19 @@ class _GcPass:
         )  # fmt: skip
         self.done.removed, self.done.revisions = counts["packs"], counts["revisions"]
         self.done.reclaimed = counts["bytes"]
-        repository.gc_log.append(after)  # if another collector goes on with it, that one says it
+        repository.gc_log.append(after)  # else another collector completes the sweep
         repository.packs.refresh()
         repository.forget({RevisionId(bytes.fromhex(k[len(REVISIONS) :])) for k in removed if k.startswith(REVISIONS)})
         return True
 
     def _needed(self, live: set[bytes], due: set[str], keys: frozenset[bytes] | None) -> set[str]:
-        """Packs among those that are due without which something would be missing."""
+        """Return the packs among those due that live objects need."""
         names = frozenset(key[len(PACKS) :] for key in due if key.startswith(PACKS))
         found = pack_usages(self.repository.packs, live, names, keys)
         return {PACKS + use.name for use in found if use.home and use.name in names}
 
     def _keys(self, keep: KeepSet) -> frozenset[bytes] | None:
-        """In an encrypted store, the keys of all workspaces that exist or keep something."""
+        """In an encrypted store, return the keys of all workspaces that exist or keep something."""
         sealed = as_encrypted(self.repository.objects)
         if sealed is None:
             return None
@@ -412,7 +411,7 @@ class _GcPass:
         return key.startswith(REVISIONS) and RevisionId(bytes.fromhex(key[len(REVISIONS) :])) in keep.revisions
 
     def _remove(self, keys: list[str]) -> dict[str, int]:
-        """Revisions first, then each index before its pack."""
+        """Delete revisions first, then each index before its pack."""
         objects, packs = self.repository.objects, self.repository.packs
         counts = {"packs": 0, "revisions": 0, "bytes": 0}
         known = set(packs.packs())
@@ -435,7 +434,7 @@ class _GcPass:
 
 
 def _copy(packs: PackReader, use: PackUsage, writer: PackWriter) -> None:
-    """What lives in a pack into another one, in the order in which it lies there."""
+    """Copy the live objects of a pack in storage order."""
     index = packs.index(use.name)
     for place, key in sorted((place, key) for key in use.home if (place := index.find(key)) is not None):
         frame = packs.frame(place)

@@ -1,12 +1,11 @@
-"""Joining small packs: whoever commits often writes many of them, and nobody should have to list them all for ever.
+"""Consolidate small packs: frequent commits create many, which every open must list.
 
-Rules that this file keeps:
-- A pack goes only after everything that was in it is durable in another one, so that no id is ever without a place.
-  Nothing is judged: what nobody refers to is carried along until a collection takes it.
-- It is a decision among those of collections and in their log: who decides from an older state fails to append. So no
-  collection counts on a pack that goes, and nothing goes that was joined into what a collection has taken meanwhile.
-- One joins at a time: who begins says so first. One that died is not waited for longer than `PATIENCE`.
-- In an encrypted store packs are joined with those that have the same key.
+- A pack is deleted only after all its objects are durable in another one. Nothing is judged: garbage is copied until a
+  collection removes it.
+- A consolidation is a decision in the gc log: appending from an outdated state fails. So no collection relies on a pack
+  that is being removed, and no pack is removed for the sake of one that a collection has removed.
+- One process consolidates at a time, announced in the log; a dead one is ignored after `PATIENCE`.
+- In an encrypted store only packs with the same key are merged.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 WORTH: Final = 64
-"""Small packs with one key that are worth the work."""
+"""Small packs with one key from which on they are merged."""
 TIERS: Final = 16
-"""Joined packs from which on these are joined in turn."""
+"""Merged packs from which on these are merged in turn."""
 MEDIUM: Final = 16 * 1024
-"""Objects from which on it is, too."""
+"""Objects up to which a pack counts as merged, not large."""
 PATIENCE: Final = 120.0
-"""Seconds after which one that began to join is taken for dead."""
+"""Seconds after which a consolidation in progress counts as dead."""
 
 
 @dataclass
 class ConsolidationReport:
-    """What was done."""
+    """What a consolidation did."""
 
     packs: int = 0
-    """Packs that were removed."""
+    """Removed packs."""
     into: list[str] = field(default_factory=list)
 
 
 def consolidate_packs(repository: Repository) -> ConsolidationReport:
-    """Join the small packs of a store. Nothing happens while another one does, or where there is nothing to gain."""
+    """Merge the small packs of a store. Does nothing while another process does, or without enough small packs."""
     reader, decisions = repository.packs, repository.gc_log
     state = decisions.now()
     now = repository.clock()
@@ -53,17 +52,17 @@ def consolidate_packs(repository: Repository) -> ConsolidationReport:
         return ConsolidationReport()
     reader.refresh()
     if state.kind == JOINING:
-        state = _finished(repository, state, _doubled(reader, state))  # what one that died has left
+        state = _finished(repository, state, _doubled(reader, state))  # leftovers of a dead process
     chosen = _chosen(reader, state)
     if not chosen:
         return ConsolidationReport()
     begun = decisions.append(replace(state, kind=JOINING, time=now, removed={}))
     if begun is None:
         return ConsolidationReport()
-    made = PackReader(repository.objects)  # knows nothing, so that everything is written anew
+    made = PackReader(repository.objects)  # empty, so that every object is written
     made.low_memory = reader.low_memory
     gone = _copied(repository, chosen, made)
-    # Going is written down before it begins; what is left by who dies then, the next who joins or collects removes.
+    # The removal is recorded first; the next consolidation or collection completes it after a crash.
     if not gone or not _decided(repository, begun, gone):
         return ConsolidationReport()
     for name in made.names():
@@ -75,21 +74,21 @@ def consolidate_packs(repository: Repository) -> ConsolidationReport:
 
 
 def _finished(repository: Repository, state: GcState, gone: list[str]) -> GcState:
-    """Remove packs of which it is written down that they go, and then that they are gone."""
+    """Delete packs whose removal is recorded, then record that they are gone."""
     for name in gone:
         repository.objects.delete(f"{PACKS}{name}.idx")
         repository.objects.delete(f"{PACKS}{name}.pack")
     repository.packs.refresh()
     keys = {PACKS + name for name in gone}
     if not keys <= state.sweeping or not keys:
-        return state  # a collection was quicker to say it
+        return state  # a collection has recorded it
     left = {key: sentence for key, sentence in state.doomed.items() if key not in keys}
     said = replace(state, kind=JOINED, time=repository.clock(), doomed=left, sweeping=state.sweeping - keys, removed={})
     return repository.gc_log.append(said) or repository.gc_log.now()
 
 
 def _doubled(reader: PackReader, state: GcState) -> list[str]:
-    """Packs that are going and hold nothing that others do not hold which stay."""
+    """Return packs in removal whose objects are all in packs that stay."""
     opened, there = set(reader.opened()), reader.all_names()
     staying = [reader.index(name) for name in opened if PACKS + name not in state.doomed]
     found: list[str] = []
@@ -98,14 +97,14 @@ def _doubled(reader: PackReader, state: GcState) -> list[str]:
             if all(any(other.find(one) for other in staying) for one in _contents(reader.index(name))):
                 found.append(name)
         elif name not in there:
-            found.append(name)  # its index went, and so must the rest
+            found.append(name)  # the index is deleted; delete the pack as well
     return found
 
 
 def _decided(repository: Repository, begun: GcState, gone: list[str]) -> bool:
-    """Have it said that packs go. Where a collection has decided anything meanwhile, it may have counted on them.
+    """Record that packs go. Fails when a collection made any decision since: it may rely on them.
 
-    What was written is one more copy then, and goes as such.
+    The new packs are then just one more copy, and are collected as such.
     """
     now, going = repository.clock(), {PACKS + name for name in gone}
     doomed = {**begun.doomed, **{key: Condemnation(now, now) for key in going}}
@@ -114,7 +113,7 @@ def _decided(repository: Repository, begun: GcState, gone: list[str]) -> bool:
 
 
 def _chosen(reader: PackReader, state: GcState) -> list[str]:
-    """Packs that are worth joining; none of which a collection thinks that it may go."""
+    """Return the packs to merge, without those that a collection suspects."""
     chosen: list[str] = []
     for names in reader.small_packs():
         small = [name for name in names if PACKS + name not in state.doomed and name not in reader.unreadable]
@@ -125,7 +124,7 @@ def _chosen(reader: PackReader, state: GcState) -> list[str]:
 
 
 def _medium(reader: PackReader, key: bytes, but: set[str]) -> list[str]:
-    """Packs that earlier ones were joined into, when they are many."""
+    """Return earlier results of merging, when they are many."""
     found: list[str] = []
     for name in reader.opened():
         mine = reader.key_of(name) == key and name not in reader.unreadable and not but & {name, PACKS + name}
@@ -139,7 +138,7 @@ def _size(index: Index) -> int:
 
 
 def _copied(repository: Repository, chosen: list[str], made: PackReader) -> list[str]:
-    """Write what is in packs anew; which of them are whole in what was written. One that is damaged stays."""
+    """Copy the objects of packs; returns the packs that were copied completely. A damaged pack stays."""
     reader = repository.packs
     writers = RepackWriters(repository.objects, made)
     gone: list[str] = []
@@ -163,7 +162,7 @@ def _copied(repository: Repository, chosen: list[str], made: PackReader) -> list
 
 
 def _contents(index: Index) -> set[bytes]:
-    """The ids of everything in a pack but what it was begun with."""
+    """Return all ids of a pack except its salt."""
     first = min((start for start, _, _, _ in index.table().values()), default=0)
     begun = [key for key, (start, _, _, _) in index.table().items() if start == first]
     salt = set(begun) if len(begun) == 1 and index.table()[begun[0]][3] == SALT else set()
@@ -171,7 +170,7 @@ def _contents(index: Index) -> set[bytes]:
 
 
 def _copy(reader: PackReader, index: Index, writer: PackWriter) -> None:
-    """Everything in a pack but what it was begun with, checked, in the order in which it lies there."""
+    """Copy all objects of a pack except its salt, checked, in storage order."""
     wanted, frames = _contents(index), dict[int, list[tuple[int, int, int, bytes]]]()
     for key, (start, length, offset, size) in index.table().items():
         if key in wanted:

@@ -1,6 +1,6 @@
-"""What each workspace of a store costs: bytes that would go with it, and bytes that others need as well.
+"""Disk usage per workspace: unique bytes, and bytes shared with others.
 
-Sizes are those that the objects have in their packs, compressed; what lies there and nobody needs is told apart.
+Sizes are compressed sizes in packs; unreferenced bytes are counted separately.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """One workspace."""
+    """Disk usage of one workspace."""
 
     workspace: str
     unique: int
-    """Bytes that go when this workspace goes."""
+    """Bytes that only this workspace needs."""
     shared: int
     """Bytes that other workspaces need as well."""
     revisions: int
@@ -36,9 +36,9 @@ class Cost:
 class Costs:
     workspaces: list[Cost] = field(default_factory=list)
     shared: int = 0
-    """Bytes that more than one workspace needs, each counted once."""
+    """Bytes that several workspaces need, counted once."""
     unused: int = 0
-    """Bytes that nobody needs: a collection takes them."""
+    """Unreferenced bytes, for the next collection."""
     total: int = 0
     """Bytes of all packs and indexes."""
 
@@ -74,7 +74,7 @@ def compute_costs(repository: Repository, progress: Progress = silent) -> Costs:
 
 
 def _sizes(repository: Repository) -> dict[bytes, float]:
-    """The bytes that each object has in its pack, with its line of the index."""
+    """Return the size of each object in its pack, with its index record."""
     found: dict[bytes, float] = {}
     for name in repository.packs.packs():
         found.update(object_shares(repository.packs.index(name)))

@@ -220,7 +220,7 @@ class Refs:
         return sum(self.compact(name) for name, entries in self._log.counts().items() if entries >= LIVE)
 
     def compact(self, name: str) -> int:
-        """Compact old entries of a log if there are many, and return how many. The history stays complete and in order."""
+        """Compact old entries of a log if there are many, and return how many. The history stays complete."""
         log = self._log
         if not isinstance(log, ObjectLog) or len(numbers := log.live(name)) < LIVE:
             return 0

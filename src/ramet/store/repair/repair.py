@@ -1,9 +1,8 @@
-"""`repair`: after damage, bring back every object that some copy still holds, and say what is lost.
+"""`repair`: restore damaged objects from any readable copy, and report what is lost.
 
-Rules that this file keeps:
-- Nothing that is damaged is deleted without `drop`: it moves below `damaged/`, where nothing looks for objects.
-- What is written anew is durable before what it replaces moves away.
-- Heads move only with `drop`, only to revisions that are whole, and the log shows it.
+- Nothing damaged is deleted without `drop`: it moves to `damaged/`, outside of all lookups.
+- A replacement is durable before the damaged object moves.
+- Heads move only with `drop`, only to complete revisions, and the log records it.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ class Repaired:
     """What a repair did."""
 
     salvaged: int = 0
-    """Objects that were written anew from what could be read of damaged packs."""
+    """Objects that were recovered from damaged packs."""
     rebuilt: list[str] = field(default_factory=list)
-    """Packs whose index was made again."""
+    """Packs whose index was rebuilt."""
     moved: list[str] = field(default_factory=list)
-    """Damaged things that now lie below `damaged/`, or are deleted when that was asked for."""
+    """Damaged objects that were moved to `damaged/`, or deleted with `drop`."""
     heads: dict[str, str] = field(default_factory=dict)
-    """Workspaces whose head moved to a whole revision, and which one (empty for none)."""
+    """Workspaces whose head moved to a complete revision, and its name (empty for none)."""
     tags: list[str] = field(default_factory=list)
-    """Tags that were removed with what they named."""
+    """Tags that were removed because their revision is lost."""
     lost: list[Damage] = field(default_factory=list)
-    """What is still damaged."""
+    """Damage that remains."""
 
     @property
     def ok(self) -> bool:
@@ -89,7 +88,7 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
 
 
 def _is_past(objects: Objects, key: str) -> bool:
-    """Whether what is kept of old entries of a log can be understood; the log goes on without it."""
+    """Return whether compacted log entries are readable; the log works without them."""
     try:
         return joined_rows(objects.get(key)) is not None
     except RametError:
@@ -97,7 +96,7 @@ def _is_past(objects: Objects, key: str) -> bool:
 
 
 def _wanted(objects: Objects, scan: PackScan) -> MissingObjects:
-    """What revisions need and no whole copy has."""
+    """Return the objects that revisions need and no complete copy has."""
     reader = open_whole_first(objects, scan)
 
     def size_of(identity: bytes) -> int | None:
@@ -115,7 +114,7 @@ def _wanted(objects: Objects, scan: PackScan) -> MissingObjects:
 
 
 def _without_index(objects: Objects, scan: PackScan, wants: MissingObjects) -> list[str]:
-    """Packs that have no index, when something is missing that may be in them."""
+    """Return packs without an index, when a missing object may be in them."""
     if not wants.missing:
         return []
     keys = set(objects.list("packs/"))
@@ -125,9 +124,9 @@ def _without_index(objects: Objects, scan: PackScan, wants: MissingObjects) -> l
 def _salvage(
     objects: Objects, scan: PackScan, broken: list[str], wants: MissingObjects, done: Repaired, progress: Progress
 ) -> None:
-    """Write what can be read of broken packs into new ones. Whole packs are not written again.
+    """Repack the readable objects of damaged packs.
 
-    What is found in one pack may say what to look for in another: they are read until nothing new is found.
+    An object found in one pack may tell what to search in another: repeat until nothing new is found.
     """
     reader = PackReader(objects)
     for name in scan.names:
@@ -167,7 +166,7 @@ def _salvage(
 def _readable(
     data: bytes, index: Index | None, wants: MissingObjects, codec: FrameCodec
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Objects of a pack that have their digest: those its index names, and those between them that are wanted."""
+    """Yield valid objects of a pack: those in its index, and wanted ones between them."""
     taken: dict[int, list[tuple[int, int]]] = {}
     if index is not None:
         for identity, held in pack_objects(data, index, codec):
@@ -186,9 +185,9 @@ def _readable(
 
 
 def quarantine(objects: Objects, key: str, drop: bool = False, done: Repaired | None = None) -> None:
-    """Move what is damaged to where nothing looks for it, or delete it if that was asked for."""
+    """Move a damaged object to `damaged/`, or delete it with `drop`."""
     sealed = as_encrypted(objects)
-    objects = objects if sealed is None else sealed.raw_objects  # what is damaged does not open
+    objects = objects if sealed is None else sealed.raw_objects  # damaged bytes do not decrypt
     try:
         data = objects.get(key)
     except KeyError:
@@ -204,7 +203,7 @@ def quarantine(objects: Objects, key: str, drop: bool = False, done: Repaired | 
 
 
 def _drop(repository: Repository, done: Repaired, progress: Progress) -> None:
-    """Let every workspace and tag name only what is whole."""
+    """Point every workspace and tag to a complete revision."""
     objects = repository.objects
     scan = scan_packs(objects, progress)
     reach = Reachability(scan, open_whole_first(objects, scan))
@@ -229,7 +228,7 @@ def _drop(repository: Repository, done: Repaired, progress: Progress) -> None:
 def _mend_head(
     repository: Repository, name: str, revisions: dict[RevisionId, Revision], sound: set[RevisionId], done: Repaired
 ) -> None:
-    """Move a head that is lost to the newest of its past heads that is whole."""
+    """Move a lost head to its newest complete predecessor."""
     heads: list[RevisionId] = []
     number, fence, damaged, deleted = 0, 0, False, False
     for number, data in repository.refs.raw(name):
@@ -257,7 +256,7 @@ def _whole_history(
     sound: set[RevisionId],
     shallow: frozenset[RevisionId] = frozenset(),
 ) -> bool:
-    """Whether a revision is whole and everything it comes from, up to where it has expired, can be listed."""
+    """Return whether a revision is complete and its unexpired history is readable."""
     if head not in sound:
         return False
     pending, seen = [head], set[RevisionId](shallow)
@@ -273,7 +272,7 @@ def _whole_history(
 
 
 def _cut_off(repository: Repository, name: str, revision: Revision) -> RevisionId:
-    """The same content as a revision that begins a history, since what was before it cannot be read."""
+    """Store the same content as the first revision of a history, since its ancestors are unreadable."""
     made = replace(
         revision, workspace=name, seq=revision.seq + 1, parents=(), lineage=f"repair:{revision.name}",
         time=repository.clock(), message=f"repair: what came before {revision.name} is lost", diff=None, ops=None,

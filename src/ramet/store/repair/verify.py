@@ -1,6 +1,6 @@
-"""`verify`: read everything of a store, check every digest and every reference, and say whom each damage affects.
+"""`verify`: check every digest and every reference of a store, and report affected revisions.
 
-Packs are read whole, one at a time, so memory stays bounded by the largest pack and the ids of what is there.
+Packs are read whole, one at a time: memory is bounded by the largest pack and the set of ids.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ DamageKind = Literal["object", "pack", "index", "revision", "head", "tag", "entr
 
 @dataclass(frozen=True)
 class Damage:
-    """One thing that is not as it must be, and the revisions that need it."""
+    """One damage, and the revisions that need the damaged object."""
 
     what: DamageKind
     name: str
     why: str
     revisions: tuple[str, ...] = ()
     elsewhere: bool = False
-    """Whether another, good copy is in the store: `repair` brings it back."""
+    """Whether the store has a good copy, which `repair` restores."""
 
     def __str__(self) -> str:
         text = f"{self.what} {self.name}: {self.why}"
@@ -52,7 +52,7 @@ class Damage:
 
 @dataclass
 class Report:
-    """What `verify` found. `damaged` names objects, `affected` the revisions that need them, `damages` says it all."""
+    """What `verify` found. `damaged` names objects, `affected` revisions, `damages` has the details."""
 
     objects: int = 0
     packs: int = 0
@@ -68,28 +68,28 @@ class Report:
 
 @dataclass
 class PackScan:
-    """The packs of a store, every object checked."""
+    """The packs of a store with every object checked."""
 
     good: set[bytes] = field(default_factory=set)
     bad: dict[bytes, str] = field(default_factory=dict)
-    """Copies that are listed but cannot be read: why."""
+    """Unreadable copies, and why."""
     packs: dict[str, str] = field(default_factory=dict)
-    """Packs that are not whole: why."""
+    """Damaged packs, and why."""
     indexes: dict[str, str] = field(default_factory=dict)
-    """Indexes that are not whole: why."""
+    """Damaged indexes, and why."""
     names: list[str] = field(default_factory=list)
     objects: int = 0
 
 
 def scan_packs(objects: Objects, progress: Progress = silent) -> PackScan:
-    """Read all packs, check every object in them."""
+    """Read all packs, and check every object."""
     found = PackScan()
     keys = list(objects.list("packs/"))
     found.names = sorted({key[6:].rpartition(".")[0] for key in keys})
     for number, name in enumerate(found.names):
         progress("packs", number, len(found.names))
         if f"packs/{name}.idx" not in keys:
-            continue  # a writer that died, or one that is at work: an index follows its pack
+            continue  # of a dead or active writer: the index follows its pack
         _scan_pack(objects, name, found)
     progress("packs", len(found.names), len(found.names))
     return found
@@ -101,7 +101,7 @@ def _scan_pack(objects: Objects, name: str, found: PackScan) -> None:
         raw = objects.get(f"packs/{name}.idx")
     except RametError as error:
         if is_shredded(error):
-            return  # nobody can read it, and that was wanted
+            return  # shredded on purpose
         raw = b""
     try:
         data = objects.get(f"packs/{name}.pack")
@@ -127,12 +127,12 @@ def _scan_pack(objects: Objects, name: str, found: PackScan) -> None:
 
 
 def is_shredded(error: RametError) -> bool:
-    """Whether something cannot be read because its key was destroyed on purpose."""
+    """Return whether an object is unreadable because its key was destroyed on purpose."""
     return bool(error.context.get("shredded"))
 
 
 def _index_fault(raw: bytes, index: Index, pack: bytes, codec: FrameCodec) -> str:
-    """What is wrong with an index beyond the objects it names; empty when nothing is."""
+    """Return the fault of an index, apart from the objects it names; empty for none."""
     ids = list(index.ids())
     if int.from_bytes(raw[8:12], "big") != len(ids):
         return "its count is wrong"
@@ -152,10 +152,10 @@ def read_index(objects: Objects, name: str) -> Index | None:
 
 
 def pack_objects(pack: bytes, index: Index, codec: FrameCodec) -> Iterator[tuple[bytes, bytes | None]]:
-    """Every object that an index names, with its bytes; None where they cannot be had."""
+    """Yield every object of an index with its bytes; None when they are unreadable."""
     places = sorted(((place, key) for key in index.ids() if (place := index.find(key)) is not None), key=_start)
     found = {key for _, key in places}
-    yield from ((key, None) for key in index.ids() if key not in found)  # an index out of order does not find its own
+    yield from ((key, None) for key in index.ids() if key not in found)  # an unsorted index does not find its ids
     at, block = -1, b""
     for place, key in places:
         if place.start != at:
@@ -176,7 +176,7 @@ def _unpacked(frame: bytes, codec: FrameCodec) -> bytes:
 
 
 def open_whole_first(objects: Objects, scan: PackScan) -> PackReader:
-    """A reader that looks into whole packs before damaged ones."""
+    """Open a reader that prefers undamaged packs."""
     reader = PackReader(objects)
     for name in sorted(scan.names, key=lambda name: name not in scan.packs and name not in scan.indexes):
         try:
@@ -187,7 +187,7 @@ def open_whole_first(objects: Objects, scan: PackScan) -> PackReader:
 
 
 class Reachability:
-    """What revisions need and do not have. A tree is looked at once, however many revisions hold it."""
+    """Finds missing objects of revisions. Each tree is read once."""
 
     def __init__(self, scan: PackScan, reader: PackReader) -> None:
         self._good, self._reader = scan.good, reader
@@ -195,7 +195,7 @@ class Reachability:
         self._holes: dict[bytes, frozenset[bytes]] = {}
 
     def missing(self, revision: Revision) -> frozenset[bytes]:
-        """Ids of everything that a revision refers to and that cannot be read."""
+        """Return the ids that a revision needs and that are unreadable."""
         lost: set[bytes] = set()
         for mount in revision.mounts:
             for tree in mount.trees:
@@ -204,7 +204,7 @@ class Reachability:
         return frozenset(lost)
 
     def missing_for(self, draft: Draft) -> frozenset[bytes]:
-        """Ids of everything that a draft refers to and that cannot be read."""
+        """Return the ids that a draft needs and that are unreadable."""
         lost = {chunk for chunk in draft.chunks if chunk not in self._good}
         for tree in draft.trees:
             lost |= self._below(tree)
@@ -230,7 +230,7 @@ class Reachability:
         return self._holes.get(top, frozenset())
 
     def _look(self, tree: bytes, lost: set[bytes]) -> list[bytes]:
-        """The directories below a tree; what its files lack goes to `lost`."""
+        """Return the subtrees of a tree; adds missing chunks of its files to `lost`."""
         try:
             if tree not in self._good:
                 raise ValueError("not there")
@@ -248,7 +248,7 @@ class Reachability:
 
 
 def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[RevisionId, Revision], dict[str, str]]:
-    """All revisions by id, and the keys of those that are damaged with what is wrong."""
+    """Read all revisions by id, and the keys of damaged ones with the reason."""
     whole: dict[RevisionId, Revision] = {}
     broken: dict[str, str] = {}
     for number, key in enumerate(objects.list("revisions/")):
@@ -270,7 +270,7 @@ def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[
 
 
 def verify(objects: Objects, refs: Refs, tags: Tags, decisions: GcLog, progress: Progress = silent) -> Report:
-    drafts = read_drafts(objects)  # before packs are: what a draft names was there first
+    drafts = read_drafts(objects)  # before the packs: objects of a draft exist before the draft
     scan = scan_packs(objects, progress)
     report = Report(objects=scan.objects, packs=len(scan.names))
     revisions, broken = read_revisions(objects, progress)
@@ -283,7 +283,7 @@ def verify(objects: Objects, refs: Refs, tags: Tags, decisions: GcLog, progress:
     for number, revision in enumerate(revisions.values()):
         progress("references", number, len(revisions))
         if state.is_doomed(revision.id):
-            continue  # nobody can reach it, and what it needs may be gone
+            continue  # unreachable; its objects may be gone
         lost = reach.missing(revision)
         parents = {parent for parent in revision.parents if parent not in revisions and parent not in state.shallow}
         for identity in lost | parents:
@@ -305,7 +305,7 @@ def verify(objects: Objects, refs: Refs, tags: Tags, decisions: GcLog, progress:
 
 
 def _forgive(report: Report, state: GcState) -> None:
-    """Leave out what is missing because a collection is about to remove it and nobody needs it."""
+    """Drop damages of objects that a collection is removing and no revision needs."""
     gone = {key.rpartition("/")[2] for key in state.sweeping}
     kept = [d for d in report.damages if d.revisions or d.name not in gone]
     if len(kept) != len(report.damages):
@@ -318,7 +318,7 @@ def _is_parent(identity: bytes, revisions: dict[RevisionId, Revision]) -> bool:
 
 
 def _objects(scan: PackScan, users: dict[bytes, list[str]], report: Report) -> None:
-    """Damage of packs, of their indexes and of what is in them."""
+    """Add the damages of packs, indexes and objects."""
     for name, why in scan.packs.items():
         report.damages.append(Damage("pack", name, why))
     for name, why in scan.indexes.items():
@@ -332,7 +332,7 @@ def _objects(scan: PackScan, users: dict[bytes, list[str]], report: Report) -> N
 
 
 def _of_drafts(drafts: list[Draft], reach: Reachability) -> Iterator[Damage]:
-    """Drafts that cannot be understood, or that need what is not there."""
+    """Yield damages of drafts: unreadable steps and missing objects."""
     for draft in drafts:
         affected = (draft.workspace,)
         yield from (Damage("draft", key, why, affected) for key, why in draft.broken.items())
@@ -342,7 +342,7 @@ def _of_drafts(drafts: list[Draft], reach: Reachability) -> Iterator[Damage]:
 
 
 def _ends(refs: Refs, tags: Tags, revisions: dict[RevisionId, Revision]) -> Iterator[Damage]:
-    """Heads, tags and entries that lead nowhere."""
+    """Yield damages of heads, tags and log entries."""
     for name in refs.all_names():
         entry = None
         for number, data in refs.raw(name):

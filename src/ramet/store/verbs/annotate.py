@@ -1,7 +1,7 @@
-"""What is said about workspaces and their revisions: tags, pins, holds, and who may do what.
+"""Tags, pins, holds and grants of workspaces and revisions.
 
-Rule: who names a revision without being its writer looks at what collections decided before and after, and takes the
-name back when the revision is not whole.
+Naming a revision without holding the lease checks the decisions of collections before and after, and undoes the name
+when the revision is not complete.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def tag(repository: Repository, name: str, tag: str, spec: str | None, message: str, author: str, force: bool) -> Tag:
-    """Name a revision so that it can be found and is kept."""
+    """Tag a revision, which also keeps it."""
     repository.require_safe_refs()
     repository.check_access(name, "readwrite")
     before = repository.gc_log.now()
@@ -33,7 +33,7 @@ def tag(repository: Repository, name: str, tag: str, spec: str | None, message: 
 
 
 def pin(repository: Repository, name: str, spec: str | None, seconds: float | None, why: str) -> Pin:
-    """Keep a revision from expiring, for some seconds or until the pin is removed."""
+    """Pin a revision, for some seconds or until the pin is removed."""
     before = repository.gc_log.now()
     target = repository.find(name, spec)
     until = None if seconds is None else repository.clock() + seconds
@@ -45,7 +45,7 @@ def pin(repository: Repository, name: str, spec: str | None, seconds: float | No
 
 
 def hold(repository: Repository, name: str, why: str) -> Retention:
-    """Keep everything of a workspace from being removed, until the hold is lifted."""
+    """Place a hold: nothing of the workspace is removed until the hold is lifted."""
     repository.refs.require(name)
     repository.check_access(name, "readwrite")
     if not why:
@@ -61,7 +61,7 @@ def lift(repository: Repository, name: str) -> Retention:
 
 
 def grant(repository: Repository, name: str, principal: str, access: Access | None) -> None:
-    """Let a principal read or write a workspace; with None, take what it was granted back."""
+    """Grant a principal access to a workspace; with None, revoke it."""
     repository.refs.require(name)
     repository.check_access(name, "readwrite")
     repository.require_safe_refs()

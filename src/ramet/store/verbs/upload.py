@@ -1,6 +1,7 @@
-"""`UploadWriter`: a large content goes into the store while it arrives, so that nobody has to hold all of it.
+"""`UploadWriter`: stream large uploads into packs as they arrive, in bounded memory.
 
-What is absorbed is durable and nobody's until a commit names it. What breaks off is garbage, never half a file.
+Uploaded chunks are durable but unreferenced until a commit names them. An aborted upload leaves garbage, never a
+partial file.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BATCH: Final = 3 * 1024 * 1024
-"""Bytes that are cut and written at a time."""
+"""Bytes that are chunked and written at a time."""
 AT_ONCE: Final = 2
-"""Contents that one workspace absorbs at a time; more wait, and with them whoever sends them."""
+"""Concurrent uploads per workspace; more wait."""
 
 
 class UploadWriter:
-    """Called with the beginning of a content and the rest of it; gives the content as the store has it."""
+    """Takes the start of a stream and the rest of it; returns the stored content."""
 
     def __init__(self, repository: Repository, name: str) -> None:
         self._repository, self._name = repository, name
@@ -43,7 +44,7 @@ class UploadWriter:
                 raise
 
     def _writer(self) -> PackWriter:
-        """A writer of its own: that of a commit which may run now has nothing to do with it."""
+        """Create a separate writer, independent of a concurrent commit."""
         repository = self._repository
         repository.require_safe_refs()
         repository.packs.refresh(older=5.0)
@@ -67,7 +68,7 @@ class UploadWriter:
 
 
 def _cut(writer: PackWriter, blocks: Iterable[bytes], ids: list[ChunkId], last: bool = False) -> bytes:
-    """Write the chunks that can be told; what is left of the blocks."""
+    """Write the complete chunks; returns the remaining bytes."""
     window = b"".join(blocks)
     found, done = cut(window, last=last)
     for chunk in found:
@@ -78,7 +79,7 @@ def _cut(writer: PackWriter, blocks: Iterable[bytes], ids: list[ChunkId], last: 
 
 
 async def _in_thread(act: Callable[..., T], *arguments: Any) -> T:
-    """In a thread, which has ended when this does: what it works on is not touched while it still runs."""
+    """Run in a thread, and wait for its end even when cancelled: it still uses the arguments."""
     work = asyncio.ensure_future(asyncio.to_thread(act, *arguments))
     try:
         return await asyncio.shield(work)
