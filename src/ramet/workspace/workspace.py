@@ -114,7 +114,7 @@ class Workspace:
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
         own: dict[Path, Resource] = {DEV: DevResource(), OBSERVER: self._observer, **programs}
         for prefix in own.keys() & given.keys():
-            raise RametError("invalid_argument", f"mount {prefix!r}: every workspace has its own", "mount elsewhere")
+            raise RametError("invalid_argument", f"mount {prefix!r}: reserved by the workspace", "mount elsewhere")
         self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()}, unlisted=own)
         self.sessions = SessionManager(self._make_session)
         self._observer.known.add(DEFAULT_SESSION_ID)
@@ -153,7 +153,7 @@ class Workspace:
         old = self._mounts.get(path)
         if old is not None:
             if not old.scratch:
-                raise RametError("already_exists", f"something is mounted at {prefix}", "unmount it first")
+                raise RametError("already_exists", f"cannot mount at {prefix}: it is in use", "unmount it first")
             self._vfs.unmount(path)
         self._add(Mount(path, resource, as_mode(mode)))
 
@@ -162,7 +162,9 @@ class Workspace:
         path = parse_prefix(prefix)
         if path not in self._mounts or path == ROOT:
             raise RametError(
-                "not_found", f"nothing can be unmounted at {prefix}", "`mounts` lists what is mounted; / always is"
+                "not_found",
+                f"cannot unmount {prefix}: not a mount point",
+                "`mounts` lists what is mounted; / always is",
             )
         await self._vfs.flush()
         self._vfs.unmount(path)
@@ -416,7 +418,7 @@ def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
 def _cache(settings: Settings) -> FileStore:
     if settings.cache_dir is not None and settings.cache_url is not None:
         remedy = "give cache_dir for one machine, or cache_url for many"
-        raise RametError("invalid_config", "a workspace has one shared cache", remedy)
+        raise RametError("invalid_config", "cannot use two shared caches", remedy)
     if settings.cache_url is not None:
         from ramet.layers.redis_cache import RedisFileStore
 

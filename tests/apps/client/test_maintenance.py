@@ -94,7 +94,7 @@ def test_what_is_kept_and_for_whom(remote: RemoteStore, tmp_path: Path) -> None:
         remote.unpin(pin.token)
     there = remote["p"]
     assert there.grants() == {}
-    with pytest.raises(RametError, match="nobody could write"):
+    with pytest.raises(RametError, match="no writer would be left"):
         there.grant("ada@example.org/x", "readonly")
     there.grant("ada@example.org/x", "readwrite")
     assert here.repository.grants.of("p") == {"ada@example.org/x": "readwrite"}

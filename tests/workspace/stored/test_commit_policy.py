@@ -168,18 +168,18 @@ def test_what_was_pinned_and_is_another_by_now_is_told(monkeypatch: pytest.Monke
             await ws.commit("changed")
         assert await problems() == []
         assert await problems("1") == [
-            "/data/a: what was pinned is gone",
-            "/data/d/b: what was pinned is another version",
+            "/data/a: the pinned version is gone",
+            "/data/d/b: the pinned version has changed",
         ]
         monkeypatch.setattr(pinning, "TOLD", 1)
-        assert (await problems("1"))[1:] == ["/data: 1 more paths are not what was pinned"]
+        assert (await problems("1"))[1:] == ["/data: 1 more paths differ from the pinned versions"]
 
         async def away(*_: object) -> None:
             raise Unavailable(errno.EIO, "the server is away", "/")
 
         monkeypatch.setattr("ramet.core.ops.scan_sorted", away)
         (problem,) = await problems()
-        assert problem == "/data: what was pinned cannot be compared: the server is away"
+        assert problem == "/data: cannot compare pinned versions: the server is away"
 
     asyncio.run(act())
 

@@ -20,8 +20,8 @@ from ramet.store.packs.writer import PackWriter
 
 def content_collected(revision: Revision) -> RametError:
     return RametError(
-        "content_collected", f"content that {revision.name} relies on was collected meanwhile",
-        "commit again: what is missing is then written anew",
+        "content_collected", f"cannot commit {revision.name}: a collection removed content that it needs",
+        "commit again; missing content is written again",
     )  # fmt: skip
 
 

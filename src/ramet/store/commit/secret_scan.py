@@ -85,7 +85,7 @@ class SecretScanner:
         if self.refuses:
             raise RametError(
                 "secret_found", f"{path} seems to hold a secret ({', '.join(known)})",
-                "take it out, withhold the file, or commit with scan='report'", {"path": path},
+                "remove it, withhold the file, or commit with scan='report'", {"path": path},
             )  # fmt: skip
 
     @property
@@ -96,5 +96,5 @@ class SecretScanner:
 def parse_scan_mode(scan: str) -> ScanMode:
     found = next((one for one in SCAN_MODES if one == scan), None)
     if found is None:
-        raise RametError("invalid_argument", f"unknown way to scan {scan!r}", f"use one of {', '.join(SCAN_MODES)}")
+        raise RametError("invalid_argument", f"unknown scan mode {scan!r}", f"use one of {', '.join(SCAN_MODES)}")
     return found

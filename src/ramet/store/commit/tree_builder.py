@@ -161,4 +161,4 @@ class TreeBuilder:
 
 
 def _refused(cause: str) -> RametError:
-    return RametError("snapshot_invalid", f"the archive cannot be imported: {cause}", "make it again without that")
+    return RametError("snapshot_invalid", f"cannot import the archive: {cause}", "create the archive without it")

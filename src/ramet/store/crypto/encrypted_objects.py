@@ -97,7 +97,7 @@ class EncryptedObjects(CommonObjects):
             return self.key
         if key.startswith(_OF_WORKSPACES):
             raise RametError(
-                "invalid_argument", "in an encrypted store content belongs to a workspace", "name the workspace"
+                "invalid_argument", "cannot write without a workspace: the store is encrypted", "name the workspace"
             )
         return self.keychain.common
 
@@ -377,11 +377,13 @@ class _Marker:
             scheme, wraps = found["scheme"], decode_wraps(found["wraps"])
         except (ValueError, KeyError, TypeError):
             raise RametError(
-                "store_corrupt", f"{MARKER} says how the store is encrypted, and cannot be understood",
-                "bring it back from a copy",
+                "store_corrupt", f"cannot open the store: {MARKER} is damaged",
+                "restore it from a backup",
             ) from None  # fmt: skip
         if scheme != SCHEME:
-            raise RametError("unsupported", f"the store is encrypted as {scheme}", "use a newer version")
+            raise RametError(
+                "unsupported", f"cannot open the store: unknown encryption {scheme}", "use a newer version"
+            )
         return cls(wraps)
 
 
@@ -401,15 +403,15 @@ def open_encrypted(
         if marker is None:
             return objects
         raise RametError(
-            "wrong_key", "this store is encrypted, and no key was given",
-            "give key= (RAMET_KEY on the command line)", {"wrapped_by": [wrap.key for wrap in marker.wraps]},
+            "wrong_key", "cannot open the store: it is encrypted, and no key was given",
+            "pass key= (RAMET_KEY on the command line)", {"wrapped_by": [wrap.key for wrap in marker.wraps]},
         )  # fmt: skip
     wrapping = open_key(key)
     if marker is None:
         used = any(True for space in _SPACES for _ in objects.list(space))
         if used and _Marker.read(objects) is None:
             raise RametError(
-                "wrong_key", "a key was given, and this store is not encrypted",
+                "wrong_key", "cannot open the store: a key was given, but it is not encrypted",
                 "open it without a key, or export its workspaces into a new store that has one",
             )  # fmt: skip
         made = _Marker((WrappedKey(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode()
@@ -431,4 +433,4 @@ def _root(objects: Objects, key: WrappingKey, marker: _Marker | None = None) -> 
 
 
 def _gone() -> RametError:
-    return RametError("store_corrupt", f"{MARKER} is gone", "bring it back from a copy")
+    return RametError("store_corrupt", f"cannot open the store: {MARKER} is missing", "restore it from a backup")

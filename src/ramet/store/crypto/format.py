@@ -119,7 +119,7 @@ class Sealer:
 
 
 def damaged() -> RametError:
-    return RametError("store_corrupt", "an encrypted object is damaged or was exchanged", "run verify, then repair")
+    return RametError("store_corrupt", "an encrypted object is damaged or swapped", "run verify, then repair")
 
 
 class NameCipher:

@@ -62,7 +62,7 @@ def unwrap_key(wraps: tuple[WrappedKey, ...], key: WrappingKey, what: str) -> by
                 raise
     made = " and ".join(sorted({wrap.key for wrap in wraps})) or "none"
     raise RametError(
-        "wrong_key", f"{what} is wrapped by {made}, not by {key.id}", "give the key that it was made or rotated with",
+        "wrong_key", f"{what} is wrapped by {made}, not by {key.id}", "pass the key of its creation or last rotation",
         {"wrapped_by": made},
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def _decode(workspace: str, name: str, data: bytes) -> KeyBatch:
             decode_wraps(plain["wraps"]), base64.b64decode(plain["sealed"]),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError):
-        raise RametError("store_corrupt", "a keyring cannot be understood", "bring it back from a copy") from None
+        raise RametError("store_corrupt", "a keyring is damaged", "restore it from a backup") from None
 
 
 @dataclass
@@ -216,7 +216,7 @@ class Keyrings:
                 home = self._homes.get(identity)
                 if home is None and identity in self._shredded:
                     raise RametError(
-                        "wrong_key", "the key of this was destroyed", "nothing can bring it back",
+                        "wrong_key", "cannot decrypt: the key was destroyed", "nothing can restore it",
                         {"shredded": True},
                     )  # fmt: skip
                 if home is None:
@@ -229,7 +229,7 @@ class Keyrings:
     def _open(self, batch: KeyBatch) -> None:
         plain = _opened(batch, self._ring_key(batch))
         if plain is None:
-            raise RametError("store_corrupt", "a keyring is damaged", "bring it back from a copy")
+            raise RametError("store_corrupt", "a keyring is damaged", "restore it from a backup")
         for number, identity in enumerate(batch.ids):
             self._secrets[identity] = plain[number * SECRET : (number + 1) * SECRET]
 
@@ -386,7 +386,9 @@ class Keyrings:
 
 
 def _too_late(workspace: str) -> RametError:
-    return RametError("workspace_not_found", f"the keys of {workspace!r} were destroyed meanwhile", "nothing is left")
+    return RametError(
+        "workspace_not_found", f"cannot copy the keys of {workspace!r}: they were destroyed", "nothing can restore them"
+    )
 
 
 def _opened(batch: KeyBatch, ring_key: bytes) -> bytes | None:

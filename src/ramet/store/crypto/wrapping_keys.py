@@ -67,7 +67,9 @@ class LocalKey:
             return self._cipher.decrypt(wrapped[:NONCE], wrapped[NONCE:], _ABOUT)
         except (InvalidTag, ValueError):
             raise RametError(
-                "wrong_key", f"key {self.id} does not open this", "give the key that the store was made or rotated with"
+                "wrong_key",
+                f"key {self.id} does not open the store",
+                "pass the key that the store was created or rotated with",
             ) from None
 
 
@@ -99,10 +101,10 @@ class KmsKey:
             answer = getattr(self._client, verb)(KeyId=self._key, EncryptionContext=_CONTEXT, **values)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", "refused"))
-            raise RametError("wrong_key", f"KMS does not {verb}: {code}", "check the key's id and its policy") from None
+            raise RametError("wrong_key", f"KMS cannot {verb}: {code}", "check the key's id and its policy") from None
         except BotoCoreError as error:
             raise RametError(
-                "unavailable", f"KMS cannot be reached: {type(error).__name__}", "check region, network and credentials"
+                "unavailable", f"cannot reach KMS: {type(error).__name__}", "check region, network and credentials"
             ) from None
         return bytes(answer[wanted])
 
@@ -133,7 +135,9 @@ def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> Wra
     if colon and kind == "env":
         text = (os.environ if environ is None else environ).get(rest)
         if not text:
-            raise RametError("wrong_key", f"the environment has no key in {rest}", "set it, or name another source")
+            raise RametError(
+                "wrong_key", f"the environment variable {rest} has no key", "set it, or name another source"
+            )
         if text.partition(":")[0] in ("file", "kms"):
             return open_key(text)
         return LocalKey(_decoded(text), source)
@@ -149,15 +153,19 @@ def read_key_file(path: str) -> LocalKey:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise RametError(
-            "wrong_key", f"the key file {path} cannot be read: {error.strerror}", "check the path, or make a key there"
+            "wrong_key", f"cannot read the key file {path}: {error.strerror}", "check the path, or create a key there"
         ) from None
     try:
         found = os.fstat(fd)
         if not modes.S_ISREG(found.st_mode):
-            raise RametError("invalid_config", f"the key file {path} is not a file", "name a file")
+            raise RametError(
+                "invalid_config", f"cannot use the key file {path}: not a regular file", "name a regular file"
+            )
         if found.st_mode & 0o077 or found.st_uid not in (os.geteuid(), 0):
             raise RametError(
-                "invalid_config", f"the key file {path} is open to other users", f"chmod 600 {path}, and own it"
+                "invalid_config",
+                f"cannot use the key file {path}: other users can read it",
+                f"chmod 600 {path}, and own it",
             )
         text = os.read(fd, _LARGEST_FILE)
     finally:
@@ -172,7 +180,9 @@ def new_key_file(path: str) -> LocalKey:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise RametError("already_exists", f"{path} exists already", "a key is never written over") from None
+        raise RametError(
+            "already_exists", f"cannot create a key: {path} exists", "use another path; keys are never overwritten"
+        ) from None
     try:
         os.write(fd, base64.b64encode(secret) + b"\n")
         os.fsync(fd)
@@ -202,5 +212,7 @@ def _decoded(text: str) -> bytes:
 
 def _no_key() -> RametError:
     return RametError(
-        "invalid_config", "that is not a key", "give 32 bytes as hex or base64, or file:PATH, env:NAME, kms:ID"
+        "invalid_config",
+        "cannot use this value as a key",
+        "pass 32 bytes as hex or base64, or file:PATH, env:NAME, kms:ID",
     )

@@ -122,7 +122,9 @@ def mark_live(repository: Repository, keep: KeepSet, progress: Progress = silent
     lost = [key for key in marked.live if repository.packs.find(key) is None]
     if lost:
         raise RametError(
-            "store_corrupt", f"{len(lost)} objects that are needed are missing", "run verify and repair before gc"
+            "store_corrupt",
+            f"cannot collect: {len(lost)} needed objects are missing",
+            "run verify and repair before gc",
         )
     return marked.live
 
@@ -198,7 +200,7 @@ def collect(
         said = repository.policies.said().grace
         grace = GRACE if said is None else said
     if not grace >= 0:
-        raise RametError("invalid_argument", f"a grace of {grace!r} cannot be", "give 0 or more seconds")
+        raise RametError("invalid_argument", f"invalid grace {grace!r}", "pass 0 or more seconds")
     for _ in range(ATTEMPTS):
         before = repository.gc_log.now().number
         try:
@@ -210,7 +212,9 @@ def collect(
             continue
         if done is not None:
             return done
-    raise RametError("head_moved", "another collection is at work on this store", "let it end, then try again")
+    raise RametError(
+        "head_moved", "cannot collect: another collection is running on this store", "wait for it, then try again"
+    )
 
 
 class _GcPass:
@@ -342,7 +346,7 @@ class _GcPass:
             for number, use in enumerate(rewrite):
                 writer = writers.for_pack(use.name)
                 if writer is None:
-                    raise RametError("store_corrupt", f"the key of pack {use.name} is not to be had", "run verify")
+                    raise RametError("store_corrupt", f"the key of pack {use.name} is not available", "run verify")
                 self.progress("rewrite", number, len(rewrite))
                 _copy(packs, use, writer)
             writers.finish()
@@ -441,5 +445,5 @@ def _copy(packs: PackReader, use: PackUsage, writer: PackWriter) -> None:
         data = frame[place.offset : place.offset + place.size]
         is_tree = chunk_id(data) != key
         if is_tree and tree_id(data) != key:
-            raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify, then repair")
+            raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
         (writer.add_tree if is_tree else writer.add)(key, data)

@@ -147,7 +147,7 @@ def _copied(repository: Repository, chosen: list[str], made: PackReader) -> list
             writer = writers.for_pack(name)
             try:
                 if writer is None:
-                    raise RametError("store_corrupt", f"the key of pack {name} is not to be had", "run verify")
+                    raise RametError("store_corrupt", f"the key of pack {name} is not available", "run verify")
                 _copy(reader, reader.index(name), writer)
                 gone.append(name)
             except RametError as error:
@@ -181,5 +181,5 @@ def _copy(reader: PackReader, index: Index, writer: PackWriter) -> None:
             data = frame[offset : offset + size]
             is_tree = chunk_id(data) != key
             if is_tree and tree_id(data) != key:
-                raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify")
+                raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify")
             (writer.add_tree if is_tree else writer.add)(key, data)

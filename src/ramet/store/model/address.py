@@ -25,10 +25,12 @@ def parse_address(text: str) -> Address:
     """Split an address into its parts. A path is absolute, so the first `:/` ends the name."""
     where, colon, path = text.partition(":")
     if colon and not path.startswith("/"):
-        raise RametError("invalid_argument", f"{text!r} names no absolute path", "write NAME@REVISION:/path")
+        raise RametError("invalid_argument", f"{text!r} has no absolute path", "write NAME@REVISION:/path")
     name, at, revision = where.partition("@")
     if not name or (at and not revision):
-        raise RametError("invalid_argument", f"{text!r} names no workspace or revision", "write NAME or NAME@REVISION")
+        raise RametError(
+            "invalid_argument", f"{text!r} does not name a workspace or revision", "write NAME or NAME@REVISION"
+        )
     return Address(name, revision if at else None, path if colon else None)
 
 

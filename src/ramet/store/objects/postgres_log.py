@@ -124,14 +124,14 @@ class PostgresLog:
 def logs_of(where: str | Objects, objects: Objects, refs: str, refs_name: str | None) -> Callable[[str], Log]:
     """Return a function from a space to its log in PostgreSQL."""
     if not is_postgres(refs):
-        raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
+        raise RametError("invalid_argument", "refs= is not a PostgreSQL address", "write postgresql://user@host/base")
     raw = getattr(objects, "raw", objects)  # below the encryption of an encrypted store
     if refs_name is None and isinstance(raw, DirectoryObjects):
         refs_name = os.path.realpath(raw.root)
     elif refs_name is None and isinstance(where, str):
         refs_name = where.rstrip("/")
     if refs_name is None:
-        raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
+        raise RametError("invalid_argument", "the refs of this store have no name", "pass refs_name=")
     server, store = PostgresConnection(refs), refs_name
     return lambda space: PostgresLog(server, store, space)
 
@@ -164,4 +164,4 @@ def _driver() -> Any:
 def _unreachable(error: Exception) -> RametError:
     # The driver's text may name the server and the user, never the password; its first line is enough.
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return RametError("unavailable", f"PostgreSQL cannot be reached: {text}", "check the refs= address and the server")
+    return RametError("unavailable", f"cannot reach PostgreSQL: {text}", "check the refs= address and the server")

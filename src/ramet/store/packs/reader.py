@@ -395,7 +395,7 @@ class PackReader:
     def _checked(self, key: bytes, data: bytes) -> bytes:
         """Return the object; in an encrypted store check its digest, since a bucket writer may swap blocks."""
         if self._sealed and chunk_id(data) != key and tree_id(data) != key:
-            raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify, then repair")
+            raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
         return data
 
     def stream(self, keys: Iterable[bytes]) -> Iterator[bytes]:

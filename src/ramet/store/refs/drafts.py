@@ -123,7 +123,7 @@ def decode(data: bytes) -> DraftHeader | DraftStep:
     start = len(MAGIC) + DIGEST
     packed = data[start:]
     if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
-        raise ValueError("its bytes do not have its digest")
+        raise ValueError("its digest is wrong")
     try:
         return _decoder.decode(decompress(packed))
     except (msgspec.DecodeError, DamagedFrame) as error:
@@ -243,7 +243,7 @@ def read_drafts(objects: Objects, name: str | None = None) -> list[Draft]:
             return _read(objects, list(objects.list(prefix)))
         except KeyError:
             continue  # its writer started over concurrently
-    raise RametError("head_moved", "drafts are being written too fast to be read", "try again")
+    raise RametError("head_moved", "cannot read drafts: they change too fast", "try again")
 
 
 def _read(objects: Objects, keys: list[str]) -> list[Draft]:

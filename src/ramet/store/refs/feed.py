@@ -48,7 +48,7 @@ class Cursor:
             if not isinstance(plain, dict) or not all(type(number) is int for number in plain.values()):
                 raise ValueError
         except (ValueError, binascii.Error):
-            raise RametError("invalid_argument", "that is not a cursor of a feed", "begin without one") from None
+            raise RametError("invalid_argument", "not a cursor of the feed", "start without one") from None
         return cls(plain)
 
     def after(self, name: str, number: int) -> Cursor:

@@ -44,16 +44,17 @@ class Grants:
         mine = granted.get(principal or "")
         if not granted or mine == "readwrite" or (mine == "readonly" and access == "readonly"):
             return
-        who = f"{principal!r}" if principal else "who does not say who it is"
         if mine == "readonly":
             raise RametError(
-                "permission_denied", f"{who} may read {name!r}, but not change it",
-                "fork it, or ask someone who may write it for `grant readwrite`", {"workspace": name},
+                "permission_denied", f"access denied: {principal!r} may only read {name!r}",
+                "fork it, or ask one of its writers for `grant readwrite`", {"workspace": name},
             )  # fmt: skip
+        if principal:
+            cause = f"access denied: workspace {name!r} needs a grant for {principal!r}"
+            raise RametError("permission_denied", cause, "ask one of its writers for a grant", {"workspace": name})
         raise RametError(
-            "permission_denied", f"{who} may not use {name!r}",
-            "ask someone who may write it for a grant; say who you are with principal= or RAMET_PRINCIPAL",
-            {"workspace": name},
+            "permission_denied", f"access denied: workspace {name!r} needs a principal",
+            "set RAMET_PRINCIPAL, or pass principal=", {"workspace": name},
         )  # fmt: skip
 
     def allows(self, principal: str | None, name: str, access: Access = "readonly") -> bool:
@@ -69,17 +70,19 @@ class Grants:
         """Replace the grants of a workspace."""
         for principal, access in granted.items():
             if access not in ACCESS:
-                raise RametError("invalid_argument", f"{access!r} is no access", "use readonly or readwrite")
+                raise RametError("invalid_argument", f"unknown access {access!r}", "use readonly or readwrite")
             if not principal or principal == TRUSTED:
-                raise RametError("invalid_argument", f"{principal!r} cannot be a principal", "give it another name")
+                raise RametError("invalid_argument", f"invalid principal {principal!r}", "use another name")
         if granted and "readwrite" not in granted.values():
             raise RametError(
-                "invalid_argument", f"nobody could write {name!r} any more", "grant somebody readwrite first"
+                "invalid_argument",
+                f"cannot change the grants of {name!r}: no writer would be left",
+                "grant another principal readwrite",
             )
         plain = {"grants": dict(granted), "by": by or "", "time": self._clock()}
         number = self._last(name, 0.0)[0] + 1
         if not self._log.append(name, number, json.dumps(plain, sort_keys=True).encode()):
-            raise RametError("head_moved", f"the grants of {name!r} were changed meanwhile", "try again")
+            raise RametError("head_moved", f"the grants of {name!r} changed concurrently", "try again")
         self._known[name] = (time.monotonic(), number, dict(granted))
 
     def clear(self, name: str) -> None:
@@ -107,6 +110,6 @@ def _decode(name: str, data: bytes) -> Mapping[str, str]:
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
         # Fail closed: damaged grants give no access.
-        raise RametError("store_corrupt", f"the grants of {name!r} are damaged", "say them anew") from None
+        raise RametError("store_corrupt", f"the grants of {name!r} are damaged", "set them again") from None
     found: Mapping[str, str] = granted
     return found

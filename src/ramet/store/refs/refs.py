@@ -177,10 +177,12 @@ class Refs:
             entry = RefEntry(1, head, 0, kind="create", time=self._clock())
         else:
             if not old.deleted:
-                raise RametError("workspace_exists", f"workspace {name!r} exists already", "open it, or take another")
+                raise RametError(
+                    "workspace_exists", f"workspace {name!r} exists already", "open it, or use another name"
+                )
             entry = RefEntry(old.number + 1, head, old.fence + 1, kind="create", time=self._clock())
         if not self._append(name, entry):
-            raise RametError("workspace_exists", f"workspace {name!r} was created by someone else", "open it")
+            raise RametError("workspace_exists", f"workspace {name!r} was created concurrently", "open it")
         return entry
 
     def _append(self, name: str, entry: RefEntry) -> bool:
@@ -255,7 +257,7 @@ class Refs:
                 "lease_lost", f"another writer took {name!r} over", "open the workspace again; nothing was overwritten",
                 {"holder": now.holder},
             )  # fmt: skip
-        raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "read it again and repeat")
+        raise RametError("head_moved", f"the head of {name!r} moved concurrently", "read it again and repeat")
 
     def barrier(self, name: str) -> None:
         """Append an entry that changes nothing to the log of a workspace that has a writer.
@@ -271,7 +273,7 @@ class Refs:
         self._last.pop(name, None)
         entry = RefEntry(number, head, fence, kind="repair", time=self._clock())
         if not self._append(name, entry):
-            raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "run repair again")
+            raise RametError("head_moved", f"the head of {name!r} moved concurrently", "run repair again")
         return entry
 
     # --------------------------------------------------------------------------------------------- leases
@@ -330,7 +332,7 @@ class Refs:
             raise RametError("workspace_busy", f"workspace {name!r} is in use", "close its writer first")
         entry = replace(now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True)
         if not self._append(name, entry):
-            raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "try again")
+            raise RametError("head_moved", f"the head of {name!r} moved concurrently", "try again")
 
 
 def _tells(entry: RefEntry, following: RefEntry) -> bool:

@@ -39,7 +39,7 @@ def parse_duration(text: str) -> float:
     """Parse a duration in seconds: `90`, `90s`, `15m`, `12h`, `30d`, `2w`."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
-        raise RametError("invalid_argument", f"{text!r} is no span of time", "write 90s, 15m, 12h, 30d or 2w")
+        raise RametError("invalid_argument", f"invalid duration {text!r}", "write 90s, 15m, 12h, 30d or 2w")
     return float(found[1]) * _UNITS[found[2] or "s"]
 
 
@@ -61,11 +61,13 @@ class Retention:
 
     def __post_init__(self) -> None:
         if self.keep_last is not None and self.keep_last < 1:
-            raise RametError("invalid_argument", "keep_last is at least 1", "the head of a workspace is always kept")
+            raise RametError(
+                "invalid_argument", "keep_last must be at least 1", "the head of a workspace is always kept"
+            )
         for name in ("keep_within", "min_age", "auto", "grace"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                raise RametError("invalid_argument", f"{name} cannot be {value!r}", "give 0 or more")
+                raise RametError("invalid_argument", f"invalid {name}: {value!r}", "pass 0 or more")
 
     @property
     def is_limited(self) -> bool:
@@ -102,11 +104,11 @@ class RetentionPolicies:
 
     def set(self, policy: Retention, name: str = STORE) -> Retention:
         if name == STORE and policy.hold:
-            raise RametError("invalid_argument", "a hold is placed on a workspace", "name the workspace")
+            raise RametError("invalid_argument", "cannot place a hold on the store", "name the workspace")
         plain = {f.name: getattr(policy, f.name) for f in fields(policy)}
         plain["time"] = self._clock()
         if not self._log.append(name, self._last(name)[0] + 1, json.dumps(plain, sort_keys=True).encode()):
-            raise RametError("head_moved", f"the policy of {name!r} was changed meanwhile", "try again")
+            raise RametError("head_moved", f"the policy of {name!r} changed concurrently", "try again")
         return policy
 
     def clear(self, name: str) -> None:

@@ -97,7 +97,7 @@ class Tags:
         if tag is not None:
             plain = {"target": tag.target.hex(), "message": tag.message, "author": tag.author, "time": tag.time}
         if not self._log.append(f"{workspace}/{name}", number, json.dumps(plain, sort_keys=True).encode()):
-            raise RametError("head_moved", f"tag {name!r} of {workspace!r} was changed meanwhile", "try again")
+            raise RametError("head_moved", f"tag {name!r} of {workspace!r} changed concurrently", "try again")
 
 
 def check_name(workspace: str, name: str) -> None:

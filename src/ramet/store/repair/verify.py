@@ -106,7 +106,7 @@ def _scan_pack(objects: Objects, name: str, found: PackScan) -> None:
     try:
         data = objects.get(f"packs/{name}.pack")
         if blake3(data).hexdigest() != name:
-            found.packs[name] = "its bytes do not have its digest"
+            found.packs[name] = "its digest is wrong"
     except KeyError:
         found.packs[name] = "missing"
         data = b""
@@ -121,7 +121,7 @@ def _scan_pack(objects: Objects, name: str, found: PackScan) -> None:
         if held is not None and identity in (chunk_id(held), tree_id(held)):
             found.good.add(identity)
         else:
-            found.bad[identity] = "cannot be read" if held is None else "does not have its digest"
+            found.bad[identity] = "cannot be read" if held is None else "has a wrong digest"
             if name not in found.packs:
                 found.indexes[name] = "it names objects that are not there"
 
@@ -259,7 +259,7 @@ def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[
             data = objects.get(key)
             identity = RevisionId(bytes.fromhex(name))
             if revision_id(data) != identity:
-                raise ValueError("its bytes do not have its digest")
+                raise ValueError("its digest is wrong")
             whole[identity] = decode(data)
         except RametError as error:
             if not is_shredded(error):

@@ -49,7 +49,7 @@ def hold(repository: Repository, name: str, why: str) -> Retention:
     repository.refs.require(name)
     repository.check_access(name, "readwrite")
     if not why:
-        raise RametError("invalid_argument", "a hold needs a reason", "say why")
+        raise RametError("invalid_argument", "a hold needs a reason", "pass a reason")
     repository.require_safe_refs()
     return repository.policies.set(replace(repository.policies.said(name), hold=why), name)
 

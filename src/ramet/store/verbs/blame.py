@@ -138,7 +138,7 @@ class _Blame:
     def _lines(self, node: Node, path: str) -> list[bytes]:
         if node.size > LARGEST:
             raise RametError(
-                "limit_exceeded", f"{path} has {node.size} bytes", f"lines are followed in files up to {LARGEST} bytes"
+                "limit_exceeded", f"cannot blame {path}: it has {node.size} bytes", f"use files up to {LARGEST} bytes"
             )
         return b"".join(content(self._read, node)).splitlines(keepends=True)
 

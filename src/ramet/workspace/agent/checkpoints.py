@@ -36,8 +36,8 @@ class Checkpointer(Protocol):
 
 def unavailable_here() -> RametError:
     return RametError(
-        "checkpoint_unavailable", "no process of a sandbox can be checkpointed here",
-        "terminate without checkpoint=True: its files are kept; or give AgentRun a checkpointer",
+        "checkpoint_unavailable", "cannot checkpoint: this sandbox has no checkpointer",
+        "terminate without checkpoint=True, or give AgentRun a checkpointer",
     )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ async def wake(head: Revision | None, ws: Workspace, checkpointer: Checkpointer 
     if image is None:
         return None
     if checkpointer is None or not await checkpointer.exists(image.ref):
-        return "the memory image of the head is not to be had: the sandbox starts with its files"
+        return "the memory image of the head is not available: the sandbox starts with its files"
     if image.principal != principal:
         raise mismatch(image)
     await checkpointer.resume(image.ref, ws)
@@ -56,6 +56,6 @@ async def wake(head: Revision | None, ws: Workspace, checkpointer: Checkpointer 
 
 def mismatch(image: MemoryImage) -> RametError:
     return RametError(
-        "principal_mismatch", f"the memory image of the head belongs to {image.principal or 'nobody by name'!r}",
+        "principal_mismatch", f"the memory image of the head belongs to {image.principal or 'no principal'!r}",
         "act as that principal, or start with the files alone: sandbox(..., resume=False)",
     )  # fmt: skip

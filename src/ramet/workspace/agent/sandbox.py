@@ -480,7 +480,7 @@ def _end_all() -> None:
     for sandbox in list(_open):
         sandbox._expire()
         if sandbox.failure is not None:
-            print(f"ramet: what {sandbox.name} did could not be kept: {sandbox.failure}", file=sys.stderr)
+            print(f"ramet: cannot save the changes of {sandbox.name}: {sandbox.failure}", file=sys.stderr)
 
 
 # Before the pools of threads close, which a commit needs: they register the same way, and the last registered is first.

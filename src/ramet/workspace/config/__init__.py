@@ -39,7 +39,9 @@ def read_config(
     """As `load_config`, with the problems instead of an exception: for who wants to show what can be shown."""
     file = LocalPath(path).expanduser()
     if file.suffix not in SUFFIXES:
-        raise RametError("invalid_config", f"{file} is no configuration", f"name it with {', '.join(SUFFIXES)}")
+        raise RametError(
+            "invalid_config", f"cannot read {file}: not a configuration file", f"name it with {', '.join(SUFFIXES)}"
+        )
     try:
         raw = file.read_bytes()
     except OSError as error:

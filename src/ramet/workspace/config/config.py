@@ -234,7 +234,7 @@ def _check_together(found: Mapping[str, Any], top: Node, reading: ConfigReader) 
         if commit["when"] == "timer" and commit["every"] is None:
             reading.wrong(place, "commit", "a timer needs every", "give the seconds between commits")
         if commit["when"] in ("close", "never") and commit["every"] is not None:
-            reading.wrong(place, "commit.every", f"every means nothing with {commit['when']}", "leave it out")
+            reading.wrong(place, "commit.every", f"every has no effect with {commit['when']}", "leave it out")
     server = found["server"]
     if isinstance(server, dict) and (server["certificate"] is None) != (server["key"] is None):
         reading.wrong(top.value["server"].place, "server", "a certificate and its key belong together")

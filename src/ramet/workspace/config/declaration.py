@@ -175,7 +175,7 @@ class DraftsKind:
             return self.words.read(node, setting, reading)
         found = self.seconds.read(node, setting, reading)
         if found == 0:
-            reading.wrong(node.place, setting, "0 is no time between drafts", "use each")
+            reading.wrong(node.place, setting, "0 is not an interval", "use each")
             return INVALID
         return found
 

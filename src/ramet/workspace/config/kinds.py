@@ -103,7 +103,7 @@ class TextKind:
             return INVALID
         if self.secret and not found.secret and not found.origin:
             hint = "write secret:env:NAME or secret:file:PATH"
-            reading.wrong(node.place, setting, "a secret must not stand here in plain text", hint)
+            reading.wrong(node.place, setting, "a secret in plain text is not allowed here", hint)
             return INVALID
         if self.recorded and found.secret:
             hint = "give it its name below `secrets:`, which are variables, too"
@@ -226,7 +226,7 @@ class ChoiceKind:
         word = dict(self.also).get(found.text, found.text)
         if word not in self.words:
             hint = suggestion(found.text, self.words) or f"use {' or '.join(self.words)}"
-            reading.wrong(node.place, setting, f"{found.text!r} is none of the choices", hint)
+            reading.wrong(node.place, setting, f"{found.text!r} is not one of the choices", hint)
             return INVALID
         reading.set(setting, word, node, found.origin)
         return word

@@ -48,7 +48,7 @@ class ConfigError(RametError):
         count = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(
             "invalid_config", f"{first.file} has {count}:\n" + "\n".join(map(str, problems)),
-            "`ramet config schema` and docs/config.md tell what may stand where",
+            "`ramet config schema` and docs/config.md describe all settings",
             {"problems": [problem._asdict() for problem in problems]},
         )  # fmt: skip
 
@@ -163,14 +163,14 @@ class ConfigReader:
                     value = file.read(LONGEST_SECRET + 1)
             except (OSError, UnicodeDecodeError) as error:
                 why = error.strerror if isinstance(error, OSError) else "it is not text"
-                self.wrong(node.place, setting, f"the secret's file {place} cannot be read: {why}")
+                self.wrong(node.place, setting, f"cannot read the secret's file {place}: {why}")
                 return None
             if len(value) > LONGEST_SECRET:
                 self.wrong(node.place, setting, f"the secret's file {place} is too large")
                 return None
             return ExpandedText(value.rstrip("\r\n"), f"secret from file {place}", True)
         self.wrong(
-            node.place, setting, f"{kind!r} is no place for a secret", "write secret:env:NAME or secret:file:PATH"
+            node.place, setting, f"{kind!r} is not a source of secrets", "write secret:env:NAME or secret:file:PATH"
         )
         return None
 

@@ -278,5 +278,5 @@ def import_reference(reference: str) -> Any:
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
-        raise RametError("invalid_config", f"{reference} cannot be imported: {error}", "check the name") from None
+        raise RametError("invalid_config", f"cannot import {reference}: {error}", "check the name") from None
     return found

@@ -219,7 +219,7 @@ class SnapshotReader:
         hasher = blake3()
         yield from _hashed(self.tar.blocks(path), hasher)
         if hasher.hexdigest() != wanted:
-            raise ValueError(f"the snapshot is damaged: {path!r} does not have its checksum")
+            raise ValueError(f"the snapshot is damaged: {path!r} has a wrong checksum")
 
     def close(self) -> None:
         if self._owned is not None:
@@ -312,7 +312,7 @@ def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
             raw.close()
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
             raise
-        raise ValueError(f"the snapshot cannot be unpacked: {error}") from None
+        raise ValueError(f"cannot unpack the snapshot: {error}") from None
     except BaseException:
         if owned:
             raw.close()

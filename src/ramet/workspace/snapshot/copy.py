@@ -54,7 +54,7 @@ def load_workspace(
         _discard(mounts, resources or {})
         # What the data made impossible (a path that cannot be, a name that is refused) is the data's fault.
         if isinstance(error, OSError) or (isinstance(error, RametError) and error.code != "snapshot_invalid"):
-            raise ValueError(f"the snapshot cannot be loaded: {error}") from None
+            raise ValueError(f"cannot load the snapshot: {error}") from None
         raise
     ws.restored = report
     return ws

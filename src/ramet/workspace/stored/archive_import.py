@@ -95,7 +95,7 @@ def import_archive(
             raise RametError("invalid_argument", f"unknown kind of archive {kind!r}", "use snapshot or tar")
     except (ValueError, EOFError, tarfile.TarError) as error:
         raise RametError(
-            "snapshot_invalid", f"the archive cannot be imported: {error}", "give a tar, whole and not damaged"
+            "snapshot_invalid", f"cannot import the archive: {error}", "pass a complete, undamaged tar"
         ) from None
     revision = _recorded(repository, name, parts, kind, options)
     return ImportResult(revision, parts.files, parts.left_out)
@@ -107,7 +107,7 @@ def _kind_of(source: Target) -> tuple[str, Target]:
         with open(source, "rb") as file:
             return _look(file), source
     if not source.seekable():
-        raise RametError("invalid_argument", "a stream does not say what it is", "say kind='snapshot' or kind='tar'")
+        raise RametError("invalid_argument", "cannot detect the kind of a stream", "pass kind='snapshot' or kind='tar'")
     found = _look(source)
     source.seek(0)
     return found, source

@@ -27,13 +27,13 @@ class CommitPolicy:
             raise RametError("invalid_argument", f"unknown commit policy {self.when!r}", remedy)
         every = self.every
         if every is not None and self.when not in ("command", "timer"):
-            raise RametError("invalid_argument", f"every= means nothing with commit={self.when!r}", "leave it out")
+            raise RametError("invalid_argument", f"every= has no effect with commit={self.when!r}", "leave it out")
         if every is None:
             if self.when == "timer":
                 raise RametError("invalid_argument", "a timer needs every=", "give the seconds between commits")
             return
         if not every > 0 or (self.when == "command" and every != int(every)):
-            raise RametError("invalid_argument", f"every={every!r} cannot be", "give seconds, or a number of commands")
+            raise RametError("invalid_argument", f"invalid every={every!r}", "give seconds, or a number of commands")
 
     @property
     def on_close(self) -> bool:
@@ -52,5 +52,5 @@ def draft_interval(drafts: str | float) -> float | None:
     if drafts == "each":
         return 0.0
     if isinstance(drafts, bool) or not isinstance(drafts, int | float) or not drafts > 0:
-        raise RametError("invalid_argument", f"drafts={drafts!r} cannot be", "use each, off, or a number of seconds")
+        raise RametError("invalid_argument", f"invalid drafts={drafts!r}", "use each, off, or a number of seconds")
     return float(drafts)

@@ -386,7 +386,9 @@ class Drafter:
             self._stored_chunks, self._left_out = set(), dict.fromkeys(left_out)
             self._counted(size, True)
             return
-        raise failure or RametError("head_moved", "collections do not let a draft be written", "let them end")
+        raise failure or RametError(
+            "head_moved", "cannot write a draft: collections keep running", "wait for them to end"
+        )
 
     def _mounts(self) -> list[dict[str, Any]]:
         """What is mounted, as a revision says it; asked of the resources when they are others than before."""

@@ -224,9 +224,7 @@ def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]
 def _git(env: dict[str, str], *words: str) -> None:
     done = subprocess.run(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     if done.returncode:
-        raise RametError(
-            "unsupported", f"git failed: {_last_line(done.stderr)}", "see whether the target can be written"
-        )
+        raise RametError("unsupported", f"git failed: {_last_line(done.stderr)}", "check that the target is writable")
 
 
 def _last_line(said: bytes) -> str:

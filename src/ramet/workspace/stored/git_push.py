@@ -87,7 +87,9 @@ def push_target(output: Mapping[str, Any], settings: GitSettings, name: str) -> 
     """The URL and the branch of a git output; `invalid_output` or `invalid_git_credentials` when it cannot be."""
     remote, template = output.get("remote"), output.get("branch", DEFAULT_BRANCH)
     if not isinstance(remote, str) or not isinstance(template, str) or set(output) - {"remote", "branch"}:
-        raise RametError("invalid_output", "a git output has a remote and perhaps a branch", 'give {"remote": "..."}')
+        raise RametError(
+            "invalid_output", "a git output needs a remote and may have a branch", 'give {"remote": "..."}'
+        )
     url = settings.remotes.get(remote, remote)
     branch = re.sub(r"\{\{\s*\.name\s*\}\}", name, template)
     bad = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|^[-/.]|[/.]$|\.lock$|\{\{", branch)
@@ -226,7 +228,7 @@ def _run(env: dict[str, str], token: str | None, *words: str) -> str:
             raise RametError("invalid_git_credentials", asked, remedy, {"git": said})
         raise RametError(
             "unavailable", f"git {words[3] if words[1] == '-C' else words[1]} failed: {said}",
-            "see whether the remote can be reached; the push is kept and can be tried again",
+            "check that the remote is reachable; the push is kept and can be tried again",
         )  # fmt: skip
     return done.stdout.decode().strip()
 

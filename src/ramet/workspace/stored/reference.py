@@ -79,7 +79,7 @@ class StoredWorkspaceRef:
             return self._repository.diff(self.find(against), found)
         if self._repository.expired_parents(found)[:1] == found.parents[:1] and found.parents:
             raise RametError(
-                "revision_expired", f"what {found.name} changed cannot be told: the revision before it has expired",
+                "revision_expired", f"cannot diff {found.name}: the revision before it has expired",
                 "compare it with another revision",
             )  # fmt: skip
         before = self._repository.read_revision(found.parents[0]) if found.parents else None

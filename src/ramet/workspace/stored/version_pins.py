@@ -86,7 +86,7 @@ async def changed_pins(
         try:
             now = await pin_versions(resource)
         except OSError as error:
-            problems.append(f"{mount.prefix}: what was pinned cannot be compared: {error.strerror or error}")
+            problems.append(f"{mount.prefix}: cannot compare pinned versions: {error.strerror or error}")
             continue
         if now.top != mount.pin:
             problems += await asyncio.to_thread(_lost, read, mount.prefix, mount.pin, now)
@@ -105,6 +105,6 @@ def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: Vers
             continue
         count += 1
         if count <= TOLD:
-            what = "is gone" if difference.what == "removed" else "is another version"
-            told.append(f"{prefix.rstrip('/')}{difference.path}: what was pinned {what}")
-    return told if count <= TOLD else [*told, f"{prefix}: {count - TOLD} more paths are not what was pinned"]
+            what = "is gone" if difference.what == "removed" else "has changed"
+            told.append(f"{prefix.rstrip('/')}{difference.path}: the pinned version {what}")
+    return told if count <= TOLD else [*told, f"{prefix}: {count - TOLD} more paths differ from the pinned versions"]
