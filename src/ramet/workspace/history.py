@@ -1,4 +1,4 @@
-"""History: one record per command, one per file operation, both bounded; the observer shows them under `/.sessions`."""
+"""`History`: bounded logs of commands and file operations, shown as files under `/.sessions`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ramet.layers.readonly import Immutable
 from ramet.workspace.packed_log import PackedLog
 
 HEAD_BYTES: Final = 4096
-"""Bytes of stdout and stderr that a record keeps."""
+"""Bytes of stdout and stderr per record."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRecord:
-    """One `execute` call as it went. Output is cut at `HEAD_BYTES`; `stdout_bytes` says how much there was."""
+    """One `execute` call. Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size."""
 
     number: int
     session_id: str
@@ -54,7 +54,7 @@ class ExecutionRecord:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> ExecutionRecord:
-        """A record from untrusted data: a ValueError when it does not fit."""
+        """Decode a record from untrusted data; ValueError when it is malformed."""
         known: dict[str, Any] = {}
         for name, kind in _FIELDS.items():
             if name in plain:
@@ -111,7 +111,7 @@ _COUNTED: Final = [list(_FIELDS).index(name) for name in ("bytes_read", "bytes_w
 
 
 class History:
-    """Rings of what happened. `number` grows for ever, so a reader can tell that something was dropped."""
+    """Bounded logs of a workspace. Numbers never repeat, so a reader can detect dropped records."""
 
     def __init__(self, commands: int = 10_000, operations: int = 50_000) -> None:
         self._records = PackedLog(commands, _plain_record, _record, lambda record: record.number)
@@ -120,10 +120,10 @@ class History:
         )
         self.next_number = 1
         self.prefetch_older: Callable[[], None] | None = None
-        """How to have older records at hand that lie far away; it waits for somebody."""
+        """Loads older records from a remote store; blocks."""
 
     async def load_older(self) -> None:
-        """Have everything at hand, so that reading it makes nobody wait."""
+        """Load older records in a thread, so that reading them does not block."""
         far, self.prefetch_older = self.prefetch_older, None
         if far is not None:
             await asyncio.to_thread(far)
@@ -136,7 +136,7 @@ class History:
 
     @property
     def oldest(self) -> int:
-        """The number of the oldest command that is remembered."""
+        """The number of the oldest remembered command."""
         first = self._records.first_key()
         return self.next_number if first is None else int(first)
 
@@ -154,11 +154,11 @@ class History:
         return [record for record in self._records if record.session_id == session_id]
 
     def after(self, number: int) -> list[ExecutionRecord]:
-        """The records with numbers above this one, in order; costs what there is to give."""
+        """Return the records after a number, in order; costs O(result)."""
         return self._records.since(number + 1)[::-1]
 
     async def commands_after(self, session_id: str, number: int) -> list[tuple[int, str, float]]:
-        """Number, command and time of a session's records after this one: what its shell lists as its history."""
+        """Return number, command and time of a session's records after a number, for the history of its shell."""
         await self.load_older()
         return [
             (record.number, record.command, record.started_at)
@@ -170,7 +170,7 @@ class History:
         return [op for op in self._operations if session_id is None or op.session_id == session_id]
 
     def since(self, moment: float) -> list[OperationRecord]:
-        """Operations from a moment on, the newest first; costs what there is to give."""
+        """Return operations since a time, newest first; costs O(result)."""
         return self._operations.since(moment)
 
     def restore(self, records: Iterable[ExecutionRecord]) -> None:
@@ -178,19 +178,19 @@ class History:
             self.add(record)
 
     def add_lazy(self, first: int, last: int, load: Callable[[], list[ExecutionRecord]]) -> None:
-        """Older records that lie elsewhere until somebody asks for them; to be called before any other is added."""
+        """Add older records that are loaded on access; must come before any other record."""
         self._records.add_lazy(first, last, last - first + 1, load)
         self.next_number = last + 1
 
     def adopt(self, other: History) -> None:
-        """Begin with what another history holds."""
+        """Start with the records of another history."""
         self._records.adopt(other._records)
         self._operations.adopt(other._operations)
         self.next_number, self.prefetch_older = other.next_number, other.prefetch_older
 
 
 class ObserverResource(Immutable):
-    """`/.sessions/<id>/{commands,operations}.jsonl`: the history as files, rendered when they are read."""
+    """`/.sessions/<id>/{commands,operations}.jsonl`: the history as files, rendered on read."""
 
     caps = Cap.READ | Cap.LOCAL
 
@@ -199,7 +199,7 @@ class ObserverResource(Immutable):
     def __init__(self, history: History) -> None:
         self._history = history
         self.known: set[str] = set()
-        """Sessions that exist, also those that have done nothing yet."""
+        """Ids of all sessions, also of unused ones."""
 
     def _sessions(self) -> list[str]:
         return sorted(self.known | {record.session_id for record in self._history})

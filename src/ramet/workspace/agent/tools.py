@@ -1,6 +1,6 @@
-"""The one table of tools that models are given: MCP and every framework adapter derive from it.
+"""Tool table for models, shared by MCP and all framework adapters.
 
-Output is bounded, and never silently: what does not fit is kept in a file of the workspace, and the answer names it.
+Output is bounded and never cut silently: longer output goes to a file in the workspace that the result names.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
 SHOWN: Final = 30_000
-"""Characters of output that an answer holds."""
+"""Characters of output per result."""
 LISTED: Final = 1000
 ReportProgress = Callable[[float, str], Awaitable[None]]
 
 
 class Toolbox:
-    """A workspace as tools use it: one session, and a place for output that is too long."""
+    """A workspace for tools: one session, and files for long output."""
 
     def __init__(self, ws: Any, session_id: str = DEFAULT_SESSION_ID) -> None:
         self.ws, self.session_id = ws, session_id
         self.name = ws.name if isinstance(ws, StoredWorkspace) else None
-        """What the workspace is called in its store."""
+        """Name of the workspace in its store."""
         self._numbers = count(1)
 
     async def ready(self) -> None:
-        """Know what a call needs to know; where everything is at hand, nothing is to be done."""
+        """Prepare for a call; a local workspace needs nothing."""
 
     @property
     def fs(self) -> Any:
@@ -47,13 +47,13 @@ class Toolbox:
         return parse(text, self.ws.get_session(self.session_id).cwd)
 
     def stored(self) -> tuple[Any, Any]:
-        """The open workspace and its place in the store, for tools that look at history."""
+        """Return the open workspace and its reference in the store, for tools that read history."""
         if not isinstance(self.ws, StoredWorkspace):
             raise RametError("unsupported", "this workspace has no history", "open it from a store")
         return self.ws, StoredWorkspaceRef(self.ws.repository, self.ws.name)
 
     async def bounded(self, data: bytes) -> dict[str, Any]:
-        """Text that fits, and where the whole of it is when it does not."""
+        """Return text that fits, and the path of the full output otherwise."""
         if len(data) <= SHOWN:
             return {"text": data.decode("utf-8", "replace"), "truncated": False}
         rest = parse(f"/tmp/output-{next(self._numbers)}.txt")
@@ -62,7 +62,7 @@ class Toolbox:
         return {"text": text, "truncated": True, "bytes": len(data), "rest": str(rest)}
 
     async def store_output(self, path: Path, data: bytes) -> None:
-        """Keep output that is too long for an answer."""
+        """Write long output to a file."""
         await self.ws.fs.write(path, data)
 
 
@@ -71,7 +71,7 @@ Handler = Callable[[Toolbox, Mapping[str, Any], ReportProgress], Awaitable[dict[
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: what a model is told, what it may give, and what is done."""
+    """A tool: its description, its parameters, and its function."""
 
     name: str
     description: str
@@ -90,7 +90,7 @@ class Tool:
         }  # fmt: skip
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Refuse arguments that the schema does not allow, before anything happens."""
+        """Check arguments against the schema."""
         for name in self.required:
             if name not in given:
                 raise RametError("invalid_argument", f"{self.name} needs {name!r}", "give it")
@@ -165,7 +165,7 @@ async def _ls(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> d
 
 
 async def _command(box: Toolbox, command: str, **env: str) -> dict[str, Any]:
-    """A search by the command that does it, with its arguments as variables: no quoting can go wrong."""
+    """Run a search command with its arguments as variables, which avoids quoting."""
     result = await box.ws.execute(command, box.session_id, env=env, timeout=600.0)
     if result.exit_code > 1:
         raise RametError("invalid_argument", decode(result.stderr).strip() or "the search failed", "see the message")
@@ -214,7 +214,7 @@ async def _fork(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) ->
 
 
 async def _revert(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
-    """In an open workspace: one path is given the content of a past revision; the next commit records it."""
+    """Restore one file from a past revision in the open workspace; the next commit records it."""
     _, handle = box.stored()
     path = box.path(given["path"])
     data = await asyncio.to_thread(lambda: b"".join(handle.show(str(path), given["revision"])))
@@ -266,7 +266,7 @@ TOOLS: Final[dict[str, Tool]] = {
 
 
 def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:
-    """These tools, or all that a workspace of this kind has a use for."""
+    """Return these tools, or all that fit a workspace of this kind."""
     if names is None:
         stored = isinstance(ws, StoredWorkspace)
         return {name: tool for name, tool in TOOLS.items() if stored or not name.startswith("ws_")}
@@ -279,7 +279,7 @@ def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a model is told: an object, the same as JSON text, and whether it is a refusal."""
+    """The result for a model: an object, its JSON text, and whether it is an error."""
 
     content: dict[str, Any]
     failed: bool = False
@@ -290,13 +290,13 @@ class ToolResult:
 
 
 async def no_progress(done: float, message: str) -> None:
-    """For whoever cannot be told of progress."""
+    """Ignore progress."""
 
 
 async def call_tool(
     tools: Mapping[str, Tool], box: Toolbox, name: str, given: Mapping[str, Any], tell: ReportProgress = no_progress
 ) -> ToolResult:
-    """One call, checked and answered: what goes wrong is an answer, with its cause and what to do about it."""
+    """Run one tool call; errors are results with a cause and a remedy."""
     tool = tools.get(name)
     try:
         if tool is None:
@@ -327,4 +327,4 @@ _REFUSALS: Final = {
     errno.EDQUOT: ("limit_exceeded", "remove what is not needed"),
     errno.EIO: ("unavailable", "what is mounted there cannot be reached; try again later"),
 }
-"""What a model is told of a file operation that failed: for programs, and what to do."""
+"""Error code and remedy of a failed file operation, by errno."""

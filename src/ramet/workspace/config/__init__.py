@@ -1,10 +1,10 @@
-"""Workspaces that are described in a file: YAML (with the extra `yaml`), JSON or TOML.
+"""Workspace configuration files: YAML (with the extra `yaml`), JSON or TOML.
 
-    config = load_config("ramet.yaml")      # raises ConfigError with everything that is wrong, and where
+    config = load_config("ramet.yaml")      # raises ConfigError with all problems and their positions
     ws = config.workspace()                 # or Workspace.from_config("ramet.yaml")
     async with config.open() as ws: ...     # the same, bound to the store that the file names
 
-`declaration.py` says what may stand in the file.
+`declaration.py` declares all settings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST: Final = 4 << 20
 
 
 def load_config(path: str | os.PathLike[str], *, variables: Mapping[str, str] | None = None) -> Config:
-    """The configuration in a file. `variables` fill `${NAME}` and `env:NAME`; the process's own when not given."""
+    """Load a configuration file. `variables` fill `${NAME}` and `env:NAME`; default: the process environment."""
     config, problems = read_config(path, variables=variables)
     if problems:
         raise ConfigError(problems)
@@ -36,7 +36,7 @@ def load_config(path: str | os.PathLike[str], *, variables: Mapping[str, str] | 
 def read_config(
     path: str | os.PathLike[str], *, variables: Mapping[str, str] | None = None
 ) -> tuple[Config | None, list[Problem]]:
-    """As `load_config`, with the problems instead of an exception: for who wants to show what can be shown."""
+    """As `load_config`, but returns the problems instead of raising."""
     file = LocalPath(path).expanduser()
     if file.suffix not in SUFFIXES:
         raise RametError(

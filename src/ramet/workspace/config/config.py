@@ -1,4 +1,4 @@
-"""`Config`: what a file says, checked and typed, and the workspaces that are made of it."""
+"""`Config`: a checked configuration, and the workspaces it creates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MountConfig:
-    """One mount as it is described; its resource is made anew for every workspace."""
+    """One configured mount; every workspace gets a new resource."""
 
     prefix: str
     resource: str
@@ -69,7 +69,7 @@ class CommitConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration file says. `settings` tells every value and where it came from, secrets left out."""
+    """A configuration. `settings` lists every value with its origin, without secrets."""
 
     file: str
     name: str | None
@@ -86,7 +86,7 @@ class Config:
     settings: tuple[Setting, ...] = field(repr=False)
 
     def make_mounts(self) -> dict[str, Mount]:
-        """The mounts with resources of their own; what cannot be made is told with its place, all of it at once."""
+        """Create the mounts; raises one error with all problems and their positions."""
         made: dict[str, Mount] = {}
         problems: list[Problem] = []
         for mount in self.mounts:
@@ -95,7 +95,7 @@ class Config:
             except RametError as error:
                 cause, remedy = error.cause, error.remediation
                 problems.append(Problem(self.file, *mount.place, f"mounts.{mount.prefix}", cause, remedy))
-            except Exception as error:  # whatever a constructor raises, its library's own errors too, is about this
+            except Exception as error:  # any error of a constructor, also of its library
                 why = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
                 problems.append(Problem(self.file, *mount.place, f"mounts.{mount.prefix}", why or repr(error)))
         if problems:
@@ -103,7 +103,7 @@ class Config:
         return made
 
     def workspace(self) -> Workspace:
-        """A workspace as it is described, with nothing of the store."""
+        """Create the configured workspace, without the store."""
         ws = Workspace(
             self.make_mounts(), env=self.env, secrets=self.secrets, policy=self.policy,
             settings=self.workspace_settings,
@@ -114,10 +114,10 @@ class Config:
     def open(
         self, store: Store | None = None, name: str | None = None, revision: str | None = None, **options: Any
     ) -> WorkspaceOpener:
-        """The workspace of the store that is described, made when it does not exist yet. Use it with `async with`.
+        """Open the configured workspace of the store, created if it does not exist. Use it with `async with`.
 
-        A directory is mounted as it is; memory is what the revision says. The options are those of `Store.open`, and
-        go before what the file says.
+        A directory is mounted as it is; memory has the content of the revision. The options are those of `Store.open`,
+        and override the file.
         """
         from ramet.workspace.stored.store import Store
 
@@ -132,7 +132,7 @@ class Config:
         mounts = {
             prefix: mount
             for prefix, mount in self.make_mounts().items()
-            if not (prefix in saved and mount.memory is not None)  # memory is what the revision says
+            if not (prefix in saved and mount.memory is not None)  # memory has the content of the revision
         }
         said: dict[str, Any] = {
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
@@ -143,7 +143,7 @@ class Config:
         return found.open(name, revision, mounts=mounts, prepare=self.prepare, **{**said, **options})
 
     def prepare(self, ws: Workspace) -> None:
-        """Commands and sessions, which a workspace gets after it was made."""
+        """Add the configured commands and sessions to a workspace."""
         for name, command in self.commands.items():
             ws.command(name, mount=command.mount, filetype=command.suffix)(import_reference(command.python))
         for session_id, session in self.sessions.items():
@@ -152,7 +152,7 @@ class Config:
 
 
 def config_of(top: Node, reading: ConfigReader) -> Config | None:
-    """The configuration that a file's nodes make; None when something is wrong, which `reading` knows."""
+    """Create the configuration from the nodes of a file; None when `reading` has problems."""
     found = declaration().read(top, "", reading)
     if found is not INVALID:
         _check_together(found, top, reading)
@@ -203,7 +203,7 @@ def _mount(prefix: str, row: Mapping[str, Any], place: Position) -> MountConfig:
 
 
 def _policy(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What `Policy.from_dict` takes: without the parts that were not given."""
+    """Return the arguments of `Policy.from_dict`."""
     if found is None:
         return None
     made: dict[str, Any] = {"default": found["default"]}
@@ -214,7 +214,7 @@ def _policy(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _check_together(found: Mapping[str, Any], top: Node, reading: ConfigReader) -> None:
-    """What no value can know alone."""
+    """Check settings that depend on each other."""
     assert isinstance(top.value, dict)
     mounts = top.value.get("mounts")
     if mounts is not None and isinstance(mounts.value, dict):

@@ -1,4 +1,4 @@
-"""The one declaration of what a configuration may say. Checks, JSON schema and reference page are made from it."""
+"""Declaration of all settings, the source of checks, JSON schema and reference page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOUNT: Final = {
 
 @dataclass(frozen=True)
 class MountKind:
-    """A mount: which resource, its own `config`, and what the workspace does with it."""
+    """A mount: its resource, the `config` of that, and its options."""
 
     says = "a mount"
 
@@ -134,7 +134,7 @@ POLICY: Final = {
 
 @dataclass(frozen=True)
 class CommandKind:
-    """A command of one's own: `package.module:function`, alone or with the mount or suffix it is for."""
+    """A user command: `package.module:function`, optionally for one mount or suffix."""
 
     says = "`package.module:function`, or a mapping"
     table = TableKind({
@@ -156,7 +156,7 @@ class CommandKind:
 
 @dataclass(frozen=True)
 class DraftsKind:
-    """When what no revision has yet is made to survive a kill."""
+    """When uncommitted changes are made durable."""
 
     says = "`each`, `off`, or seconds"
     words = ChoiceKind(("each", "off"))
@@ -166,7 +166,7 @@ class DraftsKind:
         return {"anyOf": [{"const": False}, *self.words.schema()["anyOf"], *self.seconds.schema()["anyOf"]]}
 
     def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
-        if node.value is False:  # how older YAML reads `off`
+        if node.value is False:  # YAML 1.1 reads `off` as false
             node = replace(node, value="off")
         text = reading.text(node, setting) if isinstance(node.value, str) else None
         if isinstance(node.value, str) and text is None:
@@ -199,7 +199,7 @@ SERVER: Final = {
 
 @cache
 def declaration() -> TableKind:
-    """Everything that may stand in a configuration."""
+    """Return the declaration of all settings."""
     name = TextKind(pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", pattern_says="use letters, digits, . _ -")
     return TableKind({
         "version": Field(ChoiceKind(("1",)), "Of this format."),
@@ -238,7 +238,7 @@ def declaration() -> TableKind:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a configuration file."""
+    """Return the JSON schema of a configuration file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A Ramet workspace",

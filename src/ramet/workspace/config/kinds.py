@@ -1,7 +1,4 @@
-"""What a value of a configuration can be: each kind reads a node, and says what it takes in the JSON schema.
-
-The declaration, the checks, the schema and the reference page are all made of these.
-"""
+"""Kinds of configuration values: each reads a node, and describes itself in the JSON schema."""
 
 from __future__ import annotations
 
@@ -20,34 +17,34 @@ class _Invalid:
 
 
 INVALID: Final = _Invalid()
-"""What a kind gives when it reported a problem instead of a value."""
+"""Returned instead of a value after a problem was reported."""
 VARIABLE: Final = {"type": "string", "pattern": r"^\$\{"}
-"""Where a number or a choice may stand, a variable may stand."""
+"""A variable, allowed in place of a number or a choice."""
 
 
 class Kind(Protocol):
     @property
     def says(self) -> str:
-        """What it is, for the reference page."""
+        """Description for the reference page."""
         ...
 
     def schema(self) -> dict[str, Any]: ...
 
     def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
-        """The value, or NOTHING when that was a problem."""
+        """Return the value, or INVALID after reporting a problem."""
         ...
 
 
 @dataclass(frozen=True)
 class Field:
-    """A named place for a value."""
+    """A named setting."""
 
     kind: Kind
     text: str = ""
     default: Any = None
     required: bool = False
     find_text: Callable[[], str] | None = None
-    """Where the text is when nobody wrote it here; it is looked for only when somebody wants to read it."""
+    """Finds the help text when it is not given here; called only when the text is shown."""
 
     @property
     def help(self) -> str:
@@ -67,9 +64,9 @@ class Field:
 
 @dataclass(frozen=True)
 class TextKind:
-    """Text. A `secret` is never shown, and one in plain text is a problem; `path` is a path of this machine.
+    """Text. A `secret` is never shown, and must not be in plain text; `path` is a path of this machine.
 
-    What is `recorded` (in history, revisions, snapshots) must not be a secret.
+    A `recorded` value (in history, revisions, snapshots) must not be a secret.
     """
 
     secret: bool = False
@@ -203,7 +200,7 @@ class FlagKind:
 
 @dataclass(frozen=True)
 class ChoiceKind:
-    """One of a few words; some have other spellings."""
+    """One of several words, with alternative spellings."""
 
     words: tuple[str, ...]
     also: tuple[tuple[str, str], ...] = ()
@@ -242,7 +239,7 @@ class TableKind:
     fields: Mapping[str, Field]
     what: str = "setting"
     need_one: tuple[str, ...] = ()
-    """At least one of these must be there."""
+    """At least one of these is required."""
 
     says = "a mapping"
 
@@ -277,7 +274,7 @@ class TableKind:
                 if field.required:
                     made[name] = INVALID
                     if any(nearest(other, self.fields) == name for other in strangers):
-                        continue  # it is there with a typo, which was told
+                        continue  # reported as a typo
                     reading.wrong(node.key or node.place, setting, f"{name} is missing", field.help)
                 else:
                     reading.default(joined(setting, name), field.default)
@@ -290,7 +287,7 @@ class TableKind:
 
 @dataclass(frozen=True)
 class MapKind:
-    """A mapping whose names the writer chooses."""
+    """A mapping with arbitrary names."""
 
     inner: Kind
     pattern: str = r".+"
@@ -341,7 +338,7 @@ class ListKind:
 
 @dataclass(frozen=True)
 class LazyKind:
-    """A kind that is made when it is needed, because making it imports something."""
+    """A kind that is created on use, because it imports something."""
 
     make: Callable[[], Kind]
 
@@ -366,5 +363,5 @@ def mapping_of(node: Node, setting: str, reading: ConfigReader) -> dict[str, Nod
 
 
 def joined(setting: str, name: str) -> str:
-    """`mounts` and `/data` make `mounts./data`."""
+    """Join `mounts` and `/data` to `mounts./data`."""
     return f"{setting}.{name}" if setting else name

@@ -1,4 +1,4 @@
-"""A configuration file as nodes that know where they stand: YAML, JSON and TOML alike. Nothing is interpreted here."""
+"""Parse YAML, JSON and TOML into nodes with their positions, without interpreting them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ramet.core.errors import missing_extra
 
 Scalar = str | int | float | bool | None
 LARGEST: Final = 100_000
-"""Nodes of one file, with those that an alias repeats."""
+"""Nodes per file, counting repeated aliases."""
 DEEPEST: Final = 50
 
 
 class Position(NamedTuple):
-    """Where something stands in the file, counted from 1."""
+    """A position in the file, counted from 1."""
 
     line: int
     column: int
@@ -25,7 +25,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value as it is written. `text` is the source of a scalar; `key` is where its name stands in a mapping."""
+    """A value as written. `text` is the source of a scalar; `key` is the position of its name."""
 
     value: Scalar | list[Node] | dict[str, Node]
     place: Position
@@ -34,7 +34,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What it is, in words for people."""
+        """Its type, in words."""
         value = self.value
         if isinstance(value, dict):
             return "a mapping"
@@ -46,7 +46,7 @@ class Node:
 
 
 class ConfigSyntaxError(Exception):
-    """The file is not well-formed: what is wrong, and where."""
+    """The file is not well-formed; has a message and a position."""
 
     def __init__(self, message: str, place: Position) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class ConfigSyntaxError(Exception):
 
 
 def read_nodes(text: str, suffix: str) -> Node:
-    """The top of a file, by the suffix of its name."""
+    """Parse a file by the suffix of its name."""
     if suffix == ".json":
         return _Json(text).document()
     if suffix == ".toml":
@@ -98,9 +98,9 @@ class _Yaml:
         if isinstance(found, self._library.SequenceNode):
             return Node([self.node(item, depth + 1) for item in found.value], place)
         if id(found) not in self._flat:
-            self._flat[id(found)] = found  # kept: an id is only one's own while its object lives
+            self._flat[id(found)] = found  # keeps the object alive, so that its id stays unique
             self._check_names(found)
-            self._constructor.flatten_mapping(found)  # what `<<` brings in comes first, so that own names win
+            self._constructor.flatten_mapping(found)  # merged keys come first, so that explicit ones win
         made = {key.value: replace(self.node(value, depth + 1), key=_mark(key)) for key, value in found.value}
         return Node(made, place)
 
@@ -133,7 +133,7 @@ def _mark(found: Any) -> Position:
 
 
 class _Json:
-    """JSON by hand, because the library does not tell where a value stands."""
+    """A JSON parser with positions, which the standard library lacks."""
 
     _SPACE = re.compile(r"[ \t\n\r]*")
     _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
@@ -248,7 +248,7 @@ def _toml(text: str) -> Node:
 
 
 def _toml_places(text: str) -> dict[tuple[str, ...], tuple[Position, Position]]:
-    """Where names and their values stand, line by line; what is inside an inline table stands where that begins."""
+    """Find the positions of names and values by line; values in an inline table have its position."""
     found: dict[tuple[str, ...], tuple[Position, Position]] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), 1):

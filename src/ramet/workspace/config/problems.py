@@ -1,7 +1,7 @@
-"""`ConfigReader`: what is found out while a configuration is read. Every problem is kept, none ends the reading.
+"""`ConfigReader`: collect problems and settings while a configuration is read.
 
 `${VAR}` and `${VAR:-default}` stand for variables, `$${` for a literal `${`, and `secret:env:NAME` or
-`secret:file:PATH` for a secret. What a secret gives is never shown: not in a problem, not in a setting.
+`secret:file:PATH` for a secret. The value of a secret never appears in a problem or a setting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_SECRET: Final = 64 * 1024
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong, where it stands, and what may have been meant."""
+    """One problem, its position, and a hint."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
 
 class ConfigError(RametError):
-    """A configuration that cannot be used, with everything that is wrong with it in `problems`."""
+    """An invalid configuration, with all its `problems`."""
 
     def __init__(self, problems: Collection[Problem]) -> None:
         self.problems = tuple(problems)
@@ -54,7 +54,7 @@ class ConfigError(RametError):
 
 
 class Setting(NamedTuple):
-    """One value: as it may be shown, as it is written, where it came from, and where that stands."""
+    """One value: as shown, as written, its origin, and its position."""
 
     path: str
     value: object
@@ -64,7 +64,7 @@ class Setting(NamedTuple):
 
 
 class ExpandedText(NamedTuple):
-    """A text with its variables and secrets filled in."""
+    """A text with variables and secrets filled in."""
 
     text: str
     origin: str
@@ -73,7 +73,7 @@ class ExpandedText(NamedTuple):
 
 @dataclass
 class ConfigReader:
-    """The file being read, what may be asked for variables and secrets, and what was found."""
+    """The file, the sources of variables and secrets, and the results so far."""
 
     file: str
     folder: LocalPath
@@ -86,7 +86,7 @@ class ConfigReader:
         self.problems.append(Problem(self.file, line, column, setting, message, hint))
 
     def unknown(self, node: Node, setting: str, name: str, known: Collection[str], what: str) -> None:
-        """Something that nobody knows, with the nearest thing that somebody does."""
+        """Report an unknown name, with a similar known one."""
         self.wrong(node.key or node.place, setting, f"unknown {what} {name!r}", suggestion(name, known))
 
     def set(self, setting: str, value: object, node: Node, origin: str = "", *, secret: bool = False) -> None:
@@ -103,7 +103,8 @@ class ConfigReader:
     # ---------------------------------------------------------------------------------- variables, secrets
 
     def text(self, node: Node, setting: str, *, reference: bool = False) -> ExpandedText | None:
-        """The text of a scalar, or None after a problem. With `reference`, `env:` and `file:` are secrets as well."""
+        """Return the text of a scalar, or None after a problem. With `reference`, `env:` and `file:` are secrets as
+        well."""
         raw = node.value if isinstance(node.value, str) else node.text
         expanded = self._expanded(raw, node, setting)
         if expanded is None:
@@ -175,12 +176,12 @@ class ConfigReader:
         return None
 
     def path(self, text: str) -> str:
-        """A path of this machine; what is relative begins at the file."""
+        """Return a path of this machine, relative to the file."""
         return os.path.normpath(self.folder / LocalPath(text).expanduser())
 
 
 def nearest(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
-    """The known name that is most like this one, if one is."""
+    """Return the most similar known name, or an empty string."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, list(known), 1, 0.5 if len(name) < 3 else bar)), "")

@@ -1,4 +1,4 @@
-"""The one state of a workspace, as plain data with blobs: what snapshots, copies and revisions carry."""
+"""The state of a workspace as plain data with blobs, for snapshots, copies and revisions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMAT = "ramet"
 
 @dataclass
 class RestoreReport:
-    """What a load could not bring back. Empty is good."""
+    """What a load could not restore; empty on success."""
 
     problems: list[str] = field(default_factory=list)
 
@@ -38,10 +38,10 @@ class RestoreReport:
 
 
 def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0) -> dict[str, Any]:
-    """Everything that is captured. Blobs are lazy: they are read when the state is written somewhere.
+    """Capture the state. Blobs are lazy: they are read when the state is written.
 
-    Without `content` it is the kernel alone: a revision keeps mounts, contents and the history before `history_from`
-    in its own way.
+    Without `content`, only the kernel state: a revision stores mounts, content and the history before `history_from`
+    separately.
     """
     left_out: list[str] = []
     mounts = [_mount_state(mount, left_out.append) for mount in in_order(ws._mounts)] if content else []
@@ -91,7 +91,7 @@ def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
 
 
 def _scrubbed(ws: Workspace, value: Any) -> Any:
-    """Plain data without a secret in any of its texts."""
+    """Redact secrets in plain data."""
     return _without_secrets(ws, value) if ws.secrets else value
 
 
@@ -122,7 +122,7 @@ def _cache_state(ws: Workspace) -> list[dict[str, Any]]:
 
 
 def finished_jobs(ws: Workspace) -> list[dict[str, Any]]:
-    """Finished jobs; a running one cannot be carried."""
+    """Return finished jobs; running ones cannot be saved."""
     return ws.finished_jobs + [
         {
             "session_id": session.session_id,
@@ -148,7 +148,7 @@ def check_version(manifest: Mapping[str, Any]) -> None:
 def mounts_from(
     opened: SnapshotReader, resources: Mapping[str, Resource] | None, report: RestoreReport, mounts: dict[str, Mount]
 ) -> None:
-    """Fill `mounts` from a snapshot, with what the caller gave in place of what could not be saved."""
+    """Fill `mounts` from a snapshot, with the caller's resources for those that were not saved."""
     states = opened.manifest.get("mounts")
     if not isinstance(states, list) or not all(isinstance(state, dict) for state in states):
         raise ValueError("the manifest has no list of mounts")
@@ -191,14 +191,14 @@ def _resource_for(state: dict[str, Any], given: Resource | None, opened: Snapsho
     if given is None:
         return LOADERS[str(kind)](state, opened.blob)
     if kind == "disk" and isinstance(given, DiskResource):
-        fill_disk(given, state, opened.blob)  # the content goes to the directory that the caller chose
+        fill_disk(given, state, opened.blob)  # the caller chose the directory
     else:
         restore_data(given, state, opened.blob)
     return given
 
 
 def apply_state_dict(ws: Workspace, opened: SnapshotReader, report: RestoreReport) -> None:
-    """Sessions, cache, history and jobs of a snapshot into a workspace whose mounts are there already."""
+    """Restore sessions, cache, history and jobs into a workspace that has its mounts."""
     from ramet.shell.interp.state.serialize import load
 
     manifest = opened.manifest

@@ -1,7 +1,7 @@
-"""Archives into a store: a snapshot tar with everything it holds, or any tar as files. Each becomes one revision.
+"""Import a snapshot tar, or any tar as files, as one revision.
 
-Nothing of an archive is believed: names are checked, links are kept as links and never followed, and what cannot be
-kept (devices, pipes) is told. Trees are durable before a head moves, so a broken archive changes nothing.
+Archives are untrusted: names are checked, links are stored and never followed, devices and pipes are left out and
+reported. Trees are durable before a head moves, so a broken archive changes nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ DEFAULTS: Final = ImportOptions()
 
 @dataclass
 class ImportResult:
-    """The revision that an archive became, and what of it could not be kept."""
+    """The imported revision, and what was left out."""
 
     revision: Revision
     files: int = 0
@@ -68,7 +68,7 @@ class ImportResult:
 
 @dataclass
 class _ArchiveContent:
-    """What an archive holds, durable in the store."""
+    """The content of an archive, durable in the store."""
 
     mounts: tuple[MountState, ...]
     kernel: Any
@@ -81,7 +81,7 @@ class _ArchiveContent:
 def import_archive(
     repository: Repository, name: str, source: Target, options: ImportOptions = DEFAULTS
 ) -> ImportResult:
-    """A tar as a revision of a workspace, which is created if it does not exist."""
+    """Import a tar as a revision of a workspace, which is created if it does not exist."""
     repository.require_safe_refs()
     kind, progress = options.kind, options.progress
     try:
@@ -102,7 +102,7 @@ def import_archive(
 
 
 def _kind_of(source: Target) -> tuple[str, Target]:
-    """Whether an archive begins like a snapshot. A stream must be able to go back for that."""
+    """Detect a snapshot by its first member; a stream must be seekable."""
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
             return _look(file), source
@@ -191,7 +191,7 @@ def _members(tar: tarfile.TarFile, builder: TreeBuilder, left_out: list[str], pr
 
 
 def _clean(name: str) -> str:
-    """A member's name below the top; a name that leads out of it is refused."""
+    """Normalize the name of a member; refuse a name that leaves the archive."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in name:
         raise ValueError(f"{name!r} leads out of the archive")
@@ -199,7 +199,7 @@ def _clean(name: str) -> str:
 
 
 def _time(member: tarfile.TarInfo) -> int:
-    """The time of a member to the nanosecond: the parsed one is a float, which is not that exact."""
+    """Return the time of a member in nanoseconds; the parsed one is a float, which is less exact."""
     text = member.pax_headers.get("mtime")
     if text is None:
         return int(member.mtime) * 1_000_000_000
@@ -245,7 +245,7 @@ def _from_snapshot(repository: Repository, name: str, source: Target, progress: 
 
 
 def _check_kernel(kernel: dict[str, Any], report: RestoreReport) -> None:
-    """Load sessions and history once, so that a state that cannot be opened is refused now and not later."""
+    """Load sessions and history once, to refuse an unusable state now."""
     apply_state_dict(Workspace(), SnapshotReader(kernel, TarIndex(io.BytesIO()), {}), report)
 
 

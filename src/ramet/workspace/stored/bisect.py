@@ -1,4 +1,4 @@
-"""`bisect`: run a command in one revision after the other until the first bad one is found; nothing is written."""
+"""`bisect`: run a command in revisions until the first bad one is found; writes nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ramet.store.verbs.bisect import BisectSearch, Verdict
 
 SKIP = 125
 Try = Callable[[Revision], Awaitable[int]]
-"""Runs the command in a revision and gives its exit status."""
+"""Runs the command in a revision, and returns its exit status."""
 
 
 @dataclass(frozen=True)
 class BisectStep:
-    """One revision that was tried."""
+    """One tested revision."""
 
     revision: Revision
     verdict: Verdict
@@ -27,7 +27,7 @@ class BisectStep:
 
 @dataclass
 class BisectResult:
-    """The first bad revision; None when what was skipped leaves several `suspects`."""
+    """The first bad revision; None when skipped revisions leave several `suspects`."""
 
     first_bad: Revision | None
     suspects: list[Revision]
@@ -37,9 +37,9 @@ class BisectResult:
 async def bisect(
     repository: Repository, good: Revision, bad: Revision, attempt: Try, progress: Progress = silent
 ) -> BisectResult:
-    """Exit status 0 is good, 125 cannot be told, everything else is bad.
+    """Find the first bad revision: exit status 0 is good, 125 skips, any other is bad.
 
-    Both ends are tried first: where the command does not say of them what the caller said, there is nothing to find.
+    Both ends are tested first, and must confirm the caller's claim.
     """
     search = BisectSearch.between(repository.ancestors(good), repository.ancestors(bad), bad)
     steps: list[BisectStep] = []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CommitRequest:
-    """What one commit is asked for; the arguments of `StoredWorkspace.commit`."""
+    """The arguments of `StoredWorkspace.commit`."""
 
     message: str = ""
     author: str = ""
@@ -65,7 +65,7 @@ class CommitResult:
     kernel: ChunkId
     history: tuple[ChunkId, ...]
     trees: list[TreeCommit]
-    """The trees of memory mounts, to settle once the head has moved."""
+    """The trees of memory mounts, whose memos are set once the head has moved."""
     withheld: tuple[str, ...]
     suspected: tuple[str, ...]
 
@@ -94,7 +94,7 @@ class DirectoryCaches:
 
 
 class CommitWriter:
-    """Writes one commit. Without `trust`, nothing is taken for stored because this process remembers it."""
+    """Writes one commit. Without `trust`, memos and caches are ignored and everything is checked against the store."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class CommitWriter:
 
 
 def remote_state(mount: Mount) -> MountState:
-    """A mount whose bytes live elsewhere, as a revision describes it."""
+    """Describe a remote mount for a revision."""
     plain = save_resource(mount.resource, lambda _: None)
     return MountState(
         str(mount.prefix), plain["type"], mount.mode.value, None, plain["config"], tuple(plain["redacted_fields"]),

@@ -1,13 +1,12 @@
-"""`Drafter`: what an acknowledged call changed is in the store before it is acknowledged, and no head has moved.
+"""`Drafter`: make the changes of each call durable before it is acknowledged, without moving the head.
 
-Rules that this file keeps:
-- A step tells what is different from the one before, found by comparing nodes of two forks of a tree: what was not
-  touched is the same object and is not looked at. It costs what changed, and where nothing did, nothing.
-- Small changes go into the step itself, one object. Large ones take the path of a commit into packs, so that the commit
-  at the end has nothing left to do for them.
-- What never enters a revision never enters a draft.
-- Nothing is acknowledged by whoever has lost the lease: who takes it over writes that down before looking for drafts,
-  and who drafts looks for that after the step is written.
+- A step holds the difference to the step before, found by comparing the nodes of two forks: untouched nodes are
+  identical objects and are skipped. Its cost is proportional to the change.
+- Small changes are stored in the step itself, as one object. Large ones are written to packs like a commit, so that the
+  final commit has nothing left to write for them.
+- Ignored files enter a draft as little as a revision.
+- A writer without the lease acknowledges nothing: taking over a lease appends an entry before reading drafts, and a
+  drafter checks for that entry after it has written a step.
 """
 
 from __future__ import annotations
@@ -51,33 +50,33 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.workspace import StoredWorkspace
 
 INLINE: Final = 1024 * 1024
-"""Bytes of new content up to which a step holds them itself."""
+"""Bytes of new content up to which a step includes them."""
 MANY: Final = 2000
-"""Paths up to which a step names them one by one."""
+"""Changed paths up to which a step lists them."""
 STEPS: Final = 64
-"""Steps after which one is written that makes all before it needless."""
+"""Steps after which a fresh one replaces all before it."""
 WEIGHT: Final = 4 * 1024 * 1024
-"""Bytes of steps after which that happens, too."""
+"""Bytes of steps after which a fresh one replaces all before it."""
 KEEP: Final = 4096
-"""Bytes at the beginning of a file that are worth not being written again."""
+"""Unchanged bytes at the start of a file from which on they are not written again."""
 AGAIN: Final = 4
-"""How often a draft is tried again after collections took what it relied on."""
+"""Retries after a collection removed what a draft relied on."""
 
 
 class _TooLarge(Exception):
-    """What changed is told better by trees."""
+    """The change is too large for a step, and is written as trees."""
 
 
 @dataclass(frozen=True)
 class _MountBase:
-    """What the changes of a mount are told against: a tree of the store (empty for none), and what that is here."""
+    """Base of the changes of a mount: a stored tree (empty for none), and the same tree in memory."""
 
     tree: bytes = b""
     ram: RAMResource = field(default_factory=RAMResource)
 
 
 class _ChangeCollector:
-    """Gathers the changes of a step."""
+    """Collects the changes of one step."""
 
     def __init__(self, ws: StoredWorkspace, laid: set[bytes]) -> None:
         self._withheld, self._scope = ws.options.ignore_rules, ws.repository.scope(ws.name)
@@ -88,13 +87,13 @@ class _ChangeCollector:
         self.left_out: list[str] = []
         self.gone: list[str] = []
         self.relies = False
-        """Whether the step names something that only packs have."""
+        """Whether the step refers to objects in packs."""
 
     def compare(self, prefix: str, before: RAMResource, after: RAMResource) -> list[Change]:
         self.rows = []
         mine, theirs = after.links, before.links
         if mine is not theirs and (len(mine) != len(theirs) or any(theirs.get(n) is not f for n, f in mine.items())):
-            raise _TooLarge  # files with several names change without their directories
+            raise _TooLarge  # hard-linked files change without their directories
         old, new = before.node(ROOT), after.node(ROOT)
         assert isinstance(old, Dir) and isinstance(new, Dir)
         stack: list[tuple[bytes, str, Dir | None, Dir]] = [] if old is new else [(b"", "", old, new)]
@@ -145,7 +144,7 @@ class _ChangeCollector:
         self.rows.append(row)
 
     def _known(self, node: Dir | File) -> bytes:
-        """What a node is called in the store, if that has it."""
+        """Return the stored id of a node; empty when it has none."""
         memo = node.memo
         return memo.payload if isinstance(memo, Memo) and memo.store is self._scope else b""
 
@@ -175,9 +174,9 @@ class _ChangeCollector:
 
 
 def _differing(had: Mapping[str, object], entries: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """Names of a directory that are not what they were, and those that are gone."""
+    """Return the changed and the removed names of a directory."""
     before, after = list(had), list(entries)
-    if after[: len(before)] == before:  # as it is mostly: some changed, some came; that is told without a loop
+    if after[: len(before)] == before:  # the usual case: compared without a Python loop
         changed = compress(after, map(is_not, had.values(), entries.values()))
         return [*changed, *after[len(before) :]], []
     return (
@@ -187,7 +186,7 @@ def _differing(had: Mapping[str, object], entries: Mapping[str, object]) -> tupl
 
 
 class Drafter:
-    """The draft of one open workspace. Whoever calls it holds the lock of its commits."""
+    """The draft of one open workspace. Callers hold its commit lock."""
 
     def __init__(self, ws: StoredWorkspace, every: float) -> None:
         assert ws.lease is not None
@@ -199,19 +198,19 @@ class Drafter:
         try:
             self._hold()
         except RametError:
-            self._writer.close()  # it was opened too late: nobody may believe it
+            self._writer.close()  # opened too late: it must not be used
             raise
         self._origins: dict[str, _MountBase] = {}
         self._last: dict[str, RAMResource] = {}
-        """The memory mounts as the last step left them."""
+        """The memory mounts as of the last step."""
         self._sessions_seen: Any = None
-        """What of the sessions the last step has, cheap to compare."""
+        """The sessions as of the last step, cheap to compare."""
         self._mounted: Any = None
         self._seen: list[Mount] = []
         self._plain: list[dict[str, Any]] = []
         self._position = ws.history.next_number
         self._records: list[bytes] = []
-        """The commands since the revision that the draft stands on, as JSON."""
+        """The commands since the base revision, as JSON."""
         self._stored_chunks: set[bytes] = set()
         self._left_out: dict[str, None] = {}
         self._weight = self._least = 0
@@ -219,7 +218,7 @@ class Drafter:
         self.rebase(ws.base, {})
 
     def rebase(self, base: Revision | None, forks: Mapping[str, RAMResource]) -> None:
-        """A revision has everything until now, with these trees; the next step stands on it."""
+        """Base the next step on a revision that has everything so far, with these trees."""
         ws = self._ws
         trees = {mount.prefix: mount.tree for mount in base.mounts} if base is not None else {}
         scope = self._repository.scope(ws.name)
@@ -239,7 +238,7 @@ class Drafter:
     # ------------------------------------------------------------------------------------------------ looking
 
     def changed(self) -> bool:
-        """Whether there is anything that the last step does not have; asked after every call."""
+        """Return whether anything changed since the last step; called after every call."""
         last, ws = self._last, self._ws
         for path, mount in ws._mounts.items():
             resource = mount.memory
@@ -256,10 +255,10 @@ class Drafter:
     # ------------------------------------------------------------------------------------------------ writing
 
     async def draft(self) -> None:
-        """Make what is not in the store yet durable there."""
+        """Write a step with everything that is not in the store yet."""
         ws = self._ws
         rams = {str(m.prefix): m.memory for m in ws.mounts(scratch=True) if m.memory is not None}
-        # A fork is taken only of what changed: whoever writes next copies what a fork has.
+        # Only changed trees are forked: the next write to a forked tree copies nodes.
         forks = {
             prefix: known if known is not None and _same(known, ram) else ram.fork()
             for prefix, ram in rams.items()
@@ -287,7 +286,7 @@ class Drafter:
         await self._still_holding()
 
     async def _still_holding(self) -> None:
-        """Make sure, after a step was written, that nobody had taken over before: then whoever does will find it."""
+        """Check after a step that the lease is still held: a successor then finds the step."""
         if self._repository.packs.remote:
             await asyncio.to_thread(self._hold)
         else:
@@ -306,7 +305,7 @@ class Drafter:
             self._write_trees(step, forks, new, state)
 
     def _tell(self, step: DraftStep, forks: dict[str, RAMResource]) -> None:
-        """The changes one by one, with their contents."""
+        """Write a step that lists the changes with their content."""
         fresh = step.fresh
         telling = _ChangeCollector(self._ws, set() if fresh else self._stored_chunks)
         changes: dict[str, list[Change]] = {}
@@ -332,10 +331,10 @@ class Drafter:
         self._stored_chunks = (set() if fresh else self._stored_chunks) | telling.chunks.keys()
         self._counted(size, fresh)
         if telling.relies and self._repository.refresh_gc_state().number != number:
-            raise _TooLarge  # a collection began between the look and the step: what it names is looked at again
+            raise _TooLarge  # a collection started before the step was written: check its references again
 
     def _is_draft(self, prefix: str, origin: _MountBase) -> bool:
-        """Whether a tree is one of this draft, and of no revision."""
+        """Return whether a tree belongs to this draft and to no revision."""
         base = self._ws.base
         return base is None or all(mount.tree != origin.tree for mount in base.mounts if mount.prefix == prefix)
 
@@ -345,7 +344,7 @@ class Drafter:
         self._fresh = False
 
     def _write_trees(self, step: DraftStep, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
-        """Everything as trees in packs, by the way of a commit; the memos that it sets are those of a commit, too."""
+        """Write all trees to packs like a commit, and set the same memos."""
         ws, repository = self._ws, self._repository
         failure: RametError | None = None
         mounted = step.mounts or self._mounted
@@ -391,7 +390,7 @@ class Drafter:
         )
 
     def _mounts(self) -> list[dict[str, Any]]:
-        """What is mounted, as a revision says it; asked of the resources when they are others than before."""
+        """Describe the mounts as a revision does; cached while they are the same."""
         now = self._ws.mounts(scratch=True)
         if len(now) != len(self._seen) or any(map(is_not, now, self._seen)):
             self._plain, self._seen = plain_mounts(self._described()), now
@@ -408,12 +407,12 @@ class Drafter:
         return found
 
     def close(self) -> None:
-        """The workspace ended in order."""
+        """Remove the draft after a clean end."""
         self._writer.close()
 
 
 def _is_dir(one: object, other: object) -> bool:
-    """Whether one of two nodes is a directory and the other is not."""
+    """Return whether exactly one of two nodes is a directory."""
     return isinstance(one, Dir) != isinstance(other, Dir)
 
 
@@ -430,7 +429,7 @@ def _same(one: RAMResource, other: RAMResource) -> bool:
 
 
 def _session_fingerprints(ws: StoredWorkspace) -> list[Any]:
-    """What calls are likely to change in sessions; not what every call changes, as the last status."""
+    """Return the parts of sessions that calls usually change, without those that every call changes."""
     return [_of_session(session) for session in ws.sessions.started()]
 
 

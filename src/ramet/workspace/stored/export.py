@@ -1,6 +1,6 @@
-"""A revision of a store as something that others read: a snapshot tar, a plain tar, a git repository.
+"""Export a revision as a snapshot tar or plain tar, or a history as a git repository.
 
-Content streams from the store to the target; only names are held in memory. The same revision gives the same bytes.
+Content streams from the store to the target; only names are in memory. Equal revisions give equal bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ramet.workspace.snapshot.tar import TarWriter
 def export_snapshot(
     repository: Repository, revision: Revision, target: Target, compress: str | None = None, progress: Progress = silent
 ) -> None:
-    """The revision as a snapshot: `Workspace.load` and `import` read it."""
+    """Write a revision as a snapshot, for `Workspace.load` and `import`."""
     kernel = kernel_of(repository.packs, revision)
     kernel.pop("mounts", None)
     counted = _ProgressCounter(progress)
@@ -49,7 +49,7 @@ def export_snapshot(
 
 
 class _ProgressCounter:
-    """Tells progress of files as their content passes."""
+    """Reports progress in files as their content is read."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self.total, self.done = progress, 0, 0
@@ -118,7 +118,7 @@ def _mount(repository: Repository, mount: MountState, counted: _ProgressCounter)
 def export_tar(
     repository: Repository, revision: Revision, target: Target, compress: str | None = None, progress: Progress = silent
 ) -> None:
-    """The files of a revision as a plain tar: modes, exact times, links, hard links and empty directories."""
+    """Write the files of a revision as a plain tar: modes, exact times, links, hard links and empty directories."""
     with open_target(target, compress) as sink:
         write_files(repository, revision, sink, progress)
 
@@ -157,7 +157,7 @@ def write_files(repository: Repository, revision: Revision, sink: IO[bytes], pro
 
 
 def _lead_to(prefix: str, made: set[str], tar: TarWriter) -> None:
-    """Directories that lead to a mount, which no tree holds."""
+    """Write the parent directories of a mount, which are in no tree."""
     parts = prefix.strip("/").split("/") if prefix != "/" else []
     for number in range(1, len(parts) + 1):
         path = "/" + "/".join(parts[:number])
@@ -167,14 +167,14 @@ def _lead_to(prefix: str, made: set[str], tar: TarWriter) -> None:
 
 
 def export_git(repository: Repository, name: str, target: str, progress: Progress = silent) -> GitExport:
-    """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
+    """Write the whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
     done = GitExport(branch_name(name))
     write_git(target, done, fast_import(repository, name, done, progress))
     return done
 
 
 def write_git(target: str, done: GitExport, pieces: Iterator[bytes]) -> None:
-    """A git repository in a new directory out of what `git fast-import` reads; `done` is filled while that comes."""
+    """Create a git repository from a `git fast-import` stream; `done` is updated on the way."""
     git = shutil.which("git")
     if git is None:
         raise RametError("unsupported", "git is not installed", "install it, or write the fast-import stream instead")
@@ -182,7 +182,7 @@ def write_git(target: str, done: GitExport, pieces: Iterator[bytes]) -> None:
         raise RametError("already_exists", f"{target} is not empty", "name a directory that does not exist yet")
     bare = target.rstrip("/").endswith(".git")
     with tempfile.TemporaryDirectory(prefix="ramet-git-") as home:
-        # Nothing of the person's own configuration may change what is written, and no hook may run.
+        # The user's git configuration and hooks must not affect the output.
         quiet = {
             "PATH": os.environ.get("PATH", ""), "HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C",
             "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TEMPLATE_DIR": "",
@@ -195,7 +195,7 @@ def write_git(target: str, done: GitExport, pieces: Iterator[bytes]) -> None:
 
 
 def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]) -> None:
-    """Write a stream into a repository by `git fast-import`."""
+    """Run `git fast-import` on a stream."""
     process = subprocess.Popen(
         [git, "-C", target, "fast-import", "--quiet", "--done"], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL, env=env,
@@ -205,7 +205,7 @@ def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]
         for piece in pieces:
             process.stdin.write(piece)
     except BrokenPipeError:
-        pass  # git said why before it went
+        pass  # stderr has the reason
     except BaseException:
         process.kill()
         raise

@@ -1,4 +1,4 @@
-"""From a draft back to trees, sessions and history: what a process that died held, as the store has it."""
+"""Replay a draft: rebuild trees, sessions and history of a dead process."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ Plain = dict[str, Any]
 
 @dataclass
 class ReplayResult:
-    """What a draft stands for."""
+    """The state that a draft describes."""
 
     mounts: list[MountState]
-    """Everything that was mounted; memory without a tree, which `rams` has."""
+    """All mounts; memory mounts have no tree here but are in `rams`."""
     rams: dict[str, RAMResource]
     lineage: str
     scan: str
     state: Plain = field(default_factory=dict)
     records: list[Plain] = field(default_factory=list)
-    """The commands that ran since the revision that it stands on."""
+    """The commands since the base revision."""
     withheld: tuple[str, ...] = ()
 
     @property
     def agent(self) -> str:
-        """Who ran the commands, when it was one and it has a name."""
+        """The agent that ran all commands, if there is only one and it has a name."""
         agents = {str(record.get("agent_id", "")) for record in self.records}
         return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
 
 
 def replay(repository: Repository, draft: Draft) -> ReplayResult:
-    """What the steps of a draft make of the revision that it stands on. To be called beside any event loop."""
+    """Apply the steps of a draft to its base revision. Call it outside of event loops."""
     done = ReplayResult([], {}, "", "off" if draft.opened is None else draft.opened.scan)
     asyncio.run(_replay(repository, draft, done))
     return done
@@ -87,7 +87,7 @@ async def _replay(repository: Repository, draft: Draft, done: ReplayResult) -> N
 
 
 class _ChangeReplayer:
-    """Does to a tree what the rows of a step say."""
+    """Applies the changes of a step to a tree."""
 
     def __init__(
         self, repository: Repository, ram: RAMResource, lazy: LazyTree, inside: Mapping[bytes, bytes], scope: object
@@ -100,7 +100,7 @@ class _ChangeReplayer:
         for row in rows:
             path = parse(decode(row.path))
             if isinstance(row, Removal):
-                with suppress(FileNotFoundError):  # a named pipe, which no step has told of
+                with suppress(FileNotFoundError):  # a named pipe, which drafts omit
                     await remove_tree(self._ram, path)
             elif isinstance(row, FileChange):
                 await self._file(path, row)
@@ -112,7 +112,7 @@ class _ChangeReplayer:
             else:
                 folders.append((path, row))
                 await self._folder(path, row)
-        for path, row in reversed(folders):  # what was put into them has changed their times
+        for path, row in reversed(folders):  # writing into directories has changed their times
             await self._ram.setattr(path, Attrs(mode=row.mode, mtime_ns=row.mtime_ns))
 
     async def _folder(self, path: Path, row: DirectoryChange) -> None:
@@ -154,7 +154,7 @@ class _ChangeReplayer:
 
 @dataclass(frozen=True)
 class ReplayCommit:
-    """What is in packs of what a draft stands for."""
+    """A replayed draft, written to packs."""
 
     trees: dict[str, TreeId]
     kernel: ChunkId | None
@@ -165,7 +165,7 @@ class ReplayCommit:
 def write(
     repository: Repository, writer: PackWriter, target: str, found: ReplayResult, base: Revision | None, own: bool
 ) -> ReplayCommit:
-    """Put it into packs for the workspace `target`; `own` when that is the one whose revision it stands on."""
+    """Write a replayed draft to packs of the workspace `target`; `own` when the base revision belongs to it."""
     scanner = None if found.scan == "off" else SecretScanner("report")
     scope = repository.scope(target)
     trees = {
@@ -201,7 +201,7 @@ def _kernel(
 def with_trees(
     found: ReplayResult, trees: Mapping[str, TreeId], before: Mapping[str, MountState]
 ) -> dict[str, MountState]:
-    """The mounts with what they hold; of those that are not memory, what the revision before has of them."""
+    """Return the mounts with their trees; of other than memory mounts, the tree of the base revision."""
     states: dict[str, MountState] = {}
     for mount in found.mounts:
         old = before.get(mount.prefix)

@@ -1,6 +1,6 @@
-"""Pins: what a resource whose bytes live elsewhere looked like when a revision was made, path by path, as a tree.
+"""Version pins: the versions of all paths of a remote mount, recorded by a revision as a tree.
 
-The rule that this file keeps: what a revision pinned and the resource no longer has is told, never served in silence.
+Opening a revision reports every pinned version that the resource no longer has.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ramet.store.packs.writer import PackWriter
 from ramet.store.verbs.diff import compare
 
 PIN: Final = 3
-"""The kind of a file that is only pinned: its payload is its version, not its content."""
+"""Node kind of a pinned file: its payload is a version, not content."""
 PinPolicy = Literal["config", "versions"]
 TOLD: Final = 100
-"""Paths of one mount that are told one by one."""
+"""Reported paths per mount."""
 
 
 class VersionPins(NamedTuple):
-    """The trees of one mount's pins, ready to be written."""
+    """The pin trees of one mount, ready to be written."""
 
     top: TreeId
     objects: dict[bytes, bytes]
@@ -47,7 +47,7 @@ def check_policies(policies: Mapping[str, str]) -> None:
 
 
 async def pin_versions(resource: Resource) -> VersionPins:
-    """Every path of a resource with its version, without reading any content."""
+    """Pin every path of a resource to its version, without reading content."""
     objects: dict[bytes, bytes] = {}
     return VersionPins(await _directory(resource, ROOT, objects), objects)
 
@@ -70,14 +70,14 @@ async def _directory(resource: Resource, path: Path, objects: dict[bytes, bytes]
 
 
 def _version(stat: Stat) -> bytes:
-    """The version that the backend gives, or what comes nearest to one."""
+    """Return the version of the backend, or size and time without one."""
     return encode(stat.version if stat.version is not None else f"{stat.size}:{stat.mtime_ns}")
 
 
 async def changed_pins(
     base: Revision | None, resources: Mapping[str, Resource], read: Callable[[bytes], bytes]
 ) -> list[str]:
-    """What a revision pinned and its mounts do not have any more, or have in another version, one sentence each."""
+    """Return a sentence for each pinned version that a mount lacks or has replaced."""
     problems: list[str] = []
     for mount in base.mounts if base is not None else ():
         resource = resources.get(mount.prefix)

@@ -1,4 +1,4 @@
-"""`StoredWorkspace`: a live workspace on a repository: its lease, its commits, and what it keeps beside its files."""
+"""`StoredWorkspace`: a live workspace with a lease on a stored one; commits, drafts and background work."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.drafts import Drafter
 
 AGAIN: Final = 3
-"""How often a commit is tried again after collections took what it had written."""
+"""Retries of a commit after a collection removed what it had written."""
 TIDY: Final = 256
-"""Entries of the log after which it is looked at whether old ones can be joined."""
+"""Log entries between two compactions."""
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 
 
 class StoredWorkspace(Workspace):
-    """A workspace whose state is committed to a store. `commit()` makes a revision; leaving `async with` does too."""
+    """A workspace that commits to a store. `commit()` creates a revision; leaving `async with` does too."""
 
     repository: Repository
     name: str
@@ -71,7 +71,7 @@ class StoredWorkspace(Workspace):
         lease: RefEntry | None,
         options: OpenOptions,
     ) -> StoredWorkspace:
-        """A live workspace with the content of `base`; without a lease it is read-only."""
+        """Create a live workspace with the content of `base`; read-only without a lease."""
         forms: dict[str, MountForm] = dict(options.mounts)
         missing = []
         for state in base.mounts if base is not None else ():
@@ -111,18 +111,18 @@ class StoredWorkspace(Workspace):
 
     _drafter: Drafter | None = None
     binding: Binding | None = None
-    """Which directories this process works in, as it told the store."""
+    """The recorded directories of this process."""
     recovered: list[Recovery]
-    """What a process before left in directories without committing it: it was committed when this one opened."""
+    """Revisions recovered from an earlier process that died without committing."""
     _directories: DirectoryCaches
     _segments: Segments
     _tasks: list[asyncio.Task[None]]
     _position: int
-    """The number of the first command that no revision has yet."""
+    """The number of the first uncommitted command."""
     _commit_lock: asyncio.Lock
     _commands = 0
     _failure: BaseException | None = None
-    """What went wrong in the background: the next call raises it."""
+    """A failure of background work: the next call raises it."""
 
     def _kernel_of(self, base: Revision | None) -> None:
         if base is None or base.kernel is None:
@@ -135,7 +135,7 @@ class StoredWorkspace(Workspace):
             manifest = kernel_of(packs, base)
             self._segments.adopt(base, manifest["history"]["records"])
         else:
-            # They are read when somebody asks for old commands; most who open a workspace never do.
+            # Loaded on demand: most sessions never read old commands.
             self._segments.know(numbers, base.history)
             if packs.remote:
                 self.history.prefetch_older = partial(packs.prefetch, base.history)
@@ -147,13 +147,13 @@ class StoredWorkspace(Workspace):
         self.restored = report
 
     def _older(self, segment: ChunkId) -> list[ExecutionRecord]:
-        """A segment of the history that a process before has committed."""
+        """Load a committed segment of the history."""
         return [ExecutionRecord.from_dict(plain) for plain in read_segment(self.repository.packs, segment)]
 
     # ---------------------------------------------------------------------------------------------- commit
 
     def _started(self, call: Call, execution: Execution) -> Execution:
-        """With `commit="command"` the call ends when what it changed is durable."""
+        """Commit after the call with `commit="command"`, before it ends."""
         self._raise_failure()
         if self.lease is None:
             return execution
@@ -171,7 +171,7 @@ class StoredWorkspace(Workspace):
         return execution.followed_by(commit)
 
     async def dispatch(self, op: str, path: str, *args: Any, **kwargs: Any) -> Any:
-        """As `Workspace.dispatch`; with `drafts="each"` the call ends when what it changed survives this process."""
+        """As `Workspace.dispatch`; with `drafts="each"` the change is durable when the call ends."""
         done = await super().dispatch(op, path, *args, **kwargs)
         await self.acknowledge()
         return done
@@ -180,14 +180,14 @@ class StoredWorkspace(Workspace):
         await self.acknowledge()
 
     async def acknowledge(self) -> None:
-        """Ends when what has changed until now survives this process, if it was opened so (`drafts="each"`)."""
+        """Wait until all changes so far survive this process, with `drafts="each"`."""
         if self._drafter is not None and not self._drafter.every:
             await self.draft()
 
     async def draft(self) -> None:
-        """Make what no revision has yet durable without making one: whoever opens the workspace after a crash does.
+        """Make uncommitted changes durable without a revision; after a crash, the next open commits them.
 
-        Nothing happens where nothing has changed, or where the workspace was opened without drafts.
+        Does nothing without changes, or when the workspace was opened without drafts.
         """
         drafter = self._drafter
         if drafter is None or self.lease is None:
@@ -211,12 +211,12 @@ class StoredWorkspace(Workspace):
         noting: Callable[[Revision], None] | None = None,
         memory: MemoryImage | None = None,
     ) -> Revision:
-        """Everything into one revision. Unchanged content and sessions commit to the revision that is there.
+        """Commit everything as one revision. Without changes, returns the current one.
 
         `outputs` narrows the revision to these paths and what is below them; the live workspace keeps everything.
-        `progress` is told of the files that were looked at; it is called from another thread. `noting` writes down what
-        has to follow from the revision: it is called when everything is durable, just before the head moves. `memory`
-        points to an image of what runs here, which makes the head resumable.
+        `progress` reports scanned files, from another thread. `noting` is called when everything is durable, just
+        before the head moves, to record follow-up work. `memory` refers to an image of the processes, which makes the
+        head resumable.
         """
         self._raise_failure()
         request = CommitRequest(message, author, agent, trace_id, diff, tuple(outputs), progress, noting, memory)
@@ -241,7 +241,7 @@ class StoredWorkspace(Workspace):
             raise failure
 
     async def _was_collected(self, error: RametError) -> bool:
-        """Whether a commit failed because a collection took what it relied on: then nothing is relied on any more."""
+        """Return whether a commit failed because of a collection; clears the caches it relied on."""
         if error.code not in ("content_collected", "store_corrupt"):
             return False
         self._directories.stats.clear()
@@ -260,7 +260,7 @@ class StoredWorkspace(Workspace):
         written = await asyncio.to_thread(writer.write, CommitInput(forks, pins, kernel, segments, oldest))
         base, lease, noting = self.base, self.lease, request.noting
         assert lease is not None
-        # A head whose image is older than what ran since is not resumable any more, though its files are the same.
+        # After further commands the old image does not match, though the files are equal.
         if base is not None and written.equals(base) and base.memory == request.memory:
             if noting is not None:
                 await asyncio.to_thread(noting, base)
@@ -298,16 +298,16 @@ class StoredWorkspace(Workspace):
 
     _gc_task: asyncio.Task[None] | None = None
     _gc_candidates: list[Revision]
-    """Commits after which it may be time to collect."""
+    """Commits that may trigger a collection."""
 
     async def _collect(self) -> None:
-        """Collect after commits if that is due; nobody waits for it but who closes."""
+        """Collect after commits if that is due; only closing waits for it."""
         repository = self.repository
 
         def collect(made: list[Revision]) -> None:
             if any(repository.gc_is_due(revision) for revision in made):
                 repository.new_instance().gc()
-                repository.gc_log.now()  # what was decided is known here at once
+                repository.gc_log.now()  # apply its decisions here at once
             if repository.needs_consolidation:
                 repository.consolidate_packs()
 
@@ -316,10 +316,10 @@ class StoredWorkspace(Workspace):
                 made, self._gc_candidates = self._gc_candidates, []
                 await asyncio.to_thread(collect, made)
         except RametError as error:
-            self._failure = error  # the revision is there; that collecting failed is said at the next call
+            self._failure = error  # the revision is durable; the next call reports the failed collection
 
     claim = ""
-    """The sandbox that works here, if one does: its revisions say so."""
+    """Name of the sandbox that uses this workspace, for its revisions."""
 
     def _lineage(self, base: Revision | None) -> str:
         if self.claim:
@@ -328,7 +328,7 @@ class StoredWorkspace(Workspace):
         return "root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}"
 
     def _forks(self, outputs: Collection[str]) -> dict[str, RAMResource]:
-        """Memory mounts as they are now, narrowed to the outputs where there are any."""
+        """Fork the memory mounts, narrowed to the outputs if there are any."""
         wanted = [parse(path) for path in outputs]
         forks: dict[str, RAMResource] = {}
         for mount in self.mounts(scratch=True):
@@ -347,7 +347,7 @@ class StoredWorkspace(Workspace):
         return self.history.after(self._position - 1)
 
     def _new_segments(self) -> tuple[dict[int, list[dict[str, Any]]], int]:
-        """Records that fill segments which no revision has, by segment; and the number of the oldest record."""
+        """Return records of full, unstored segments by segment, and the number of the oldest record."""
         oldest = self.history.oldest
         new: dict[int, list[dict[str, Any]]] = {n: [] for n in self._segments.missing(oldest, self.history.next_number)}
         if new:
@@ -369,7 +369,7 @@ class StoredWorkspace(Workspace):
     # ----------------------------------------------------------------------------------------------- lease
 
     def start_background(self) -> None:
-        """Renew the lease while the workspace is open, and commit on the timer if there is one."""
+        """Start renewing the lease, and the timers of commits and drafts."""
         if self.lease is not None:
             self._compacted_at = self.lease.number // TIDY
             self._tasks.append(asyncio.create_task(self._in_background(self._renew_lease)))
@@ -381,7 +381,7 @@ class StoredWorkspace(Workspace):
     _compacted_at = 0
 
     async def _in_background(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
-        """Background work whose failure the next call raises: nobody awaits it, and it must not go unheard."""
+        """Run background work; the next call raises its failure."""
         try:
             await work(asyncio.sleep)
         except (RametError, OSError, ValueError) as error:
@@ -396,13 +396,13 @@ class StoredWorkspace(Workspace):
         while True:
             await sleep(TTL / 3)
             if self.lease is not None:
-                async with self._commit_lock:  # a commit moves the lease, too
+                async with self._commit_lock:  # a commit changes the lease as well
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
-                await self._run_unless_failing(self.draft())  # what jobs in the background have done meanwhile
+                await self._run_unless_failing(self.draft())  # changes of background jobs
                 await self._run_unless_failing(self._compact_log())
 
     async def _compact_log(self) -> None:
-        """Have the log of the workspace joined now and then: whoever holds it long writes many entries."""
+        """Compact the log of the workspace from time to time."""
         if self.lease is not None and self.lease.number // TIDY > self._compacted_at:
             self._compacted_at = self.lease.number // TIDY
             await asyncio.to_thread(self.repository.refs.compact, self.name)
@@ -414,7 +414,7 @@ class StoredWorkspace(Workspace):
             await self._run_unless_failing(self.draft())
 
     async def _run_unless_failing(self, work: Coroutine[Any, Any, None]) -> None:
-        """Something that may fail while the rest goes on: the next call raises it, and it is tried again later."""
+        """Run retried work; the next call raises its failure."""
         try:
             await work
         except (RametError, OSError) as error:
@@ -426,15 +426,15 @@ class StoredWorkspace(Workspace):
             await self.commit("on a timer")
 
     def watch(self) -> None:
-        """Watch the mounted directories, so that commits look only at what changed in them. Needs the extra `watch`."""
+        """Watch the mounted directories, so that commits scan only changed ones. Needs the extra `watch`."""
         for mount in self.mounts():
             if mount.directory is not None:
                 self._directories.watch(str(mount.prefix), mount.directory)
 
     def stream_uploads(self) -> None:
-        """Let large contents that are written as a stream go into the store as they arrive, and not through memory.
+        """Stream large uploads to the store as they arrive, not through memory.
 
-        Not where content is looked at before it may be kept.
+        Not with a secret scan, which must see content first.
         """
         from ramet.store.verbs.upload import UploadWriter
 
@@ -444,7 +444,7 @@ class StoredWorkspace(Workspace):
                     mount.memory.keeper = UploadWriter(self.repository, self.name)
 
     async def finish(self) -> None:
-        """Commit what is not committed, let the lease go, close. Doing it twice is fine."""
+        """Commit remaining changes, release the lease, close. Idempotent."""
         if self.closed:
             return
         try:
@@ -471,7 +471,7 @@ class StoredWorkspace(Workspace):
 
 
 def _agent_of(records: list[ExecutionRecord]) -> str:
-    """Who ran the commands, when it was one and it has a name."""
+    """Return the agent that ran all commands, if there is only one and it has a name."""
     agents = {record.agent_id for record in records}
     return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
 
@@ -479,7 +479,7 @@ def _agent_of(records: list[ExecutionRecord]) -> str:
 def operations_of(
     records: list[ExecutionRecord], operations: list[OperationRecord], written: list[str]
 ) -> dict[str, Any] | None:
-    """Which commands led to a revision, and for each changed path the last one that wrote it; bounded like the diff."""
+    """Return the commands of a revision, and the last writer of each changed path; bounded like the diff."""
     if not records:
         return None
     last = dict.fromkeys(written, 0)
