@@ -30,7 +30,7 @@ from ramet.core.paths import parse
 from ramet.store.checkout.directory import checkout
 from ramet.store.commit.directory import commit_directory
 from ramet.store.commit.stat_cache import StatCache
-from ramet.store.crypto.codec import sealed_of, unlocked
+from ramet.store.crypto.codec import as_encrypted, unlock
 from ramet.store.model.ids import TreeId
 from ramet.store.objects.objects import DirectoryObjects, Objects
 from ramet.store.packs.reader import PackReader
@@ -80,9 +80,9 @@ def ours(root: Path, encrypted: bool = False) -> Times:
     objects: Objects = DirectoryObjects(str(store))
     codec = None
     if encrypted:
-        sealed = sealed_of(unlocked(objects, bytes(32), True, time.time))
+        sealed = as_encrypted(unlock(objects, bytes(32), True, time.time))
         assert sealed is not None
-        objects, codec = sealed.under("w"), sealed.cache("w")
+        objects, codec = sealed.for_workspace("w"), sealed.cache("w")
     packs = PackReader(objects)
     stats = StatCache(f"{store}/local/stat", str(root), codec)
 
@@ -90,7 +90,7 @@ def ours(root: Path, encrypted: bool = False) -> Times:
         began = clock()
         packs.refresh()
         writer = PackWriter(objects, packs)
-        found = commit_directory(str(root), writer, stats)
+        found = commit_directory(str(root), writer, stats).tree
         writer.finish()
         times[step] = clock() - began
         return found

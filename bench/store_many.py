@@ -63,7 +63,7 @@ def main(base: str, files: int) -> dict[str, float]:
         packs.refresh()
         writer = PackWriter(objects, packs)
         stats = StatCache.kept(packs.local, f"{base}/tree", packs.names())
-        tree = commit_directory(f"{base}/tree", writer, stats, now=lambda: time.time_ns() + 10**10)
+        tree = commit_directory(f"{base}/tree", writer, stats, now=lambda: time.time_ns() + 10**10).tree
         writer.finish()
         return tree
 

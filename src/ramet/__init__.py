@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ramet.workspace.config import load_config as load_config
     from ramet.workspace.mounts import MountMode as MountMode
     from ramet.workspace.result import IOResult as IOResult
+    from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
+    from ramet.workspace.stored.open_options import OpenOptions as OpenOptions
     from ramet.workspace.stored.store import Store as Store
     from ramet.workspace.workspace import Workspace as Workspace
 
@@ -48,6 +50,7 @@ _PLACES = {
     "AgentRun": "ramet.workspace.agent.sandbox",
     "AzureConfig": "ramet.backends.objects.azure",
     "AzureResource": "ramet.backends.objects.azure",
+    "CommitPolicy": "ramet.workspace.stored.commit_policy",
     "DiskResource": "ramet.backends.local.disk",
     "FsspecResource": "ramet.backends.remote.fsspec",
     "GCSConfig": "ramet.backends.objects.gcs",
@@ -61,6 +64,7 @@ _PLACES = {
     "MongoConfig": "ramet.backends.databases.mongo",
     "MongoResource": "ramet.backends.databases.mongo",
     "MountMode": "ramet.workspace.mounts",
+    "OpenOptions": "ramet.workspace.stored.open_options",
     "PostgresConfig": "ramet.backends.databases.postgres",
     "PostgresResource": "ramet.backends.databases.postgres",
     "RAMResource": "ramet.backends.local.ram",
@@ -81,6 +85,7 @@ __all__ = [
     "AgentRun",
     "AzureConfig",
     "AzureResource",
+    "CommitPolicy",
     "DiskResource",
     "FsspecResource",
     "GCSConfig",
@@ -94,6 +99,7 @@ __all__ = [
     "MongoConfig",
     "MongoResource",
     "MountMode",
+    "OpenOptions",
     "PostgresConfig",
     "PostgresResource",
     "RAMResource",

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.support.cmdlines import command_lines
 
 from ramet import AgentRun, RametError
 from ramet.apps.git_server import rendezvous
-from ramet.workspace.stored.git_push import GitSettings, pending
+from ramet.workspace.stored.git_push import GitSettings, pending_pushes
 
 uvicorn = pytest.importorskip("uvicorn")
 if shutil.which("git") is None:
@@ -77,7 +78,7 @@ def test_two_attempts_are_pushed_and_merged_by_plain_git(url: str, tmp_path: Pat
     again.terminate(outputs=output)
     log = git("log", "--format=%H %P", "attempt/main", cwd=bare).splitlines()
     assert len(log) == 2 and log[0].split()[1] == log[1].split()[0], "a push follows the last one of its branch"
-    assert pending(run.store.repository) == []
+    assert pending_pushes(run.store.repository) == []
 
 
 def test_a_failed_push_is_told_kept_and_tried_again_without_the_token_anywhere(url: str, tmp_path: Path) -> None:
@@ -89,12 +90,12 @@ def test_a_failed_push_is_told_kept_and_tried_again_without_the_token_anywhere(u
         wrong.terminate(outputs=[{"git": {"remote": "rendezvous"}}])
     assert raised.value.code == "invalid_git_credentials" and raised.value.cause == "the remote refuses the credentials"
     assert TOKEN not in repr(raised.value.as_dict())
-    assert len(ws.log()) == 1 and len(pending(run.store.repository)) == 1
+    assert len(ws.log()) == 1 and len(pending_pushes(run.store.repository)) == 1
     with pytest.raises(RametError, match="'creds' has no key 'token'"):
-        wrong._git_secrets = {}
+        wrong._options = replace(wrong._options, git_secrets={})
         wrong.retry_pushes()
-    wrong._git_secrets = {"creds": {"token": TOKEN}}
-    assert wrong.retry_pushes()[0].branch == f"attempt/{wrong.name}" and pending(run.store.repository) == []
+    wrong._options = replace(wrong._options, git_secrets={"creds": {"token": TOKEN}})
+    assert wrong.retry_pushes()[0].branch == f"attempt/{wrong.name}" and pending_pushes(run.store.repository) == []
     for path in (tmp_path / "store").rglob("*"):
         assert not path.is_file() or TOKEN.encode() not in path.read_bytes()
 

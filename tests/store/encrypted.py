@@ -12,7 +12,7 @@ import pytest
 
 from ramet import Store
 from ramet.core.errors import RametError
-from ramet.store.crypto.encrypted_objects import SealedObjects
+from ramet.store.crypto.encrypted_objects import EncryptedObjects
 
 KEY, OTHER = bytes(range(32)), bytes(range(32, 64))
 
@@ -49,7 +49,7 @@ def everything(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield path, Path(path).read_bytes()
 
 
-def objects_of(store: Store) -> SealedObjects:
+def objects_of(store: Store) -> EncryptedObjects:
     found = store.repository.objects
-    assert isinstance(found, SealedObjects)
+    assert isinstance(found, EncryptedObjects)
     return found

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from ramet import AgentRun, RametError, Store
-from ramet.store.crypto.encrypted_objects import open_sealed
+from ramet.store.crypto.encrypted_objects import open_encrypted
 from ramet.store.gc import consolidate as joining
 from ramet.store.objects.objects import DirectoryObjects, Objects, ObstoreObjects
 from ramet.workspace.stored.events import JsonLines
@@ -91,7 +91,7 @@ class MortalBucket(ObstoreObjects):
 def objects_of(place: dict[str, Any], countdown: Countdown) -> Objects:
     if "root" in place:
         directory = MortalDirectory(place["root"], countdown)
-        return open_sealed(directory, KEY) if place.get("encrypted") else directory
+        return open_encrypted(directory, KEY) if place.get("encrypted") else directory
     from obstore.store import S3Store
 
     store = S3Store(
@@ -168,7 +168,7 @@ class Worker:
 
     def join(self) -> None:
         joining.WORTH, joining.TIERS, joining.PATIENCE = 2, 2, 0.05  # type: ignore[misc]
-        self.store.repository.join_packs()
+        self.store.repository.consolidate_packs()
 
     def deliver(self) -> None:
         asyncio.run(self.store.deliver(JsonLines(f"{self.folder}/events"), "sink"))
@@ -237,7 +237,7 @@ class Neighbour:
     def run(self) -> None:
         joining.WORTH, joining.PATIENCE = 2, 0.05  # type: ignore[misc]
         if self.seed == 0:
-            self.repeat(lambda: (self.store.gc(grace=0), self.store.repository.join_packs()))
+            self.repeat(lambda: (self.store.gc(grace=0), self.store.repository.consolidate_packs()))
         elif self.seed == 1:
             self.repeat(lambda: asyncio.run(self.read()))
         else:

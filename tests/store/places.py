@@ -8,7 +8,7 @@ from typing import cast
 from obstore.store import S3Store
 from tests.support.servers import S3Server
 
-from ramet.store.crypto.encrypted_objects import SealedObjects, open_sealed
+from ramet.store.crypto.encrypted_objects import EncryptedObjects, open_encrypted
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects
 
 KINDS = ("memory", "directory", "encrypted", "s3")
@@ -21,8 +21,8 @@ def objects_at(kind: str, folder: Path, server: S3Server | None, prefix: str) ->
     if kind == "directory":
         return DirectoryObjects(str(folder / "store"))
     if kind == "encrypted":
-        sealed = open_sealed(DirectoryObjects(str(folder / "store")), KEY)
-        return cast(SealedObjects, sealed).under("tests")
+        sealed = open_encrypted(DirectoryObjects(str(folder / "store")), KEY)
+        return cast(EncryptedObjects, sealed).for_workspace("tests")
     assert server is not None
     store = S3Store(
         server.bucket, endpoint=server.endpoint, access_key_id=server.key, secret_access_key=server.secret,

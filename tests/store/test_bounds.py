@@ -32,7 +32,7 @@ with open("/proc/self/status") as file:
 TREE = """
 import os, sys, time
 from ramet.store.checkout.directory import checkout
-from ramet.store.verbs.diff import Summary, compare
+from ramet.store.verbs.diff import DiffSummary, compare
 from ramet.store.commit.directory import commit_directory
 from ramet.store.objects.objects import DirectoryObjects
 from ramet.store.packs.writer import PackWriter
@@ -54,7 +54,7 @@ def commit():
     packs.refresh()
     writer = PackWriter(objects, packs)
     stats = StatCache.kept(packs.local, f"{base}/in", packs.names())
-    tree = commit_directory(f"{base}/in", writer, stats, now=lambda: later)
+    tree = commit_directory(f"{base}/in", writer, stats, now=lambda: later).tree
     writer.finish()
     return tree
 
@@ -62,7 +62,7 @@ tree = commit()
 assert commit() == tree
 assert checkout(packs, tree, f"{base}/out").written == files
 assert checkout(packs, tree, f"{base}/out").kept == files
-assert Summary.of(compare(packs.read, None, tree)).counts["added"] == files + files // 200
+assert DiffSummary.of(compare(packs.read, None, tree)).counts["added"] == files + files // 200
 with open("/proc/self/status") as file:
     print(next(line.split()[1] for line in file if line.startswith("VmHWM")))
 """

@@ -21,8 +21,9 @@ from tests.store.refs.test_refs import Dying, Killed
 from tests.support.servers import S3Server
 
 from ramet import AgentRun, DiskResource, RametError, RAMResource, Retention, Store
-from ramet.store.commit.ignore_rules import NOTHING
-from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.commit.commit_filter import CommitFilter
+from ramet.store.commit.ignore_rules import DEFAULT_RULES
+from ramet.store.commit.memory_tree import commit_memory
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.repository import Repository
 from ramet.workspace.stored import drafts as drafting
@@ -159,8 +160,8 @@ def test_a_change_is_two_requests_and_none_where_nothing_changed(key: bytes | No
                 # One to write it, one to see that nobody has taken over; with keys, one to see that they are the same.
                 assert len(puts) <= 1 and len(place.asked) <= (most + 1 if key and most else most), place.asked
             await ws.commit("one")
-            if ws._collecting is not None:
-                await ws._collecting  # what a commit asks for in the background is not what is counted here
+            if ws._gc_task is not None:
+                await ws._gc_task  # what a commit asks for in the background is not what is counted here
             place.asked.clear()
             await ws.execute("mv d e; echo x > y")  # a directory of the store gets another name
             assert len(place.asked) <= 6, place.asked
@@ -305,8 +306,9 @@ def test_a_draft_is_exactly_what_is_there(seed: int, monkeypatch: pytest.MonkeyP
 
     def trees(ws: StoredWorkspace) -> dict[str, str]:
         writer = Repository(MemoryObjects()).writer()
-        rams = {str(m.prefix): m.resource for m in ws.mounts(scratch=True) if isinstance(m.resource, RAMResource)}
-        return {p: commit_ram(ram.fork(), writer, object(), withheld=NOTHING).tree.hex() for p, ram in rams.items()}
+        rams = {str(m.prefix): m.memory for m in ws.mounts(scratch=True) if m.memory is not None}
+        rules = CommitFilter(DEFAULT_RULES)
+        return {p: commit_memory(ram.fork(), writer, object(), rules).tree.hex() for p, ram in rams.items()}
 
     async def recovered() -> dict[str, str]:
         copy = MemoryObjects()
@@ -447,8 +449,8 @@ class Unsynced(DirectoryObjects):
         super().__init__(root)
         self.laid: list[str] = []
 
-    def lay(self, key: str, data: bytes) -> None:
-        super().lay(key, data)
+    def put_unsynced(self, key: str, data: bytes) -> None:
+        super().put_unsynced(key, data)
         self.laid.append(key)
 
 
@@ -549,10 +551,10 @@ def test_no_secret_is_in_a_draft(tmp_path: Path) -> None:
 
 def drafting_text(data: bytes) -> bytes:
     """Everything that a step says, as it is before it is packed."""
-    from ramet.store.crypto.codec import decompressed
+    from ramet.store.objects.compression import decompress
     from ramet.store.refs.drafts import DIGEST, MAGIC
 
-    return decompressed(data[len(MAGIC) + DIGEST :])
+    return decompress(data[len(MAGIC) + DIGEST :])
 
 
 def test_content_that_a_commit_would_refuse_is_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ramet import RametError, Store
 from ramet.store.checkout.directory import checkout
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId, chunk_id, tree_id
 from ramet.store.model.trees import Node
@@ -183,14 +183,14 @@ def test_the_catalog_of_an_encrypted_store_goes_with_the_keys_of_its_workspaces(
     objects = Far()
     objects._objects.update(locked._objects)
     store = Store(objects, key=KEY)
-    sealed = sealed_of(store.repository.objects)
+    sealed = as_encrypted(store.repository.objects)
     assert sealed is not None
     indexes = catalogs.load(sealed.common)
     name, index = next(iter(indexes.items()))
     key = f"packs/{name}.idx"
     assert len(indexes) > catalogs.OFTEN and sealed.opened(key, index) == sealed.get(key)
     store.repository.shred("w")
-    again = sealed_of(Store(Far(objects), key=KEY).repository.objects)
+    again = as_encrypted(Store(Far(objects), key=KEY).repository.objects)
     assert again is not None and catalogs.load(again.common) == indexes
     with pytest.raises(RametError) as caught:
         again.opened(key, index)
@@ -209,7 +209,7 @@ def test_packs_of_workspaces_that_nobody_asked_for_stay_in_the_catalog() -> None
         async with store.open("other", commit="command") as ws:
             for number in range(40):
                 await ws.execute(f"echo {number} > /g")
-        sealed = sealed_of(store.repository.objects)
+        sealed = as_encrypted(store.repository.objects)
         assert sealed is not None
         listed = {key[6:-4] for key in objects.list("packs/") if key.endswith(".idx")}
         assert not listed - catalogs.load(sealed.common).keys()

@@ -27,7 +27,7 @@ from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import MemoryObjects
 from ramet.store.refs.retention import Retention
 from ramet.workspace.stored.events import JsonLines
-from ramet.workspace.stored.git_push import Push, note, pending, perform
+from ramet.workspace.stored.git_push import Push, pending_pushes, record_push, run_push
 
 KILLS = int(os.environ.get("RAMET_FAULTS", "0"))
 PER_STORE = 40
@@ -93,9 +93,9 @@ class Scene:
             assert envelopes.setdefault(line["id"], line) == line, "an id stands for one event, however often it comes"
         happened = {event.id for event in asyncio.run(_events(store))}
         assert happened == set(envelopes), happened ^ set(envelopes)
-        for push in pending(store.repository):
-            perform(store.repository, push, {})
-        assert not pending(store.repository)
+        for push in pending_pushes(store.repository):
+            run_push(store.repository, push, {})
+        assert not pending_pushes(store.repository)
         refs = subprocess.run(["git", "-C", str(self.git), "for-each-ref"], check=True, capture_output=True, text=True)
         for told in self.told():
             if told["what"] == "push":
@@ -172,7 +172,7 @@ def test_death_at_every_write_of_a_collection_and_of_a_commit_with_a_push() -> N
 
             def noting(revision: Revision) -> None:
                 noted.append(revision.id.hex())
-                note(store.repository, Push("w", revision.id.hex(), "https://there/x", "b", ("/",), "u", None))
+                record_push(store.repository, Push("w", revision.id.hex(), "https://there/x", "b", ("/",), "u", None))
 
             await ws.commit("four", noting=noting)
 
@@ -195,15 +195,15 @@ def test_death_at_every_write_of_a_collection_and_of_a_commit_with_a_push() -> N
         assert report.ok, (number, [str(damage) for damage in report.damages])
         head = later.find("w")
         assert head.seq in (3, 4) and b"".join(later["w"].show("/c")) == b"3\n"
-        pushes = [push.revision for push in pending(later.repository)]
+        pushes = [push.revision for push in pending_pushes(later.repository)]
         assert pushes == (noted if head.seq == 4 else []), "a push holds if and only if its revision does"
         later.gc(grace=0)
         assert later.verify().ok and b"".join(later["w"].show("/b", "t")) != b""
-        assert [push.revision for push in pending(later.repository)] == pushes
+        assert [push.revision for push in pending_pushes(later.repository)] == pushes
         for hours in (2, 3, 4):  # a pack without an index waits: its writer may be at work
             last = Store(left, clock=lambda hours=hours: time.time() + 3600 * hours)
             last.gc(grace=0)
-        assert not last.repository.decisions.now().doomed, number
+        assert not last.repository.gc_log.now().doomed, number
         if not died:
             break
     assert number > 40

@@ -12,11 +12,11 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from ramet import RametError, Store
 from ramet.store.checkout.walk import content, walk
-from ramet.store.model.graph import newest_first, picture
+from ramet.store.model.graph import draw_graph, newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import MemoryObjects
-from ramet.store.verbs.bisect import Search
+from ramet.store.verbs.bisect import BisectSearch
 
 Files = dict[str, bytes]
 FILE_NAMES = st.sampled_from(["/a", "/b", "/d/a", "/d/e/f"])
@@ -174,7 +174,7 @@ class Histories(RuleBasedStateMachine):
             log = self.store[name].log()
             places = {revision.id: number for number, revision in enumerate(log)}
             assert all(places[parent] > places[r.id] for r in log for parent in r.parents)
-            assert [row.revision for row in picture(log) if row.revision is not None] == log
+            assert [row.revision for row in draw_graph(log) if row.revision is not None] == log
             if log:
                 assert b"".join(self.store[name].git_stream()).endswith(b"done\n")
 
@@ -220,10 +220,10 @@ def test_bisect_finds_the_culprit_in_any_history(shape: list[list[int]], choice:
     if good.id not in line or not suspects:
         return
     culprit = suspects[choice % len(suspects)]
-    search = Search.between(ancestors(revisions, good), line, tip)
+    search = BisectSearch.between(ancestors(revisions, good), line, tip)
     steps = 0
     while (revision := search.next()) is not None:
-        search.tell(revision, "bad" if culprit.id in ancestors(revisions, revision) else "good")
+        search.record(revision, "bad" if culprit.id in ancestors(revisions, revision) else "good")
         steps += 1
         assert steps <= len(suspects)
     assert search.suspects == [culprit]
@@ -237,7 +237,7 @@ def test_orders_and_pictures_of_any_history(shape: list[list[int]]) -> None:
     assert len(order) == len(revisions) == len(places)
     assert all(places[parent] > places[revision.id] for revision in order for parent in revision.parents)
     assert newest_first(reversed(revisions)) == order
-    rows = picture(order)
+    rows = draw_graph(order)
     assert [row.revision for row in rows if row.revision is not None] == order
     assert all(row.lines.count("*") == (row.revision is not None) for row in rows)
 
@@ -245,7 +245,7 @@ def test_orders_and_pictures_of_any_history(shape: list[list[int]]) -> None:
 def test_a_history_that_is_not_one_is_refused() -> None:
     one, two = Revision("w", 1, (), "", ()), Revision("v", 1, (), "", ())
     try:
-        Search.between({one.id: one}, {two.id: two}, two)
+        BisectSearch.between({one.id: one}, {two.id: two}, two)
     except RametError as error:
         assert error.code == "invalid_argument"
     else:

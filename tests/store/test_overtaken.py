@@ -56,7 +56,7 @@ def test_what_is_not_there_is_missing_all_the_same() -> None:
 def test_an_open_that_was_overtaken_begins_again_with_the_new_head(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(MemoryObjects())
     store.create("w")
-    hydrated, tried = opening.StoredWorkspace.hydrated, 0
+    hydrate, tried = opening.StoredWorkspace.hydrate, 0
 
     async def write(text: str) -> None:
         async with store.open("w") as ws:
@@ -66,23 +66,23 @@ def test_an_open_that_was_overtaken_begins_again_with_the_new_head(monkeypatch: 
         nonlocal tried
         tried += 1
         if tried == 1:
-            monkeypatch.setattr(opening.StoredWorkspace, "hydrated", hydrated)
+            monkeypatch.setattr(opening.StoredWorkspace, "hydrate", hydrate)
             asyncio.run(write("new"))
-            monkeypatch.setattr(opening.StoredWorkspace, "hydrated", overtaken)
+            monkeypatch.setattr(opening.StoredWorkspace, "hydrate", overtaken)
             raise RametError("store_corrupt", "an object is missing", "run verify")
-        return hydrated(*args, **options)  # type: ignore[arg-type]
+        return hydrate(*args, **options)  # type: ignore[arg-type]
 
     async def read() -> str:
         async with store.open("w", readonly=True) as ws:
             return (await ws.execute("cat /f")).text
 
     asyncio.run(write("old"))
-    monkeypatch.setattr(opening.StoredWorkspace, "hydrated", overtaken)
+    monkeypatch.setattr(opening.StoredWorkspace, "hydrate", overtaken)
     assert asyncio.run(read()) == "new\n" and tried == 2
 
     def broken(*args: object, **options: object) -> object:
         raise RametError("store_corrupt", "an object is missing", "run verify")
 
-    monkeypatch.setattr(opening.StoredWorkspace, "hydrated", broken)
+    monkeypatch.setattr(opening.StoredWorkspace, "hydrate", broken)
     with pytest.raises(RametError, match="an object is missing"):
         asyncio.run(read())

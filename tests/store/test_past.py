@@ -14,8 +14,8 @@ from tests.store.refs.test_refs import Dying, Killed
 from ramet import RametError, Store
 from ramet.store.objects.log import ObjectLog
 from ramet.store.objects.objects import MemoryObjects
-from ramet.store.refs import gc_decisions as condemned
-from ramet.store.refs.gc_decisions import State
+from ramet.store.refs import gc_log
+from ramet.store.refs.gc_log import GcState
 from ramet.store.refs.refs import AGE, LIVE, RECENT, Refs
 from ramet.store.repository import Repository
 
@@ -59,7 +59,7 @@ def test_what_happened_stays_told(key: bytes | None) -> None:
     assert len(entries) > LIVE
     last = entries[-1]
     clock.now += HOUR
-    assert repository.refs.tidy("w") == len(entries) - RECENT
+    assert repository.refs.compact("w") == len(entries) - RECENT
     assert len(list(repository.objects.list("refs/w/"))) == RECENT
     for seen in (repository, Repository(repository.objects, clock=clock)):
         assert seen.refs.last("w") == last
@@ -76,7 +76,7 @@ def test_what_happened_stays_told(key: bytes | None) -> None:
         for after in range(0, last.number + 1, 37):
             assert [e for e in left if e.number > after] == list(seen.refs.history("w", after))
     assert Store(repository.objects, clock=clock).verify().ok
-    assert repository.refs.tidy("w") == 0
+    assert repository.refs.compact("w") == 0
 
 
 def test_what_is_joined_is_joined_again_and_stays_one_object() -> None:
@@ -85,7 +85,7 @@ def test_what_is_joined_is_joined_again_and_stays_one_object() -> None:
     busy(repository, clock)
     for _ in range(4):
         clock.now += HOUR
-        repository.refs.tidy("w")
+        repository.refs.compact("w")
         held = repository.refs.acquire("w", "somebody")
         for _ in range(LIVE):
             held = repository.refs.renew("w", held)
@@ -113,7 +113,7 @@ def test_young_entries_stay() -> None:
     held = repository.refs.acquire("w", "somebody")
     for _ in range(2 * LIVE):
         held = repository.refs.renew("w", held)
-    assert repository.refs.tidy("w") == 0 and not list(repository.objects.list("past/"))
+    assert repository.refs.compact("w") == 0 and not list(repository.objects.list("past/"))
 
 
 def test_who_slept_while_its_number_was_used_and_removed_is_told() -> None:
@@ -128,7 +128,7 @@ def test_who_slept_while_its_number_was_used_and_removed_is_told() -> None:
     for _ in range(LIVE + RECENT):
         busier = repository.refs.renew("w", busier)
     clock.now += HOUR
-    assert repository.refs.tidy("w")
+    assert repository.refs.compact("w")
     assert f"refs/w/{held.number + 1:020d}" not in place._objects
     with pytest.raises(RametError) as caught:
         slept.move("w", held, head=None, kind="commit")
@@ -151,14 +151,14 @@ def test_death_at_every_write_of_the_joining() -> None:
             continue
         dying = Dying(dict(place._objects), number)
         try:
-            Refs(ObjectLog(dying), clock).tidy("w")
+            Refs(ObjectLog(dying), clock).compact("w")
         except Killed:
             pass
         left = MemoryObjects()
         left._objects.update(dying._objects)
         after = Repository(left, clock=clock)
         assert events(after) == before and {e.fence: e.head for e in after.refs.history("w")} == heads
-        after.refs.tidy("w")
+        after.refs.compact("w")
         assert events(after) == before
 
 
@@ -181,7 +181,7 @@ def test_a_reader_does_not_notice() -> None:
     busy(repository, clock)
     before = events(repository)
     clock.now += HOUR
-    place.act = lambda: repository.refs.tidy("w")
+    place.act = lambda: repository.refs.compact("w")
     assert events(Repository(place, clock=clock)) == before
     assert list(place.list("past/w/"))
 
@@ -192,7 +192,7 @@ def test_a_damaged_one_is_told_and_set_aside(key: bytes | None) -> None:
     repository = Repository(place, clock=clock, key=key)
     heads = busy(repository, clock)
     clock.now += HOUR
-    repository.refs.tidy("w")
+    repository.refs.compact("w")
     (past,) = list(place.list("past/"))
     damaged = bytearray(place._objects[past])
     damaged[len(damaged) // 2] ^= 1
@@ -209,16 +209,16 @@ def test_a_damaged_one_is_told_and_set_aside(key: bytes | None) -> None:
 # ------------------------------------------------------------------------------------------------- collections
 
 
-def decided(repository: Repository, clock: Clock, entries: int = condemned.LIVE + 60) -> list[State]:
+def decided(repository: Repository, clock: Clock, entries: int = gc_log.LIVE + 60) -> list[GcState]:
     """A store that was collected from very often; all that was decided."""
     for number in range(entries):
         clock.now += 30
         kind, removed = ("swept", {"packs": number}) if number % 50 == 0 else ("mark", {})
-        state = repository.decisions.now()
-        doomed = {"packs/x": condemned.Sentence(clock.now)}
+        state = repository.gc_log.now()
+        doomed = {"packs/x": gc_log.Condemnation(clock.now)}
         said = replace(state, kind=kind, time=clock.now, removed=removed, doomed=doomed)
-        assert repository.decisions.append(said) is not None
-    return list(repository.decisions.history())
+        assert repository.gc_log.append(said) is not None
+    return list(repository.gc_log.history())
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
@@ -229,11 +229,11 @@ def test_of_old_decisions_stays_what_was_removed(key: bytes | None) -> None:
     before, last = events(repository), entries[-1]
     assert len(before) == 7
     clock.now += HOUR
-    gone = repository.decisions.tidy(clock.now)
-    assert gone == len(entries) - RECENT and repository.decisions.tidy(clock.now) == 0
+    gone = repository.gc_log.compact(clock.now)
+    assert gone == len(entries) - RECENT and repository.gc_log.compact(clock.now) == 0
     assert len(list(repository.objects.list("gc/store/"))) == RECENT
     for seen in (repository, Repository(repository.objects, clock=clock, key=key)):
-        assert seen.decisions.now() == last and seen.decisions.number() == last.number
+        assert seen.gc_log.now() == last and seen.gc_log.number() == last.number
         assert events(seen) == before and events(seen, before[3][1]) == before[4:]
     assert repository.gc(grace=0) is not None and Store(repository.objects, clock=clock, key=key).verify().ok
 
@@ -245,33 +245,33 @@ def test_decisions_are_joined_while_they_go_on() -> None:
         decided(repository, clock)
         clock.now += HOUR
         repository.gc()
-        assert len(list(repository.objects.list("gc/store/"))) < condemned.LIVE
+        assert len(list(repository.objects.list("gc/store/"))) < gc_log.LIVE
     assert len(list(repository.objects.list("past/@gc/store/"))) == 1
     assert len([event for event in events(repository) if event[0].startswith("gc:")]) >= 21
-    assert repository.decisions.tidy(clock.now) == 0
+    assert repository.gc_log.compact(clock.now) == 0
 
 
 def test_young_decisions_stay() -> None:
     clock = Clock()
     repository = Repository(MemoryObjects(), clock=clock)
     entries = decided(repository, clock)
-    gone = repository.decisions.tidy(clock.now)
-    left = repository.decisions._log.entries(condemned.NAME)
+    gone = repository.gc_log.compact(clock.now)
+    left = repository.gc_log._log.entries(gc_log.NAME)
     assert 0 < gone < len(entries) - RECENT
-    assert all(condemned.decode(*row).time > clock.now - AGE for row in left if row[0] > gone)
+    assert all(gc_log.decode(*row).time > clock.now - AGE for row in left if row[0] > gone)
 
 
 def test_who_decides_late_is_refused_though_the_number_is_free_again() -> None:
     clock = Clock()
     objects = MemoryObjects()
     late, other = Repository(objects, clock=clock), Repository(objects, clock=clock)
-    first = late.decisions.append(State(0, "mark", clock.now))
+    first = late.gc_log.append(GcState(0, "mark", clock.now))
     assert first is not None
     last = decided(other, clock)[-1]
     clock.now += HOUR
-    other.decisions.tidy(clock.now)
-    assert late.decisions.append(replace(first, kind="sweep")) is None
-    assert late.decisions.now() == last and f"gc/store/{first.number + 1:020d}" not in list(objects.list("gc/"))
+    other.gc_log.compact(clock.now)
+    assert late.gc_log.append(replace(first, kind="sweep")) is None
+    assert late.gc_log.now() == last and f"gc/store/{first.number + 1:020d}" not in list(objects.list("gc/"))
 
 
 @pytest.mark.parametrize("at", range(4))
@@ -282,11 +282,11 @@ def test_who_dies_while_decisions_are_joined_loses_nothing(at: int) -> None:
     last, before = decided(repository, clock)[-1], events(repository)
     clock.now += HOUR
     with pytest.raises(Killed):
-        Repository(Dying(objects._objects, at), clock=clock).decisions.tidy(clock.now)
+        Repository(Dying(objects._objects, at), clock=clock).gc_log.compact(clock.now)
     for _ in range(2):
         again = Repository(objects, clock=clock)
-        assert again.decisions.now() == last and events(again) == before
-        again.decisions.tidy(clock.now)
+        assert again.gc_log.now() == last and events(again) == before
+        again.gc_log.compact(clock.now)
 
 
 def test_a_damaged_old_decision_is_nobodys_loss() -> None:
@@ -296,5 +296,5 @@ def test_a_damaged_old_decision_is_nobodys_loss() -> None:
     last = decided(repository, clock)[-1]
     objects.put(f"gc/store/{7:020d}", b"damaged")
     clock.now += HOUR
-    assert repository.decisions.tidy(clock.now) == last.number - RECENT
-    assert Repository(objects, clock=clock).decisions.now() == last
+    assert repository.gc_log.compact(clock.now) == last.number - RECENT
+    assert Repository(objects, clock=clock).gc_log.now() == last

@@ -72,7 +72,7 @@ def commit(objects: Objects, folder: str, cache: StatCache | None = None) -> Tre
     reader = PackReader(objects)
     reader.refresh()
     writer = PackWriter(objects, reader)
-    tree = commit_directory(folder, writer, StatCache() if cache is None else cache)
+    tree = commit_directory(folder, writer, StatCache() if cache is None else cache).tree
     writer.finish()
     return tree
 
@@ -129,7 +129,7 @@ def test_a_commit_reads_only_what_changed(tmp_path: Path, monkeypatch: pytest.Mo
     def act() -> TreeId:
         opened.clear()
         writer = PackWriter(objects, PackReader(objects))
-        tree = commit_directory(str(tmp_path), writer, cache, now=lambda: later)
+        tree = commit_directory(str(tmp_path), writer, cache, now=lambda: later).tree
         writer.finish()
         return tree
 

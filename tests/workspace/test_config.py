@@ -38,8 +38,8 @@ WRONG: list[tuple[str, str]] = [
     ("mounts:\n  /d: {resource: dsk}", "2:18: mounts./d.resource: unknown resource 'dsk'; did you mean disk?"),
     ("mounts:\n  /d: {mode: read}", "2:3: mounts./d: resource is missing; use one of ram, disk, s3, gcs, azure, redis,"
      " ssh, http"),
-    ("mounts:\n  /d: {resource: ram, mode: reed}", "2:29: mounts./d.mode: 'reed' is none of the choices; did you mean"
-     " read?"),
+    ("mounts:\n  /d: {resource: ram, mode: reed}", "2:29: mounts./d.mode: 'reed' is not one of the choices; did you"
+     " mean read?"),
     ("mounts:\n  /d: {resource: ram, moode: r}", "2:23: mounts./d: unknown setting of a mount 'moode'; did you mean"
      " mode?"),
     ("mounts:\n  /d: {resource: disk}", "2:3: mounts./d.config: root is missing; The directory; relative to the"
@@ -48,7 +48,7 @@ WRONG: list[tuple[str, str]] = [
      " did you mean root?"),
     ("mounts: {/a: {resource: ram}, /a/: {resource: ram}}", "1:31: mounts: /a/ and /a are the same place"),
     ("mounts:\n  /s: {resource: s3, config: {bucket: b, aws_secret_access_key: hunter2}}",
-     "2:65: mounts./s.config.aws_secret_access_key: a secret must not stand here in plain text; write"
+     "2:65: mounts./s.config.aws_secret_access_key: a secret in plain text is not allowed here; write"
      " secret:env:NAME or secret:file:PATH"),
     ("env: {A: '${NOPE}'}", "1:10: env.A: the variable NOPE is not set; write ${NOPE:-default}"),
     ("env: {A: '${HOMME}'}", "1:10: env.A: the variable HOMME is not set; did you mean HOME?"),
@@ -57,9 +57,9 @@ WRONG: list[tuple[str, str]] = [
      " which are variables, too"),
     ("env: {1A: x}", "1:7: env: '1A' cannot be a name here; a variable has letters, digits and _"),
     ("secrets: {K: env:NOPE}", "1:14: secrets.K: the secret's variable NOPE is not set; set it before you begin"),
-    ("secrets: {K: vault:x}", "1:14: secrets.K: a secret must not stand here in plain text; write secret:env:NAME or"
+    ("secrets: {K: vault:x}", "1:14: secrets.K: a secret in plain text is not allowed here; write secret:env:NAME or"
      " secret:file:PATH"),
-    ("secrets: {K: secret:vault:x}", "1:14: secrets.K: 'vault' is no place for a secret; write secret:env:NAME or"
+    ("secrets: {K: secret:vault:x}", "1:14: secrets.K: 'vault' is not a source of secrets; write secret:env:NAME or"
      " secret:file:PATH"),
     ("limits: {wall_time: soon}", "1:21: limits.wall_time: seconds, or as in 5m is expected, and this is 'soon'"),
     ("limits: {open_files: 1.5}", "1:22: limits.open_files: a whole number is expected, and this is 1.5"),
@@ -71,17 +71,17 @@ WRONG: list[tuple[str, str]] = [
     ("policy: {deny: [{reason: no}]}", "1:17: policy.deny[0]: command or path is needed"),
     ("policy: {deny: {path: /x}}", "1:16: policy.deny: a list is expected, and this is a mapping; put it in [ ]"),
     ("commit: {when: timer}", "1:9: commit: a timer needs every; give the seconds between commits"),
-    ("commit: {when: close, every: 3}", "1:9: commit.every: every means nothing with close; leave it out"),
-    ("commit: {drafts: eech}", "1:18: commit.drafts: 'eech' is none of the choices; did you mean each?"),
-    ("commit: {drafts: 0}", "1:18: commit.drafts: 0 is no time between drafts; use each"),
+    ("commit: {when: close, every: 3}", "1:9: commit.every: every has no effect with close; leave it out"),
+    ("commit: {drafts: eech}", "1:18: commit.drafts: 'eech' is not one of the choices; did you mean each?"),
+    ("commit: {drafts: 0}", "1:18: commit.drafts: 0 is not an interval; use each"),
     ("commit: {drafts: 5 parsecs}", "1:18: commit.drafts: seconds, or as in 5m is expected, and this is '5 parsecs'"),
-    ("commit: {scan: loud}", "1:16: commit.scan: 'loud' is none of the choices; use off or report or refuse"),
+    ("commit: {scan: loud}", "1:16: commit.scan: 'loud' is not one of the choices; use off or report or refuse"),
     ("commands: {x: nothing}", "1:15: commands.x: 'nothing' cannot be used; write package.module:function"),
     ("mounts: {/: {resource: ram}}\ncommands: {x: {python: 'a:b', mount: /d}}", "2:11: commands: nothing is mounted at"
      " /d"),
     ("server: {certificate: x.pem}", "1:9: server: a certificate and its key belong together"),
     ("name: a/b", "1:7: name: 'a/b' cannot be used; use letters, digits, . _ -"),
-    ("version: 2", "1:10: version: '2' is none of the choices; use 1"),
+    ("version: 2", "1:10: version: '2' is not one of the choices; use 1"),
     ("a: [1", "1:6: expected ',' or ']', but got '<stream end>'"),
     ("env: {A: 1}\nenv: {B: 2}", "2:1: 'env' is given twice, first on line 1"),
     ("env: !!python/object:x {}", "1:6: env: a mapping is expected, and this is text"),
@@ -135,7 +135,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         ("c.json", "[1] 2", "1:5: something follows the end"),
         ("c.json", "[1]", "1:1: a mapping is expected, and this is a list"),
         ("c.json", "", "1:1: the file ends here"),
-        ("c.toml", '[mounts."/d"]\nresource = "ram"\nmode = "reed"\n', "3:8: mounts./d.mode: 'reed' is none"),
+        ("c.toml", '[mounts."/d"]\nresource = "ram"\nmode = "reed"\n', "3:8: mounts./d.mode: 'reed' is not one"),
         ("c.toml", "x = \n", "1:5: Invalid value"),
         ("c.toml", 'nmae = "x"\n', "1:1: unknown setting 'nmae'; did you mean name?"),
     ],

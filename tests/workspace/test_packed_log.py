@@ -8,11 +8,11 @@ from collections import deque
 import pytest
 
 from ramet.workspace.history import ExecutionRecord, History, OperationRecord
-from ramet.workspace.packed_log import PIECE, Ring
+from ramet.workspace.packed_log import PIECE, PackedLog
 
 
-def ring(most: int) -> Ring[tuple[int, str]]:
-    return Ring(most, tuple, lambda values: (values[0], values[1]), lambda row: row[0])
+def ring(most: int) -> PackedLog[tuple[int, str]]:
+    return PackedLog(most, tuple, lambda values: (values[0], values[1]), lambda row: row[0])
 
 
 @pytest.mark.parametrize("most", [1, 3, PIECE - 1, PIECE, 2 * PIECE, 3 * PIECE + 7, 10 * PIECE])
@@ -75,7 +75,7 @@ def test_pieces_that_lie_elsewhere_are_read_when_they_are_asked_for() -> None:
 
     rows = ring(250)
     for first in (100, 200, 300):
-        rows.lay(first, first + 99, 100, lambda first=first: piece(first))  # type: ignore[misc]
+        rows.add_lazy(first, first + 99, 100, lambda first=first: piece(first))  # type: ignore[misc]
     rows.append((400, "new"))
     assert len(rows) == 250 and rows.first_key() == 151 and rows.since(400) == [(400, "new")] and asked == []
     assert [row[0] for row in rows.since(390)] == list(range(400, 389, -1)) and asked == [300]

@@ -17,7 +17,7 @@ from ramet.core.errors import RametError, fail, missing_extra, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Kind
-from ramet.workspace.agent.tools import SHOWN, TOOLS, Toolbox, silent
+from ramet.workspace.agent.tools import SHOWN, TOOLS, Toolbox, no_progress
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
@@ -77,7 +77,7 @@ class Memory:
         first, last = command.view_range or (1, -1)
         given: dict[str, Any] = {"path": str(where), "offset": max(first, 1)}
         given["limit"] = 999_999 if last == -1 else max(last - given["offset"] + 1, 0)
-        answer = await TOOLS["read"].run(self._box, given, silent)
+        answer = await TOOLS["read"].run(self._box, given, no_progress)
         text = str(answer["text"])
         numbered = [f"{n:6}\t{line}" for n, line in enumerate(text.split("\n") if text else [], given["offset"])]
         if len(text.encode()) >= SHOWN and answer["truncated"]:
@@ -107,7 +107,7 @@ class Memory:
     async def str_replace(self, command: Any) -> str:
         where = await self._at(command.path)
         given = {"path": str(where), "old": command.old_str, "new": command.new_str}
-        await TOOLS["edit"].run(self._box, given, silent)
+        await TOOLS["edit"].run(self._box, given, no_progress)
         await self._keep(f"change {command.path}")
         lines = (await ops.read_bytes(self._box.fs, where)).decode("utf-8", "replace").split("\n")
         at = next((n for n, line in enumerate(lines) if command.new_str.split("\n")[0] in line), 0)

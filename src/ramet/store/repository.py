@@ -1,7 +1,7 @@
-"""`Repository`: the verbs of a store over chunks, packs, trees, revisions and refs; it knows no live workspaces.
+"""`Repository`: the operations of a store on packs, trees, revisions and refs, without live workspaces.
 
-Write order: packs, then the revision, then the ref. A crash at any point leaves garbage, never a hole; readers need no
-lock.
+Write order: packs, then the revision, then the ref. A crash at any point leaves garbage, never a missing object;
+readers need no lock.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.checkout.lazy_tree import LazyTree
 from ramet.store.checkout.walk import content, find_node, no_such_path
-from ramet.store.commit.reliance_check import collected, new_ids, settle
+from ramet.store.commit.reliance_check import content_collected, new_object_ids, secure_content
 from ramet.store.commit.stat_cache import StatCache
-from ramet.store.crypto.codec import encrypted, sealed_of, unlocked
-from ramet.store.gc.schedule import Upkeep
+from ramet.store.crypto.codec import as_encrypted, require_encrypted, unlock
+from ramet.store.gc.schedule import GcSchedule
 from ramet.store.model import trees
 from ramet.store.model.address import parse_address
 from ramet.store.model.graph import newest_first
@@ -32,12 +32,12 @@ from ramet.store.objects.objects import Objects, open_objects, prove_create
 from ramet.store.packs.catalog import OFTEN
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
-from ramet.store.refs import expiry as ancestry
-from ramet.store.refs.gc_decisions import FRESH, Decisions, State
+from ramet.store.refs import ancestry
+from ramet.store.refs.gc_log import FRESH, GcLog, GcState
 from ramet.store.refs.grants import Access, Grants
-from ramet.store.refs.refs import Entry, Refs, holder_name, not_found
-from ramet.store.refs.resolve import expired_error, find
-from ramet.store.refs.retention import Pin, Pins, Policies, Retention
+from ramet.store.refs.refs import RefEntry, Refs, holder_name, not_found
+from ramet.store.refs.resolve import expired_error, find_revision
+from ramet.store.refs.retention import Pin, Pins, Retention, RetentionPolicies
 from ramet.store.refs.tags import Tag, Tags
 from ramet.store.verbs.diff import Difference, compare
 
@@ -46,27 +46,27 @@ if TYPE_CHECKING:
     from ramet.store.crypto.encrypted_objects import Shredded
     from ramet.store.crypto.wrapping_keys import KeySource
     from ramet.store.gc.collect import Collected
-    from ramet.store.gc.consolidate import Joined
+    from ramet.store.gc.consolidate import ConsolidationReport
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.revert import MergeResult
 
 REVISIONS: Final = 10_000
-"""Revisions that are kept in memory."""
+"""Revisions that are cached in memory."""
 LEAN: Final = 512
-"""As many of a store that is near, where memory is to be saved: reading one again takes no time."""
+"""The same in low-memory mode for a local store, where reading one again is cheap."""
 
 
 class Repository:
     """A store at a path, in memory, or on an object store: `Repository("s3://bucket/prefix")`.
 
-    `refs="postgresql://..."` keeps refs, leases and tags in PostgreSQL, under `refs_name` (the store's address if that
-    is left out), for servers that ignore the condition of create-if-absent.
+    `refs="postgresql://..."` keeps refs, leases and tags in PostgreSQL, under `refs_name` (default: the store's
+    address), for servers that ignore the condition of create-if-absent.
 
-    `key` opens an encrypted store, or makes an empty one encrypted: 32 bytes, their hex or base64, or where they are
+    `key` opens an encrypted store, or makes an empty one encrypted: 32 bytes, their hex or base64, or their source
     (`file:PATH`, `env:NAME`, `kms:ID`). `plain_cache` lets checkouts by link keep plain files on this machine.
 
-    `principal` is who asks: workspaces that have grants are there only for those who are named in them.
+    `principal` is the caller: a workspace with grants is accessible only to the principals named in them.
     """
 
     def __init__(
@@ -84,57 +84,58 @@ class Repository:
         objects = open_objects(where, **options) if isinstance(where, str) else where
         elsewhere, claim = None, None
         if refs is not None:
-            from ramet.store.objects.postgres_log import Claim, logs_of
+            from ramet.store.objects.postgres_log import MarkerClaim, logs_of
 
             elsewhere = logs_of(where, objects, refs, refs_name)
-            claim = Claim(elsewhere("store"))
-        self.objects: Objects = unlocked(objects, key, plain_cache, clock, claim)
+            claim = MarkerClaim(elsewhere("store"))
+        self.objects: Objects = unlock(objects, key, plain_cache, clock, claim)
         self.clock, self.principal = clock, principal
         self._log, self._proved = self._logs(elsewhere), refs is not None
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
-        """Know nothing of what is in the store."""
+    def _reset(self) -> None:
+        """Create all tables and caches empty."""
         log, clock = self._log, self.clock
         self._scopes: dict[str, object] = {}
         self._bound: dict[str, Objects] = {}
-        """In an encrypted store, how workspaces write whose content is being written."""
+        """In an encrypted store, the objects of commits in progress, by workspace."""
         self.refs, self.tags = Refs(log("refs"), clock), Tags(log("tags"), clock)
-        self.decisions, self.policies = Decisions(log("gc")), Policies(log("policy"), clock)
+        self.gc_log, self.policies = GcLog(log("gc")), RetentionPolicies(log("policy"), clock)
         self.pins = Pins(self.objects, clock)
         self.grants = Grants(log("grants"), clock)
         self.packs = self._reader()
         try:
             self.packs.refresh()
         except RametError:
-            pass  # a damaged index: whoever reads hears of it, and `verify` and `repair` must be able to begin
+            pass  # a damaged index: reads report it, and `verify` and `repair` must still start
         self._revisions: dict[RevisionId, Revision] = {}
-        self._began: int | None = None
-        """The last decision that took something when this process first wrote: what it found before then is there."""
-        self._looked = -1
-        self.upkeep = Upkeep(self.policies)
+        self._gc_taken_at_start: int | None = None
+        """The `taken` number of the gc log at the first write of this process: no later collection has run while it is
+        equal."""
+        self._gc_state_number = -1
+        self.gc_schedule = GcSchedule(self.policies)
 
-    _lean = False
+    _low_memory = False
 
-    def be_lean(self) -> None:
-        """Use little memory: for a process that serves many and has to stay small."""
-        self._lean = True
-        self.packs.be_lean()
+    def limit_memory(self) -> None:
+        """Use little memory, for servers that hold many stores."""
+        self._low_memory = True
+        self.packs.limit_memory()
 
     def _reader(self) -> PackReader:
         reader = PackReader(self.objects)
-        if self._lean:
-            reader.be_lean()
+        if self._low_memory:
+            reader.limit_memory()
         return reader
 
     def _logs(self, elsewhere: Callable[[str], Log] | None) -> Callable[[str], Log]:
         if elsewhere is None:
             return lambda space: ObjectLog(self.objects, space)
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         return elsewhere if sealed is None else lambda space: sealed.log(elsewhere(space), space)
 
-    def prove(self) -> None:
-        """Make sure, once, that this store can be written safely."""
+    def require_safe_refs(self) -> None:
+        """Check once that this store supports safe refs."""
         if not self._proved:
             prove_create(self.objects)
             self._proved = True
@@ -142,43 +143,45 @@ class Repository:
     # ------------------------------------------------------------------------------------------- encryption
 
     def objects_of(self, name: str) -> Objects:
-        """The objects for a writer of this workspace: in an encrypted store what it writes has a key of its ring.
+        """Return the objects for a writer of this workspace, with a key of its ring in an encrypted store.
 
-        The revision gets the key that its content was written with.
+        The revision gets the key of its content.
         """
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         if sealed is None:
             return self.objects
         bound = self._bound.pop(name) if name in self._bound else None
-        return sealed.under(name) if bound is None else bound
+        return sealed.for_workspace(name) if bound is None else bound
 
     def keys_of(self, name: str) -> frozenset[bytes] | None:
-        """In an encrypted store, the ids of the keys with which a workspace opens what it has."""
-        sealed = sealed_of(self.objects)
-        return None if sealed is None else frozenset(sealed.vault.rings.ring(name).ids)
+        """Return the key ids of a workspace in an encrypted store; None in a plain one."""
+        sealed = as_encrypted(self.objects)
+        return None if sealed is None else frozenset(sealed.keychain.rings.ring(name).ids)
 
     def scope(self, name: str) -> object:
-        """What a memo must name for a writer of this workspace to rely on it.
+        """Return the scope of memos that a writer of this workspace may rely on.
 
-        In an encrypted store what one workspace has is not there for another one, whose keys may outlive its keys.
+        In an encrypted store each workspace has its own scope, as its keys can be destroyed separately.
         """
-        return self if sealed_of(self.objects) is None else self._scopes.setdefault(name, object())
+        return self if as_encrypted(self.objects) is None else self._scopes.setdefault(name, object())
 
     def share(self, name: str, source: RevisionId, new_name: str) -> None:
-        """Let a workspace read a revision of another one and what that came from, whatever becomes of that one."""
-        sealed = sealed_of(self.objects)
+        """Give a workspace the keys of a revision of another one and of its ancestors."""
+        sealed = as_encrypted(self.objects)
         if sealed is not None:
-            self._bound.clear()  # what either writes from now on has a new key
+            self._bound.clear()  # later writes of both have new keys
             try:
                 key = sealed.key_of(f"revisions/{source.hex()}")
             except KeyError:
-                raise expired_error(f"revision {source.hex()[:12]}") from None  # shredded or collected meanwhile
-            sealed.vault.rings.share(name, new_name, key)
+                raise expired_error(f"revision {source.hex()[:12]}") from None  # shredded or collected concurrently
+            sealed.keychain.rings.share(name, new_name, key)
 
     def shred(self, name: str) -> Shredded:
-        """Destroy the keys of a workspace: what only they could open is lost for ever. It is removed as well."""
-        sealed = encrypted(self.objects)
-        known = {ring.workspace for ring in sealed.vault.rings.rings()}  # all must be readable before anything goes
+        """Destroy the keys of a workspace, which loses its content for good, and remove the workspace."""
+        sealed = require_encrypted(self.objects)
+        known = {
+            ring.workspace for ring in sealed.keychain.rings.rings()
+        }  # fail on an unreadable ring before anything is destroyed
         if self.refs.exists(name):
             self.rm(name)
         elif name not in known:
@@ -197,15 +200,15 @@ class Repository:
     # ------------------------------------------------------------------------------------------- workspaces
 
     def create(self, name: str) -> None:
-        """A new, empty workspace."""
-        self.prove()
-        self.enter(name, None)
+        """Create an empty workspace."""
+        self.require_safe_refs()
+        self.create_log(name, None)
 
-    def enter(self, name: str, head: RevisionId | None) -> Entry:
-        """Begin the log of a workspace whose head is durable, and forget what was left under its name."""
+    def create_log(self, name: str, head: RevisionId | None) -> RefEntry:
+        """Create the log of a workspace with a durable head, and clear leftovers of an earlier one of this name."""
         entry = self.refs.create(name, head)
         if entry.number > 1:
-            self.tags.clear(name)  # those of a workspace that had this name and was removed
+            self.tags.clear(name)  # of the removed workspace of this name
             self.policies.clear(name)
             for key in list(self.objects.list(f"bindings/{name}/")):
                 self.objects.delete(key)
@@ -213,25 +216,25 @@ class Repository:
         return entry
 
     def _forget_drafts(self, name: str) -> None:
-        from ramet.store.refs.drafts import forget  # opening a workspace needs nothing of it
+        from ramet.store.refs.drafts import remove_drafts  # not needed to open a workspace
 
-        forget(self.objects, name)
+        remove_drafts(self.objects, name)
 
-    def allow(self, name: str, access: Access = "readonly") -> None:
-        """Refuse whoever asks if the grants of a workspace do. In an encrypted store, have its keys at hand."""
+    def check_access(self, name: str, access: Access = "readonly") -> None:
+        """Check that the principal has access to a workspace; loads its keys in an encrypted store."""
         self.grants.check(self.principal, name, access)
-        sealed = sealed_of(self.objects)
+        sealed = as_encrypted(self.objects)
         if sealed is not None:
-            sealed.vault.rings.meet(name)
+            sealed.keychain.rings.preload(name)
 
     def ls(self) -> list[str]:
-        """Workspaces that exist and may be read, sorted."""
+        """List the workspaces that exist and are readable, sorted."""
         return [name for name in self.refs.names() if self.grants.allows(self.principal, name)]
 
     def rm(self, name: str) -> None:
-        """Forget a workspace. Its revisions stay until they are collected."""
-        self.refs.living(name)
-        self.allow(name, "readwrite")
+        """Remove a workspace. Its revisions stay until they are collected."""
+        self.refs.require(name)
+        self.check_access(name, "readwrite")
         why = self.policies.said(name).hold
         if why:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
@@ -241,7 +244,7 @@ class Repository:
         self._forget_drafts(name)
 
     def roots(self) -> Iterator[tuple[str, RevisionId]]:
-        """Everything that must be kept: heads and tags of the workspaces that exist, by the name that keeps it."""
+        """Yield heads and tags of all existing workspaces, each with the name that keeps it."""
         for name in self.ls():
             head = self.refs.last(name).head
             if head is not None:
@@ -252,8 +255,8 @@ class Repository:
     # -------------------------------------------------------------------------------------------- revisions
 
     def read_revision(self, identity: RevisionId, *, expired: bool = False) -> Revision:
-        """A revision by its id; one that has expired only for those who say so, and while it is there."""
-        seen = self.decisions.known if expired else self.decisions.now(FRESH)
+        """Read a revision by its id; an expired one only with `expired`, and while it exists."""
+        seen = self.gc_log.known if expired else self.gc_log.now(FRESH)
         if not expired and identity in seen.shallow:
             raise expired_error(f"revision {identity.hex()[:12]}")
         known = self._revisions.get(identity)
@@ -261,7 +264,7 @@ class Repository:
             try:
                 data = self.objects.get(f"revisions/{identity.hex()}")
             except KeyError:
-                now = self.decisions.now()
+                now = self.gc_log.now()
                 if identity in now.shallow or now.number != seen.number:
                     raise expired_error(f"revision {identity.hex()[:12]}") from None
                 raise RametError(
@@ -273,46 +276,46 @@ class Repository:
         return known
 
     def _remembered(self, identity: RevisionId, revision: Revision) -> Revision:
-        most = LEAN if self._lean and not self.packs.remote else REVISIONS
-        if len(self._revisions) >= most:  # who commits for ever must not grow for ever
+        most = LEAN if self._low_memory and not self.packs.remote else REVISIONS
+        if len(self._revisions) >= most:  # bounded: a process may commit forever
             for old in list(self._revisions)[: most // 4]:
                 self._revisions.pop(old, None)
         self._revisions[identity] = revision
         return revision
 
     def head(self, name: str) -> Revision | None:
-        head = self.refs.living(name).head
-        self.allow(name)
-        return None if head is None else self.read_revision(head, expired=True)  # a head never is
+        head = self.refs.require(name).head
+        self.check_access(name)
+        return None if head is None else self.read_revision(head, expired=True)  # a head never expires
 
     def log(self, name: str) -> list[Revision]:
-        """The revisions of a workspace and what they came from, newest first, children before their parents."""
-        head = self.refs.living(name).head
-        self.allow(name)
+        """List the revisions of a workspace and their ancestors, newest first, children before their parents."""
+        head = self.refs.require(name).head
+        self.check_access(name)
         return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
 
     def find(self, name: str, spec: str | None = None) -> Revision:
-        """A revision of a history.
+        """Find a revision of a history.
 
-        `spec` is None or `head`, a tag, a revision's name (`proj-x-3`) or number, or the start of its id, each
-        followed by steps if wanted: `head~2` is two revisions back, `head^2` the other side of a merge.
+        `spec` is None or `head`, a tag, a revision's name (`proj-x-3`) or number, or the start of its id, followed by
+        optional steps: `head~2` is two revisions back, `head^2` the second parent of a merge.
         """
-        return find(self, name, spec)
+        return find_revision(self, name, spec)
 
     def resolve(self, address: str) -> Revision:
-        """The revision that `NAME` or `NAME@REV` stands for."""
+        """Return the revision of `NAME` or `NAME@REV`."""
         found = parse_address(address)
         return self.find(found.name, found.revision)
 
-    def acquire(self, name: str, holder: str) -> Entry:
-        """Become the writer of a workspace, if that is granted; `workspace_busy` while another one is."""
-        self.allow(name, "readwrite")
+    def acquire(self, name: str, holder: str) -> RefEntry:
+        """Acquire the lease of a workspace; `workspace_busy` while another writer has it."""
+        self.check_access(name, "readwrite")
         return self.refs.acquire(name, holder)
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Entry]:
-        """Be the writer of a workspace for one change of its head; `workspace_busy` while another one is."""
-        self.prove()
+    def writing(self, name: str) -> Iterator[RefEntry]:
+        """Hold the lease of a workspace for one change of its head; `workspace_busy` while another writer has it."""
+        self.require_safe_refs()
         entry = self.acquire(name, holder_name())
         try:
             yield entry
@@ -322,24 +325,25 @@ class Repository:
     def tag(
         self, name: str, tag: str, spec: str | None = None, *, message: str = "", author: str = "", force: bool = False
     ) -> Tag:
-        """Name a revision so that it can be found and is kept."""
+        """Tag a revision, which also keeps it."""
         from ramet.store.verbs.annotate import tag as place
 
         return place(self, name, tag, spec, message, author, force)
 
-    def commit(self, name: str, seen: Entry, revision: Revision, kind: str = "commit") -> Entry:
-        """Record a revision whose trees are durable, and move the head to it."""
+    def commit(self, name: str, seen: RefEntry, revision: Revision, kind: str = "commit") -> RefEntry:
+        """Store a revision whose trees are durable, and move the head to it."""
         encoded = revision.encode()
         identity = revision_id(encoded)
         while True:
-            self.secure(name, revision, seen.head)
+            self.secure_content(name, revision, seen.head)
             self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
             self._remembered(identity, revision)
             try:
                 moved = self.refs.move(name, seen, head=identity, kind=kind)
             except RametError as error:
                 now = self.refs.last(name)
-                # A collection that begins puts an entry in the way of everyone who has not seen what it decided.
+                # A collection appends an entry to every log with a writer; the writer must read its decisions before it
+                # appends.
                 mine = (now.fence, now.holder, now.head) == (seen.fence, seen.holder, seen.head)
                 if error.code != "head_moved" or now.kind != "gc" or not mine:
                     raise
@@ -348,45 +352,45 @@ class Repository:
             self.packs.publish(OFTEN)
             return moved
 
-    def secure(self, name: str, revision: Revision, head: RevisionId | None) -> int:
-        """See that what a revision relies on stays, given what collections have decided until now: the last of it."""
-        state = self.look()
+    def secure_content(self, name: str, revision: Revision, head: RevisionId | None) -> int:
+        """Rewrite what a revision refers to in condemned packs; returns the number of the last gc decision."""
+        state = self.refresh_gc_state()
         if state.is_doomed(revision.id):
-            raise collected(revision)
-        if not self.is_settled:
+            raise content_collected(revision)
+        if not self.no_gc_since_start:
             before = None if head is None else self.read_revision(head, expired=True)
-            settle(self.objects_of(name), self.packs, revision, before)
+            secure_content(self.objects_of(name), self.packs, revision, before)
         return state.number
 
     @property
-    def is_settled(self) -> bool:
-        """Whether, as of the last look, no collection has been at work since this process began to write."""
-        state = self.decisions.known
-        return state.taken == self._began and not state.condemned_packs
+    def no_gc_since_start(self) -> bool:
+        """Whether no collection has run since this process began to write, as of the last refresh."""
+        state = self.gc_log.known
+        return state.taken == self._gc_taken_at_start and not state.condemned_packs
 
-    def look(self, older: float = 0.0) -> State:
-        """What collections have decided, and what that means for what may be relied on."""
-        state = self.decisions.now(older)
-        if self._began is None:
-            self._began = state.taken
-        if state.number != self._looked:
+    def refresh_gc_state(self, older: float = 0.0) -> GcState:
+        """Read the gc log, and apply its decisions to the packs."""
+        state = self.gc_log.now(older)
+        if self._gc_taken_at_start is None:
+            self._gc_taken_at_start = state.taken
+        if state.number != self._gc_state_number:
             self.packs.refresh()
-            self._looked = state.number
+            self._gc_state_number = state.number
         self.packs.condemn(state.condemned_packs)
         return state
 
     def is_whole(self, revision: Revision) -> bool:
-        """Whether a revision and everything it needs is there and stays."""
-        self.look()
+        """Return whether a revision and everything it needs exists and stays."""
+        self.refresh_gc_state()
         try:
             self.objects.get(f"revisions/{revision.id.hex()}")
             keys = self.keys_of(revision.workspace)
-            return all(self.packs.keeps(key, keys) for key in new_ids(self.packs, revision, None))
+            return all(self.packs.keeps(key, keys) for key in new_object_ids(self.packs, revision, None))
         except (KeyError, RametError):
             return False
 
     def committed(self, name: str, identity: RevisionId) -> bool:
-        """Whether a revision was ever the head of a workspace."""
+        """Return whether a revision was ever the head of a workspace."""
         return any(entry.head == identity for entry in self.refs.history(name))
 
     def was_head(self, name: str, start: str) -> bool:
@@ -394,65 +398,65 @@ class Repository:
         return any(head is not None and head.hex().startswith(start) for head in heads)
 
     def forget(self, revisions: set[RevisionId]) -> None:
-        """Do not remember revisions that were removed."""
+        """Drop removed revisions from the cache."""
         for identity in revisions:
             self._revisions.pop(identity, None)
 
     def fork(self, name: str, spec: str | None, new_name: str) -> Revision:
-        """A workspace that begins with a revision of another one. No content is copied."""
+        """Create a workspace from a revision of another one, without copying content."""
         from ramet.store.verbs.fork import fork
 
         return fork(self, name, spec, new_name)
 
     def begin(self, name: str, revision: Revision, source: Revision | None = None, seen: int = 0) -> None:
-        """A new workspace whose first revision, with durable trees, is this one; see `ramet.store.verbs.fork`."""
+        """Create a workspace whose first revision, with durable trees, is this one; see `ramet.store.verbs.fork`."""
         from ramet.store.verbs.fork import begin
 
         begin(self, name, revision, source, seen)
 
     def revert(self, name: str, spec: str, message: str = "") -> Revision:
-        """A new tip with the content of a past revision. History is never rewritten."""
+        """Create a new head with the content of a past revision. History is never rewritten."""
         from ramet.store.verbs.revert import revert
 
         return revert(self, name, spec, message)
 
     def revert_paths(self, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
-        """A new tip in which these paths are what they were in a past revision; everything else stays."""
+        """Create a new head with these paths as in a past revision, everything else unchanged."""
         from ramet.store.verbs.revert import revert_paths
 
         return revert_paths(self, name, spec, paths, message)
 
     def merge(self, name: str, other: str, message: str = "") -> MergeResult:
-        """Bring another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
+        """Merge another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
         from ramet.store.verbs.revert import merge
 
         return merge(self, name, other, message)
 
     def common_ancestor(self, one: Revision, other: Revision) -> Revision | None:
-        """A revision that both come from and from which no other such revision comes."""
+        """Return the nearest common ancestor of two revisions."""
         return ancestry.common_ancestor(self, one, other)
 
     def ancestors(self, start: Revision) -> dict[RevisionId, Revision]:
-        """A revision and everything it comes from."""
+        """Return a revision and all its ancestors, by id."""
         return ancestry.ancestors(self, start)
 
     def parents_of(self, revision: Revision) -> list[Revision]:
-        """The parents of a revision that have not expired."""
+        """Return the parents of a revision that have not expired."""
         return ancestry.parents_of(self, revision)
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
-        """Parents of a revision that have expired: there its history ends."""
-        shallow = self.decisions.now(FRESH).shallow
+        """Return the expired parents of a revision, where its history ends."""
+        shallow = self.gc_log.now(FRESH).shallow
         return tuple(parent for parent in revision.parents if parent in shallow)
 
     # ----------------------------------------------------------------------------------------- reading trees
 
     def diff(self, before: Revision | None, after: Revision, *, renames: bool = True) -> list[Difference]:
-        """What changed between two revisions, of whatever workspaces, with paths as a workspace sees them."""
+        """List the differences between two revisions of any workspaces, with paths of the workspace."""
         return list(self.differences(before, after, renames=renames))
 
     def differences(self, before: Revision | None, after: Revision, *, renames: bool = True) -> Iterator[Difference]:
-        """As `diff`, one by one."""
+        """As `diff`, as an iterator."""
         old = {mount.prefix: mount.tree or mount.pin for mount in before.mounts} if before is not None else {}
         new = {mount.prefix: mount.tree or mount.pin for mount in after.mounts}
         for prefix in sorted({*old, *new}):
@@ -462,7 +466,7 @@ class Repository:
                 yield replace(difference, path=top + difference.path, old=moved) if top else difference
 
     def read_file(self, revision: Revision, path: str) -> Iterator[bytes]:
-        """The content of a file of a revision."""
+        """Return the content of a file of a revision, in blocks."""
         node = self.node(revision, path)
         if node.kind != trees.FILE:
             raise RametError("not_found", f"{path} of {revision.name} is not a file", "see its parent directory")
@@ -474,10 +478,10 @@ class Repository:
             raise no_such_path(revision, path)
         return found
 
-    def lazy(self, tree: TreeId, name: str = "") -> RAMResource:
-        """A tree as a resource that fetches what is looked at and may be changed without changing the store.
+    def lazy_tree(self, tree: TreeId, name: str = "") -> RAMResource:
+        """Return a tree as a memory resource that loads on access; changing it does not change the store.
 
-        `name` is the workspace that it is of: a commit to that one relies on what has not changed.
+        `name` is its workspace: a commit to that one reuses what has not changed.
         """
         return LazyTree(self.packs, self.scope(name)).resource(tree)
 
@@ -491,10 +495,10 @@ class Repository:
         raise RametError("not_found", f"{revision.name} has no tree at {prefix}", "see its mounts")
 
     def writer(self, name: str = "") -> PackWriter:
-        """A writer for content of a workspace, which an encrypted store has to know by its name."""
-        self.prove()
-        self.look(FRESH)  # before the head moves it is looked at again
-        self.packs.refresh(older=5.0)  # not knowing a pack of somebody else costs space, never correctness
+        """Return a pack writer for a workspace, whose name an encrypted store needs."""
+        self.require_safe_refs()
+        self.refresh_gc_state(FRESH)  # checked again before the head moves
+        self.packs.refresh(older=5.0)  # an unknown new pack costs space, never correctness
         self._bound.pop(name, None)
         objects = self.objects_of(name)
         if objects is not self.objects:
@@ -504,13 +508,13 @@ class Repository:
     # ------------------------------------------------------------------------------------ what is said about them
 
     def grant(self, name: str, principal: str, access: Access | None) -> None:
-        """Let a principal read or write a workspace; with None, take what it was granted back."""
+        """Grant a principal access to a workspace; with None, revoke it."""
         from ramet.store.verbs.annotate import grant
 
         grant(self, name, principal, access)
 
     def hold(self, name: str, why: str) -> Retention:
-        """Keep everything of a workspace from being removed, until the hold is lifted."""
+        """Place a hold: nothing of the workspace is removed until the hold is lifted."""
         from ramet.store.verbs.annotate import hold
 
         return hold(self, name, why)
@@ -522,7 +526,7 @@ class Repository:
         return lift(self, name)
 
     def pin(self, name: str, spec: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
-        """Keep a revision from expiring, for some seconds or until the pin is removed."""
+        """Pin a revision, for some seconds or until the pin is removed."""
         from ramet.store.verbs.annotate import pin
 
         return pin(self, name, spec, seconds, why)
@@ -530,63 +534,63 @@ class Repository:
     # ------------------------------------------------------------------------------------------------- upkeep
 
     def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
-        """Collect what nobody refers to; see `ramet.store.gc.collect`."""
+        """Collect garbage; see `ramet.store.gc.collect`."""
         from ramet.store.gc.collect import collect
 
-        self.prove()
+        self.require_safe_refs()
         return collect(self, grace=grace, dry=dry, progress=progress)
 
-    def beside(self) -> Repository:
-        """The same store for work that goes on beside this one: they share nothing that changes."""
+    def new_instance(self) -> Repository:
+        """Return another instance of this store for background work; they share no mutable state."""
         twin = copy(self)
-        twin._begin_anew()
+        twin._reset()
         return twin
 
     def gc_is_due(self, revision: Revision) -> bool:
-        """Whether the policy says to collect after a commit."""
-        return self.upkeep.gc_is_due(revision)
+        """Return whether the retention policy wants a collection after this commit."""
+        return self.gc_schedule.gc_is_due(revision)
 
     def gc_is_due_now(self, revision: Revision) -> bool | None:
-        """The same without asking the store; None when that has to be asked."""
-        return self.upkeep.gc_is_due_now(revision)
+        """As `gc_is_due`, without a request; None when it is not known."""
+        return self.gc_schedule.gc_is_due_now(revision)
 
     @property
-    def is_crowded(self) -> bool:
-        """Whether there are so many small packs that they are worth being joined; nothing is asked for."""
-        return self.upkeep.is_crowded(self.packs.crowd)
+    def needs_consolidation(self) -> bool:
+        """Whether enough small packs exist to consolidate them; needs no request."""
+        return self.gc_schedule.needs_consolidation(self.packs.most_small_packs)
 
-    def join_packs(self) -> Joined:
-        """Make few packs of many small ones; see `ramet.store.gc.consolidate`."""
-        from ramet.store.gc.consolidate import join_packs
+    def consolidate_packs(self) -> ConsolidationReport:
+        """Merge small packs; see `ramet.store.gc.consolidate`."""
+        from ramet.store.gc.consolidate import consolidate_packs
 
-        self.prove()
-        self.upkeep.joining()
-        return join_packs(self)
+        self.require_safe_refs()
+        self.gc_schedule.consolidation_started()
+        return consolidate_packs(self)
 
     def stat_cache(self, name: str, root: str) -> StatCache:
-        """What a directory looked like when a workspace last committed it."""
-        sealed = sealed_of(self.objects)
+        """Return the stat cache of a directory from the last commit of this workspace."""
+        sealed = as_encrypted(self.objects)
         codec = None if sealed is None else sealed.cache(name)
-        return StatCache.kept(self.packs.local, root, self.packs.standing(), codec)
+        return StatCache.kept(self.packs.local, root, self.packs.names_before_consolidation(), codec)
 
     # ----------------------------------------------------------------------------------------------- verify
 
     def verify(self, progress: Progress = silent) -> Report:
-        """Read everything and check every digest and reference; the report says which revisions each damage affects."""
+        """Read everything, check every digest and reference, and report which revisions each damage affects."""
         from ramet.store.repair.verify import verify
 
         while True:
             self._revisions.clear()
-            before = self.decisions.number()
-            report = verify(self.objects, self.refs, self.tags, self.decisions, progress)
-            if report.ok or self.decisions.number() == before:
-                return report  # else a collection took away what was listed
+            before = self.gc_log.number()
+            report = verify(self.objects, self.refs, self.tags, self.gc_log, progress)
+            if report.ok or self.gc_log.number() == before:
+                return report  # else a collection removed listed objects
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
-        """Bring back what can be had from other copies, and say what is lost; only with `drop`, forget that."""
+        """Restore damaged objects from other copies, and report what is lost; only with `drop`, forget that."""
         from ramet.store.repair.repair import repair
 
-        self.prove()
+        self.require_safe_refs()
         done = repair(self, drop, progress)
         self.packs = self._reader()
         self.packs.refresh()

@@ -1,1 +1,1 @@
-"""The workspace: mounts, sessions, jobs, history, cache, snapshot and branches, composed from the engines below."""
+"""The workspace: mounts, sessions, jobs, history, cache, snapshots and branches."""

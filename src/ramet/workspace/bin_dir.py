@@ -1,6 +1,6 @@
-"""`/bin` and `/usr/bin`: the command table as files, so that scripts which look for a program find it.
+"""`/bin` and `/usr/bin`: the command table as files, for scripts that look for programs.
 
-They hold no code: running one by its path runs the command of the table. A tree with a `/usr/bin` of its own keeps it.
+The files hold no code: running one by its path runs the command of the table. A tree with its own `/usr/bin` keeps it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ramet.workspace.registry import CommandRegistry
 
 
 class ProgramsResource(Immutable):
-    """One file per command, made when it is looked at."""
+    """One file per command, created on access."""
 
     caps = Cap.RANGES | Cap.LOCAL
 

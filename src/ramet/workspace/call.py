@@ -1,8 +1,7 @@
-"""How one call runs: in order within its session, inside its limits, leaving nothing of itself behind.
+"""Run one `execute` call: in order within its session, inside its limits, recorded once.
 
-Rules that this file keeps:
-- `cwd` and `env` of a call are undone whichever way it ends.
-- A timeout is a result (124, the output so far); a cancellation is an exception; when both happen, cancellation wins.
+- `cwd` and `env` of a call are undone however it ends.
+- A timeout is a result (124, the output so far); a cancellation is an exception, and wins over a timeout.
 - Every call becomes exactly one record.
 """
 
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     from ramet.workspace.workspace import Workspace
 
 TIMED_OUT, INTERRUPTED = 124, 130
-"""What `$?` is after a call that took too long, and after one that was cancelled."""
+"""Exit status after a timeout, and after a cancellation."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """What was asked for."""
+    """The arguments of one call."""
 
     command: str
     session: Session
@@ -49,7 +48,7 @@ class Call:
 
 
 def check_arguments(command: object, stdin: object, env: Mapping[str, str] | None, timeout: object) -> None:
-    """Wrong calls fail here, before anything runs or is recorded."""
+    """Check arguments before anything runs or is recorded."""
     if not isinstance(command, str):
         raise TypeError(f"a command is text, not {type(command).__name__}")
     if stdin is not None and not isinstance(stdin, str | bytes | Reader) and not hasattr(stdin, "__aiter__"):
@@ -74,7 +73,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
     _check_open(ws)
     session = call.session
     async with session.lock:
-        _check_open(ws)  # still, after those before it
+        _check_open(ws)  # the session may have been closed by an earlier call
         session.running = asyncio.current_task()
         clock = ws.settings.clock
         started = clock()
@@ -112,7 +111,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
 
 
 async def _written(ws: Workspace, channels: Channels, outcome: _Outcome) -> None:
-    """What descriptors that stay open were told to write is in the tree, for a copy of it."""
+    """Flush open descriptors to the tree, so that a copy of it is complete."""
     try:
         await ws._vfs.flush_near()
     except OSError as error:
@@ -121,7 +120,7 @@ async def _written(ws: Workspace, channels: Channels, outcome: _Outcome) -> None
 
 
 async def estimate_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
-    """What the call would cost; it does not run and is not recorded."""
+    """Estimate the cost of a call, without running or recording it."""
     try:
         from ramet.workspace.provision import provision
 
@@ -133,7 +132,7 @@ async def estimate_call(ws: Workspace, call: Call, channels: Channels) -> IOResu
 
 
 async def _unusable(session: Session, call: Call) -> str:
-    """Why the call's working directory cannot be one, as `cd` would say it; empty when it can."""
+    """Return why the working directory is unusable, in the words of `cd`; empty when it is usable."""
     if call.cwd is None:
         return ""
     try:
@@ -155,17 +154,17 @@ class _Outcome:
 
 
 TURN = 0.01
-"""Seconds that short calls of one workspace may follow each other without a turn for the event loop."""
+"""Seconds that short calls may run back to back before the event loop gets a turn."""
 
 
 async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     session, limits = call.session, call.limits
     budget = Budget(limits)
-    session.state.condition_open = False  # a mistake in one call leaves the next one readable, unlike in bash
+    session.state.condition_open = False  # unlike in bash, a syntax error does not affect the next call
     if call.stdin is not None and call.stdin.terminal:
         for writer in (channels.stdout, channels.stderr):
             if isinstance(writer, PipeWriter):
-                writer.terminal = True  # who types sees what is said
+                writer.terminal = True  # echo output to the terminal
     try:
         async with asyncio.timeout(limits.wall_time):
             outcome.exit_code = await session.shell.run(
@@ -176,10 +175,10 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
                 stderr=channels.stderr,
                 budget=budget,
             )
-        if channels.overflowed or budget.hit:  # whoever went on after that, the result is not whole
+        if channels.overflowed or budget.hit:  # the result is incomplete, even if the script continued
             session.state.status = outcome.exit_code = outcome.exit_code or 1
             outcome.truncated = channels.overflowed
-        # Calls that never wait, one after the other, are a loop that nobody else gets a turn in.
+        # Calls that never suspend would starve other tasks.
         now = time.monotonic()
         if now > session.shell.turn:
             session.shell.turn = now + TURN
@@ -198,7 +197,7 @@ def _tell(channels: Channels, message: str) -> None:
     try:
         channels.stderr.write(encode(message))
     except (LimitExceeded, BrokenPipeError):
-        return  # stderr itself is what is full or gone; the exit code says the rest
+        return  # stderr is full or closed; the exit code tells
 
 
 async def _with_cancel(run: Coroutine[Any, Any, None], cancel: asyncio.Event | None) -> None:

@@ -1,8 +1,8 @@
-"""Open descriptors of a session as plain data: what was open, how, and where it stood.
+"""Save and restore the open descriptors of a session as plain data.
 
-Before its next call they are opened again: files with their offset, and duplicates share it; what led to a standard
-stream leads to that of the next call. Here-documents, and pipes that nobody writes to any more, go with what is left in
-them. Another end of a pipe cannot be carried.
+The next call reopens them: files with their offset, which duplicates share; a copy of a standard stream becomes that of
+the next call. Here-documents, and pipes without a writer, are saved with their remaining bytes. Other ends of pipes
+cannot be saved.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ramet.vfs.fifo import FifoStream
 from ramet.vfs.open_files import DeviceStream, LocalStream, RemoteStream
 
 STANDARD = 3
-"""Descriptors below this one are given anew with every call."""
+"""Descriptors below this number are new in every call."""
 _FILES: Final = (LocalStream, RemoteStream)
 
 
 def dump_descriptors(state: ShellState) -> tuple[list[dict[str, Any]], list[int]]:
-    """The open files beyond the standard streams, and the numbers of what is open but cannot be carried."""
+    """Return the saved descriptors, and the numbers of those that cannot be saved."""
     groups: dict[Description, list[int]] = {}
     for number, description in sorted(state.fds.items()):
         if number >= STANDARD:
@@ -47,7 +47,7 @@ def dump_descriptors(state: ShellState) -> tuple[list[dict[str, Any]], list[int]
 
 
 def _how(description: Description) -> list[str]:
-    """How to open again what has a name; nothing when that would wait for others, or be something else."""
+    """Return the modes to reopen a named file with; empty when that would block or open something else."""
     stream = description.stream
     if isinstance(stream, _FILES):
         return [str(flag.name) for flag in (Open.READ, Open.WRITE, Open.APPEND) if flag in stream.how]
@@ -62,7 +62,7 @@ def _is_standard(number: object) -> bool:
 
 
 def check_descriptors(data: object) -> list[dict[str, Any]]:
-    """Dumped descriptors from untrusted data: a ValueError when they are malformed."""
+    """Check saved descriptors from untrusted data; ValueError when they are malformed."""
     if not isinstance(data, list):
         raise ValueError("'descriptors' of a session is not a list")
     for item in data:
@@ -87,7 +87,7 @@ def check_descriptors(data: object) -> list[dict[str, Any]]:
 
 
 async def reopen(state: ShellState, fs: FileSystem, saved: list[dict[str, Any]]) -> list[str]:
-    """Open what was open; texts about what could not be."""
+    """Reopen saved descriptors; returns a message for each failure."""
     problems: list[str] = []
     for item in saved:
         numbers = [number for number in item["fds"] if number not in state.fds]
@@ -120,7 +120,7 @@ async def _opened(fs: FileSystem, item: dict[str, Any]) -> Description:
     if found.is_dir and not writes:
         stream = OpenDirectory()
     elif found.kind is Kind.FIFO and not (reads and writes):
-        raise fail(errno.ENXIO, item["path"])  # opening it would wait for somebody at its other end
+        raise fail(errno.ENXIO, item["path"])  # opening it would block until the other end is opened
     else:
         stream = await fs.open(path, how)
         if isinstance(stream, _FILES):

@@ -1,4 +1,4 @@
-"""Figures of an estimate: ranges that are exact where all is known, open upwards where only a run can tell."""
+"""`Estimate`: cost figures as ranges, exact where known, unbounded where only a run can tell."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Range:
         return Range(self.low * count.low, high)
 
     def maybe(self) -> Range:
-        """The same, if it happens at all."""
+        """Return the same range, starting at 0."""
         return Range(0, self.high)
 
     @property
@@ -44,7 +44,7 @@ _FIGURES: Final = ("reads", "writes", "listings", "bytes_read", "network_bytes",
 
 @dataclass
 class Estimate:
-    """What a run would do: files read and written, directories listed, and bytes by where they come from."""
+    """The cost of a run: files read and written, directories listed, and bytes by source."""
 
     reads: Range = field(default_factory=Range)
     writes: Range = field(default_factory=Range)
@@ -74,5 +74,5 @@ class Estimate:
 
 
 def anything(mounts: set[str] | None = None) -> Estimate:
-    """What can be said of something unknown."""
+    """Return an unbounded estimate."""
     return Estimate(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, mounts or set())

@@ -15,14 +15,14 @@ EVERYTHING: Final = 1 << 62
 
 
 class Output(NamedTuple):
-    """A piece of output: from descriptor 1 or 2."""
+    """A block of output of descriptor 1 or 2."""
 
     fd: int
     data: bytes
 
 
-class _Ends:
-    """What the two writers of one pipe share: whose bytes come in which order, and how many of them are open."""
+class _OutputOrder:
+    """Shared by both writers of one pipe: the order of their bytes, and the number of open writers."""
 
     __slots__ = ("left", "order")
 
@@ -31,12 +31,12 @@ class _Ends:
         self.order: deque[tuple[int, int]] = deque()
 
 
-class _End(PipeWriter):
-    """Descriptor 1 or 2 of an execution. Both write into one pipe, so that their order is that of the writing."""
+class _OutputEnd(PipeWriter):
+    """Descriptor 1 or 2 of an execution. Both write into one pipe, which preserves their order."""
 
     __slots__ = ("_ends", "_fd", "_open")
 
-    def __init__(self, like: PipeWriter, fd: int, ends: _Ends) -> None:
+    def __init__(self, like: PipeWriter, fd: int, ends: _OutputOrder) -> None:
         super().__init__(like._channel)
         self._fd, self._ends, self._open = fd, ends, True
 
@@ -54,7 +54,7 @@ class _End(PipeWriter):
 
 
 class Channels:
-    """Where an execution writes: into bounded memory, or through a pipe to whoever iterates."""
+    """The output of an execution: captured in bounded memory, or streamed through a pipe."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -64,17 +64,17 @@ class Channels:
 
     @property
     def overflowed(self) -> bool:
-        """Whether more was written than may be captured."""
+        """Whether the output exceeds the capture limit."""
         return max(len(self.captured_out), len(self.captured_err)) > self.limit
 
     def stream(self) -> tuple[PipeReader, deque[tuple[int, int]]]:
-        """From now on output goes to the reader, with back-pressure, and is not collected.
+        """Stream the output to a reader, with back-pressure, instead of capturing it.
 
-        The second tells whose the bytes are, in the order in which they come: a descriptor and how many.
+        Also returns the order of the bytes as pairs of descriptor and count.
         """
         reader, writer = pipe()
-        ends = _Ends()
-        self.stdout, self.stderr = _End(writer, 1, ends), _End(writer, 2, ends)
+        ends = _OutputOrder()
+        self.stdout, self.stderr = _OutputEnd(writer, 1, ends), _OutputEnd(writer, 2, ends)
         return reader, ends.order
 
     def close(self) -> None:
@@ -84,10 +84,10 @@ class Channels:
 
 
 class Execution(Coroutine[Any, Any, IOResult]):
-    """A coroutine that gives an IOResult, and an asynchronous iterator over the output as it appears.
+    """A coroutine that returns an IOResult, and an asynchronous iterator over the output.
 
-    Iterating starts the work; when the iteration ends, `result` holds the rest (exit code and figures, no output).
-    Leaving the iteration early cancels the work.
+    Iterating starts the work; at its end, `result` holds the exit code and figures without output. Leaving the
+    iteration early cancels the work.
     """
 
     def __init__(self, run: Callable[[Channels], Coroutine[Any, Any, IOResult]], limit: int) -> None:
@@ -97,7 +97,7 @@ class Execution(Coroutine[Any, Any, IOResult]):
         self.result: IOResult | None = None
 
     def followed_by(self, act: Callable[[IOResult], Coroutine[Any, Any, None]]) -> Execution:
-        """The same call, which ends when `act` has ended; an error of `act` is an error of the call."""
+        """Return the same call followed by `act`, whose errors become errors of the call."""
 
         async def run(channels: Channels) -> IOResult:
             result = await self._run(channels)

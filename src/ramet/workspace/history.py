@@ -1,4 +1,4 @@
-"""History: one record per command, one per file operation, both bounded; the observer shows them under `/.sessions`."""
+"""`History`: bounded logs of commands and file operations, shown as files under `/.sessions`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ramet.core.paths import ROOT, Path, decode
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
-from ramet.workspace.packed_log import Ring
+from ramet.workspace.packed_log import PackedLog
 
 HEAD_BYTES: Final = 4096
-"""Bytes of stdout and stderr that a record keeps."""
+"""Bytes of stdout and stderr per record."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRecord:
-    """One `execute` call as it went. Output is cut at `HEAD_BYTES`; `stdout_bytes` says how much there was."""
+    """One `execute` call. Output is cut at `HEAD_BYTES`; `stdout_bytes` is its full size."""
 
     number: int
     session_id: str
@@ -54,7 +54,7 @@ class ExecutionRecord:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> ExecutionRecord:
-        """A record from untrusted data: a ValueError when it does not fit."""
+        """Decode a record from untrusted data; ValueError when it is malformed."""
         known: dict[str, Any] = {}
         for name, kind in _FIELDS.items():
             if name in plain:
@@ -111,18 +111,20 @@ _COUNTED: Final = [list(_FIELDS).index(name) for name in ("bytes_read", "bytes_w
 
 
 class History:
-    """Rings of what happened. `number` grows for ever, so a reader can tell that something was dropped."""
+    """Bounded logs of a workspace. Numbers never repeat, so a reader can detect dropped records."""
 
     def __init__(self, commands: int = 10_000, operations: int = 50_000) -> None:
-        self._records = Ring(commands, _plain_record, _record, lambda record: record.number)
-        self._operations = Ring(operations, _plain_operation, OperationRecord._make, lambda operation: operation.at)
+        self._records = PackedLog(commands, _plain_record, _record, lambda record: record.number)
+        self._operations = PackedLog(
+            operations, _plain_operation, OperationRecord._make, lambda operation: operation.at
+        )
         self.next_number = 1
-        self.far: Callable[[], None] | None = None
-        """How to have older records at hand that lie far away; it waits for somebody."""
+        self.prefetch_older: Callable[[], None] | None = None
+        """Loads older records from a remote store; blocks."""
 
-    async def come(self) -> None:
-        """Have everything at hand, so that reading it makes nobody wait."""
-        far, self.far = self.far, None
+    async def load_older(self) -> None:
+        """Load older records in a thread, so that reading them does not block."""
+        far, self.prefetch_older = self.prefetch_older, None
         if far is not None:
             await asyncio.to_thread(far)
 
@@ -134,7 +136,7 @@ class History:
 
     @property
     def oldest(self) -> int:
-        """The number of the oldest command that is remembered."""
+        """The number of the oldest remembered command."""
         first = self._records.first_key()
         return self.next_number if first is None else int(first)
 
@@ -152,12 +154,12 @@ class History:
         return [record for record in self._records if record.session_id == session_id]
 
     def after(self, number: int) -> list[ExecutionRecord]:
-        """The records with numbers above this one, in order; costs what there is to give."""
+        """Return the records after a number, in order; costs O(result)."""
         return self._records.since(number + 1)[::-1]
 
-    async def given_to(self, session_id: str, number: int) -> list[tuple[int, str, float]]:
-        """Number, command and time of a session's records after this one: what its shell lists as its history."""
-        await self.come()
+    async def commands_after(self, session_id: str, number: int) -> list[tuple[int, str, float]]:
+        """Return number, command and time of a session's records after a number, for the history of its shell."""
+        await self.load_older()
         return [
             (record.number, record.command, record.started_at)
             for record in self.after(number)
@@ -168,27 +170,27 @@ class History:
         return [op for op in self._operations if session_id is None or op.session_id == session_id]
 
     def since(self, moment: float) -> list[OperationRecord]:
-        """Operations from a moment on, the newest first; costs what there is to give."""
+        """Return operations since a time, newest first; costs O(result)."""
         return self._operations.since(moment)
 
     def restore(self, records: Iterable[ExecutionRecord]) -> None:
         for record in records:
             self.add(record)
 
-    def lay(self, first: int, last: int, load: Callable[[], list[ExecutionRecord]]) -> None:
-        """Older records that lie elsewhere until somebody asks for them; to be called before any other is added."""
-        self._records.lay(first, last, last - first + 1, load)
+    def add_lazy(self, first: int, last: int, load: Callable[[], list[ExecutionRecord]]) -> None:
+        """Add older records that are loaded on access; must come before any other record."""
+        self._records.add_lazy(first, last, last - first + 1, load)
         self.next_number = last + 1
 
     def adopt(self, other: History) -> None:
-        """Begin with what another history holds."""
+        """Start with the records of another history."""
         self._records.adopt(other._records)
         self._operations.adopt(other._operations)
-        self.next_number, self.far = other.next_number, other.far
+        self.next_number, self.prefetch_older = other.next_number, other.prefetch_older
 
 
 class ObserverResource(Immutable):
-    """`/.sessions/<id>/{commands,operations}.jsonl`: the history as files, rendered when they are read."""
+    """`/.sessions/<id>/{commands,operations}.jsonl`: the history as files, rendered on read."""
 
     caps = Cap.READ | Cap.LOCAL
 
@@ -197,13 +199,13 @@ class ObserverResource(Immutable):
     def __init__(self, history: History) -> None:
         self._history = history
         self.known: set[str] = set()
-        """Sessions that exist, also those that have done nothing yet."""
+        """Ids of all sessions, also of unused ones."""
 
     def _sessions(self) -> list[str]:
         return sorted(self.known | {record.session_id for record in self._history})
 
     async def stat(self, path: Path) -> Stat:
-        await self._history.come()
+        await self._history.load_older()
         parts = path.parts
         if not parts or (len(parts) == 1 and parts[0] in self._sessions()):
             return Stat(Kind.DIR, 0, mode=0o555)
@@ -213,7 +215,7 @@ class ObserverResource(Immutable):
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         if path == ROOT:
-            await self._history.come()
+            await self._history.load_older()
             for name in self._sessions():
                 yield name, Stat(Kind.DIR, 0, mode=0o555)
             return

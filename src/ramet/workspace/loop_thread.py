@@ -1,4 +1,4 @@
-"""`LoopThread`: an event loop in a thread of its own, for callers that have none or must not block theirs."""
+"""`LoopThread`: an event loop in a separate thread, for synchronous callers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it there and wait; Ctrl-C stops it."""
+        """Run a coroutine on the loop and wait for it; Ctrl-C cancels it."""
         future = self.start(work)
         try:
             return future.result()
@@ -43,11 +43,11 @@ class LoopThread:
             raise
 
     async def arun(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it there while the calling loop goes on; cancelling the caller cancels the work."""
+        """Await a coroutine on the loop from another loop; cancellation propagates."""
         return await asyncio.wrap_future(self.start(work))
 
     def call(self, make: Callable[[], T]) -> T:
-        """Call a plain function there."""
+        """Call a plain function on the loop."""
 
         async def act() -> T:
             return make()
@@ -55,7 +55,7 @@ class LoopThread:
         return self.run(act())
 
     def close(self) -> None:
-        """End the loop. Closing twice is fine."""
+        """Stop the loop. Idempotent."""
         if not self.closed:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join()

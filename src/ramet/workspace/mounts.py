@@ -1,4 +1,4 @@
-"""Mounts: how the forms in which people give them become one table of prefixes, resources and modes."""
+"""Mounts: normalize the mapping of prefixes to resources and modes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ramet.backends.local.disk import DiskResource
+from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource
@@ -27,7 +29,7 @@ _MODES = {
 
 @dataclass(frozen=True)
 class Mount:
-    """A resource at a prefix. `scratch` mounts are the workspace's own (`/tmp`, the home directory)."""
+    """A resource at a prefix. `scratch` mounts are created by the workspace (`/tmp`, the home directory)."""
 
     prefix: Path
     resource: Resource
@@ -36,16 +38,26 @@ class Mount:
     patience: Patience | None = None
     scratch: bool = False
 
+    @property
+    def memory(self) -> RAMResource | None:
+        """The memory tree behind this mount, if it is one."""
+        return self.resource if isinstance(self.resource, RAMResource) else None
+
+    @property
+    def directory(self) -> str | None:
+        """The host directory behind this mount, if it is one."""
+        return self.resource.root if isinstance(self.resource, DiskResource) else None
+
     def __repr__(self) -> str:
         return f"Mount({str(self.prefix)!r}, {self.resource!r}, {self.mode.value})"
 
 
 MountForm = Resource | tuple[Resource, MountMode | str] | Mount
-"""What may stand behind a prefix: a resource (writable), a resource with its mode, or a whole Mount."""
+"""A mount as users give it: a resource (writable), a resource with its mode, or a Mount."""
 
 
 def as_mount(prefix: str, form: MountForm) -> Mount:
-    """One entry of the constructor's mapping."""
+    """Normalize one entry of the constructor's mapping."""
     path = parse_prefix(prefix)
     if isinstance(form, Mount):
         return Mount(path, form.resource, form.mode, form.cached, form.patience, form.scratch)
@@ -68,7 +80,7 @@ def as_mounts(forms: Mapping[str, MountForm]) -> dict[Path, Mount]:
 
 
 def in_order(mounts: Mapping[Path, Mount]) -> list[Mount]:
-    """In the order in which they were mounted; `/` is the first, whether or not it was given."""
+    """Return the mounts in the order of mounting; `/` always comes first."""
     return sorted(mounts.values(), key=lambda mount: mount.prefix != ROOT)
 
 

@@ -1,7 +1,7 @@
-"""`Ring`: the last so many rows in their order, the older ones packed, so that very many of them take little memory.
+"""`PackedLog`: the last rows of a log in order, the older ones compressed in memory.
 
-Whoever adds rows or looks at the newest pays nothing for those that are packed; whoever reads them all unpacks them
-piece by piece. What is packed never leaves the process. Pieces may also lie elsewhere until somebody reads them.
+Appending, and reading the newest rows, does not touch packed ones; reading all rows unpacks group by group. Groups may
+also be loaded from elsewhere on access.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 PIECE: Final = 256
-"""Rows that are packed together; twice as many of the newest are as they are."""
+"""Rows per group; the newest two groups stay unpacked."""
 QUICK: Final = 1
-"""How hard to compress: rows are much alike, and a little is enough."""
+"""zlib level: rows are similar, so the fastest level is enough."""
 
 
-class Piece(NamedTuple):
-    """Rows that are packed, with the keys of the first and the last."""
+class PackedRows(NamedTuple):
+    """A group of rows, with the keys of the first and the last."""
 
     first: float
     last: float
     rows: int
     data: bytes | Callable[[], list[Any]]
-    """The rows, packed; or where they are to be had."""
+    """The packed rows, or a function that loads them."""
 
 
-class Ring(Generic[T]):
-    """`plain` makes a row a tuple of plain values and `made` a row of that; `key` of a row never decreases."""
+class PackedLog(Generic[T]):
+    """`plain` converts a row to a tuple of plain values, and `made` back; `key` of a row never decreases."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Ring(Generic[T]):
     ) -> None:
         self.most = most
         self._plain, self._made, self._key = plain, made, key
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[PackedRows] = deque()
         self._live: deque[T] = deque()
         self._length = 0
         self._skip = 0
-        """Rows of the first piece that are dropped."""
+        """Dropped rows of the first group."""
 
     def __len__(self) -> int:
         return self._length
@@ -69,10 +69,10 @@ class Ring(Generic[T]):
     def _pack(self) -> None:
         rows = [self._live.popleft() for _ in range(PIECE)]
         data = zlib.compress(marshal.dumps(list(map(self._plain, rows))), QUICK)
-        self._pieces.append(Piece(self._key(rows[0]), self._key(rows[-1]), len(rows), data))
+        self._pieces.append(PackedRows(self._key(rows[0]), self._key(rows[-1]), len(rows), data))
 
     def _drop(self) -> None:
-        """Forget the oldest rows that are too many."""
+        """Drop the oldest rows beyond the limit."""
         while self._length > self.most:
             if not self._pieces:
                 self._live.popleft()
@@ -86,26 +86,26 @@ class Ring(Generic[T]):
                 self._pieces.popleft()
                 self._skip = 0
 
-    def lay(self, first: float, last: float, rows: int, load: Callable[[], list[T]]) -> None:
-        """Add a piece that lies elsewhere. It comes before all rows that are added one by one."""
+    def add_lazy(self, first: float, last: float, rows: int, load: Callable[[], list[T]]) -> None:
+        """Add a group that is loaded on access, before any other row."""
         assert not self._live
-        self._pieces.append(Piece(first, last, rows, load))
+        self._pieces.append(PackedRows(first, last, rows, load))
         self._length += rows
         self._drop()
 
-    def adopt(self, other: Ring[T]) -> None:
-        """Begin with what another ring holds, without looking at it."""
+    def adopt(self, other: PackedLog[T]) -> None:
+        """Start with the rows of another log, without unpacking them."""
         assert not self._length
         self._pieces, self._live = other._pieces.copy(), other._live.copy()
         self._length, self._skip = other._length, other._skip
 
-    def _rows(self, piece: Piece) -> list[T]:
+    def _rows(self, piece: PackedRows) -> list[T]:
         if not isinstance(piece.data, bytes):
             return piece.data()
         return list(map(self._made, marshal.loads(zlib.decompress(piece.data))))
 
     def __iter__(self) -> Iterator[T]:
-        """As it is now: what is added meanwhile does not come."""
+        """Iterate over a copy: rows added during the iteration are not included."""
         pieces, live, skip = tuple(self._pieces), tuple(self._live), self._skip
         for piece in pieces:
             yield from self._rows(piece)[skip:]
@@ -113,7 +113,7 @@ class Ring(Generic[T]):
         yield from live
 
     def since(self, key: float) -> list[T]:
-        """The rows whose key is not below this one, the newest first; costs what there is to give."""
+        """Return the rows from a key on, newest first; costs O(result)."""
         found: list[T] = []
         for row in reversed(self._live):
             if self._key(row) < key:
@@ -128,10 +128,10 @@ class Ring(Generic[T]):
         return found
 
     def first_key(self) -> float | None:
-        """The key of the oldest row."""
+        """Return the key of the oldest row."""
         if not self._pieces:
             return self._key(self._live[0]) if self._live else None
         piece = self._pieces[0]
-        if not self._skip or piece.last - piece.first == piece.rows - 1:  # keys that count on by one
+        if not self._skip or piece.last - piece.first == piece.rows - 1:  # consecutive keys
             return piece.first + self._skip
         return self._key(self._rows(piece)[self._skip])

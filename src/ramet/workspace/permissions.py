@@ -1,5 +1,4 @@
-"""Permission bits as the kernel applies them to the owner: files to be read or written, directories to be listed,
-searched or changed.
+"""Permission bits of files and directories, as the kernel applies them to the owner.
 
 Every file of a workspace belongs to its user, so only the owner's bits count, and root is never refused. A backend
 without modes refuses nothing.
@@ -17,11 +16,11 @@ from ramet.vfs.vfs import VFS
 
 READ, WRITE, SEARCH = 0o400, 0o200, 0o100
 REMEMBERED = 10_000
-"""Directories whose modes are kept in mind."""
+"""Directories whose modes are cached."""
 
 
 class Permissions:
-    """What one user may do. The modes of directories are remembered until a mode or a name changes (`generation`)."""
+    """Permission checks of one user. Modes of directories are cached until a mode or a name changes (`generation`)."""
 
     def __init__(self, vfs: VFS, uid: int) -> None:
         self._vfs = vfs
@@ -30,14 +29,14 @@ class Permissions:
         self._as_of = -1
 
     def bits(self, wanted: int) -> int:
-        """Those of `wanted` that a file must have for this user."""
+        """Return the bits of `wanted` that a file must have for this user."""
         return 0 if self._root else wanted
 
     async def check(self, path: Path, bits: int) -> None:
-        """Refuse (EACCES) unless `path` can be reached and, if it exists, has the owner's `bits`."""
+        """Raise EACCES unless `path` is reachable and, if it exists, has the owner's `bits`."""
         if self._root:
             return
-        # What is remembered was reached.
+        # A cached path was reachable.
         mode = self._modes.get(path) if self._as_of == self._vfs.generation else None
         if mode is None:
             await self._reach(path.parent)
@@ -47,16 +46,16 @@ class Permissions:
             raise fail(errno.EACCES, path)
 
     def _fixed(self, path: Path, bits: int) -> bool:
-        """Whether nothing can be written there anyway: EROFS, which the operation itself answers, comes first."""
+        """Return whether the mount is read-only: the operation then fails with EROFS."""
         return bool(bits & WRITE) and Cap.WRITE not in self._vfs.locate(path)[0].caps
 
     async def entry(self, path: Path) -> None:
-        """Refuse unless the directory that holds `path` may get, lose or rename a name."""
+        """Raise EACCES unless entries of the parent of `path` may change."""
         if not self._root:
             await self.check(path.parent, WRITE | SEARCH)
 
     async def written(self, path: Path) -> None:
-        """Refuse unless `path` may be written, or made where it does not exist yet."""
+        """Raise EACCES unless `path` may be written, or created."""
         if self._root:
             return
         await self._reach(path.parent)
@@ -67,12 +66,12 @@ class Permissions:
             raise fail(errno.EACCES, path)
 
     async def reach(self, path: Path) -> None:
-        """Refuse unless every directory on the way to `path` may be searched."""
+        """Raise EACCES unless every directory on the path may be searched."""
         if not self._root:
             await self._reach(path.parent)
 
     async def inside(self, directory: Path) -> None:
-        """Refuse unless what is in `directory` can be reached."""
+        """Raise EACCES unless the entries of `directory` are reachable."""
         if not self._root:
             await self._reach(directory)
 
@@ -80,7 +79,7 @@ class Permissions:
         if self._as_of != self._vfs.generation or len(self._modes) > REMEMBERED:
             self._modes.clear()
             self._as_of = self._vfs.generation
-        way: dict[Path, int] = {}  # remembered only when all of it is open
+        way: dict[Path, int] = {}  # cached only when the whole path is searchable
         while directory not in self._modes:
             stat = await self._stat(directory)
             if stat is not None and stat.is_dir:
@@ -97,4 +96,4 @@ class Permissions:
         try:
             return await self._vfs.stat(path, follow=True)
         except OSError:
-            return None  # whatever is wrong with the path, the operation itself will say it
+            return None  # the operation reports the error

@@ -1,8 +1,8 @@
-"""Policy: the one place through which every command and every file operation of a session passes.
+"""`Policy`: allow, deny, ask, hide or limit every command and file operation of a session.
 
-A rule allows, denies (EACCES with a reason the model can read), asks (the caller answers), hides (the path does not
-exist) or limits (so many times, so many bytes). The first rule that matches decides; what no rule matches gets the
-default. Limits count beside all of that. Patterns are shell patterns, `**` crosses directories.
+Deny is EACCES with a reason for the model, ask calls back, hide is ENOENT, limit counts calls or bytes. The first
+matching rule decides, otherwise the default. Limits count in addition. Patterns are shell patterns; `**` crosses
+directories.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Request:
-    """What is about to happen: a command with its words, or a file verb with its path."""
+    """A pending operation: a command with its words, or a file verb with its path."""
 
     kind: str  # "command" or "file"
     name: str  # the command's name or the verb
@@ -42,7 +42,7 @@ READS = frozenset({"stat", "scan", "read", "open-read"})
 
 @dataclass(frozen=True)
 class Rule:
-    """One line of a policy. `command` and `path` are patterns; `access` narrows a path rule to `read` or `write`."""
+    """One rule. `command` and `path` are patterns; `access` narrows a path rule to `read` or `write`."""
 
     verdict: Verdict
     command: str | None = None
@@ -71,7 +71,7 @@ class Rule:
 
 @dataclass
 class Quota:
-    """How often something that a rule matches may happen, or how many bytes it may move; per workspace."""
+    """Limit on the calls or bytes of operations that a rule matches, per workspace."""
 
     rule: Rule
     count: int | None = None
@@ -81,22 +81,22 @@ class Quota:
 
 
 Answer = Callable[[Request], Awaitable[bool]]
-"""Answers an `ask` rule: True lets it happen."""
+"""Answers an `ask` rule: True allows the operation."""
 
 
 @dataclass
 class Policy:
-    """Rules, and who answers when one of them asks. Without an answerer an `ask` is a refusal."""
+    """Rules, and the callback that answers `ask`. Without one, `ask` denies."""
 
     rules: tuple[Rule, ...] = ()
     default: Verdict = Verdict.ALLOW
-    """For what no rule matches."""
+    """The verdict when no rule matches."""
     quotas: tuple[Quota, ...] = ()
     answer: Answer | None = None
     pending: dict[int, tuple[Request, asyncio.Future[bool]]] = field(default_factory=dict)
-    """Questions that wait for `decide`, by number."""
+    """Pending questions by number, answered by `decide`."""
     interactive: bool = False
-    """Let `ask` wait for `decide(number, allowed)` when there is no `answer`."""
+    """Whether `ask` waits for `decide(number, allowed)` when there is no `answer`."""
     _next: int = 1
 
     @classmethod
@@ -141,7 +141,7 @@ class Policy:
         return self.default is not Verdict.ALLOW or any(rule.command is not None for rule in rules)
 
     async def check(self, request: Request) -> None:
-        """Return when it may happen; EACCES with the reason when it may not."""
+        """Return when the operation is allowed; EACCES with the reason otherwise."""
         verdict, rule = self.verdict(request)
         if verdict is Verdict.HIDE:
             raise fail(errno.ENOENT, request.subject)
@@ -154,9 +154,9 @@ class Policy:
         raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
 
     def narrows(self, request: Request, top: str) -> bool:
-        """Whether a rule may treat something below `top` worse than the request for all of it, or nothing allows that.
+        """Return whether a path below `top` may be treated more strictly than the request for all of it.
 
-        Asked where one request reaches everything below `top` at once, as a query of a database does.
+        For requests that reach everything below `top` at once, such as a database query.
         """
         below = top.rstrip("/") + "/"
         for rule in self.rules:
@@ -165,7 +165,7 @@ class Policy:
                 near = head.startswith(below) or below.startswith(head)
                 if near and replace(rule, path="**").matches(request):
                     return True
-        anything = replace(request, subject=below + "\ue000/\ue000/\ue000")  # a path that only a rule for all matches
+        anything = replace(request, subject=below + "\ue000/\ue000/\ue000")  # a path that only a catch-all rule matches
         return self.default is not Verdict.ALLOW and self.verdict(anything)[0] is not Verdict.ALLOW
 
     def hidden(self, request: Request) -> bool:
@@ -181,7 +181,7 @@ class Policy:
                     raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
 
     def moved(self, request: Request, size: int) -> None:
-        """Bytes were read or written where a limit counts them."""
+        """Count bytes against limits."""
         for quota in self.quotas:
             if quota.bytes is not None and quota.rule.matches(request):
                 quota.moved += size
@@ -224,7 +224,7 @@ def _match(pattern: str, text: str, words: bool = False) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str, words: bool) -> re.Pattern[str]:
-    """Only `*`, `**`, `?` are special: the result cannot backtrack badly on paths and command lines."""
+    """Compile a pattern. Only `*`, `**`, `?` are special, so it cannot backtrack badly."""
     parts: list[str] = []
     for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
         if piece == "**/":

@@ -1,7 +1,7 @@
-"""What a command would cost: the tree of the text is walked, names and sizes are looked up, nothing is executed.
+"""Estimate the cost of shell text: walk its syntax tree and look up files, without running it.
 
-Figures are ranges. They are exact where words are known and files can be described, and open upwards (None) where only
-a run could tell: a loop on a condition, the output of a substitution, a command that we know nothing about.
+Figures are ranges: exact where words are known and files can be described, unbounded (None) where only a run could
+tell, as for a loop on a condition, the output of a substitution, or an unknown command.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ramet.workspace.workspace import Workspace
 
 MAX_FILES: Final = 100_000
-"""Files that an estimate looks at before it says `unknown`."""
+"""Files that an estimate visits before it gives up."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -48,40 +48,40 @@ PATIENT: Final = (READS_ALL - {"sed", "awk", "diff", "comm", "join"}) | {"tr", "
 PATTERN_FIRST: Final = _names("grep egrep fgrep rg sed awk jq")
 """Commands whose first operand is a program, not a file."""
 PROGRAMS: Final = _names("awk sed sort split csplit")
-"""Readers whose arguments may make them write, too."""
+"""Readers whose arguments may also make them write."""
 LISTS: Final = _names("ls dir vdir")
 WALKS: Final = _names("find tree du")
 CHANGES: Final = _names("mkdir rmdir touch ln chmod chown truncate tee")
 """Commands that change every name they are given, and read nothing."""
 MOVES: Final = _names("cp mv rm")
 WRAPPERS: Final = _names("builtin command env nice nohup time timeout")
-"""Commands that run another one, which follows their options."""
+"""Commands that run another command given after their options."""
 FREE: Final = _names("""
     : [ alias basename bg break cd continue date declare dirname dirs disown echo enable exit
     export expr factor false fg getopts hash hostname id jobs kill let local nproc numfmt popd printenv printf pushd pwd
     read readonly return seq set shift shopt sleep test tr true type typeset ulimit umask uname unalias unset
     wait whoami yes
 """)
-"""Commands that touch no file of their own."""
+"""Commands that access no file."""
 
 
 async def provision(ws: Workspace, session: Session, text: str, cwd: Path | None = None) -> Estimate:
-    """The estimate for shell text in a session, which it leaves as it is."""
-    return await _Walk(ws, session, cwd or session.cwd).script(parse(text))
+    """Estimate shell text in a session, without changing the session."""
+    return await _Estimator(ws, session, cwd or session.cwd).script(parse(text))
 
 
-class _Walk:
+class _Estimator:
     def __init__(self, ws: Workspace, session: Session, cwd: Path) -> None:
         self.ws, self.session, self.cwd = ws, session, cwd
         self.known: dict[str, str | None] = {}
-        """Variables that the text itself binds; None is bound to something unknown."""
+        """Variables that the text sets; None for an unknown value."""
         self.depth = 0
         self.functions: dict[str, object] = {}
-        """Bodies of functions that the text itself defines."""
+        """Functions that the text defines."""
         self.walked = 0
-        """Names that the last walk met."""
+        """Entries that the last walk visited."""
         self.changed: set[Path] = set()
-        """What the text has changed by now: its size is anybody's guess."""
+        """Paths that the text has changed, of unknown size."""
 
     # ---------------------------------------------------------------------------------------------- the tree
 
@@ -124,7 +124,7 @@ class _Walk:
         return Estimate()  # definitions, arithmetic and tests touch no file's content
 
     async def pipeline(self, node: nodes.Pipeline) -> Estimate:
-        """A stage whose reader may stop early reads perhaps not everything."""
+        """A stage whose reader may stop early may read less."""
         total, patient = Estimate(), True
         for stage in reversed(node.stages):
             estimate = await self.node(stage)
@@ -186,7 +186,7 @@ class _Walk:
         return total + await self.command(words) if words else total
 
     def with_unknown_words(self, name: str) -> Estimate:
-        """What a command of that name can do, whatever its words turn out to be."""
+        """Return what a command can do with unknown arguments."""
         if name in FREE or name == "cd":
             return Estimate()
         if name in LISTS or name in WALKS - {"find"}:
@@ -250,12 +250,12 @@ class _Walk:
 
     def changing(self, operands: Sequence[str], deep: bool) -> Estimate:
         self.changed.update(paths.parse(word, self.cwd) for word in operands)
-        # `mkdir -p` may make every directory on the way.
+        # `mkdir -p` may create every parent directory.
         many = UNKNOWN if deep else Range(0, sum(len(paths.parse(word, self.cwd).parts) for word in operands))
         return Estimate(writes=many, listings=UNKNOWN if deep else Range(), mounts=self.touched(operands))
 
     async def moving(self, name: str, operands: Sequence[str]) -> Estimate:
-        """Copies and removals: every file below may be read and written; a backend may do it without moving bytes."""
+        """Estimate copies and removals: every file below may be read and written, or moved by the backend."""
         sources = operands if name == "rm" else operands[:-1]
         found = await self.walk(sources, content=True)
         names = Range(0, None if found.listings.high is None else self.walked)
@@ -268,7 +268,7 @@ class _Walk:
         return bounded
 
     async def looking(self, name: str, words: Sequence[str], flags: Sequence[str], operands: list[str]) -> Estimate:
-        """Commands that list and read, as long as their arguments do not make them do more."""
+        """Estimate commands that list and read, unless their arguments make them do more."""
         program = operands[0] if operands and name in PATTERN_FIRST else ""
         if name in PATTERN_FIRST and not any(flag.startswith(("-e", "-f")) for flag in flags):
             operands = operands[1:]
@@ -285,7 +285,7 @@ class _Walk:
         if name in LISTS:
             return await self.listing(operands or ["."])
         stops = name in ("sed", "awk") and any("q" in word or "exit" in word for word in words)
-        sized = name == "wc" and "-c" in flags  # the size alone needs no reading
+        sized = name == "wc" and "-c" in flags  # the size needs no read
         return await self.read(operands, name in READS_ALL and not stops and not sized)
 
     def touched(self, operands: Iterable[str]) -> set[str]:
@@ -307,7 +307,7 @@ class _Walk:
             try:
                 stat = await self.ws.fs.stat(path, follow=True)
             except OSError:
-                continue  # the command will say so; it reads nothing
+                continue  # the command reports it, and reads nothing
             if stat.kind is Kind.FILE:
                 total += self.reading(path, stat, whole)
         return total
@@ -340,7 +340,7 @@ class _Walk:
         return total
 
     async def walk(self, operands: Iterable[str], content: bool | None) -> Estimate:
-        """Every directory below; with `content` also the files (True: to their end, False: perhaps not)."""
+        """Estimate a walk of every directory; with `content` also of files (True: whole, False: partly)."""
         total, seen = Estimate(), 0
         pending = [paths.parse(word, self.cwd) for word in operands]
         self.walked = len(pending)
@@ -387,7 +387,7 @@ class _Walk:
     # ----------------------------------------------------------------------------------------------- words
 
     async def substitutions(self, word: nodes.Word) -> Estimate:
-        """The cost of what runs inside a word."""
+        """Estimate the substitutions in a word."""
         total = Estimate()
         pending: list[object] = list(word.parts)
         while pending:
@@ -406,7 +406,7 @@ class _Walk:
         return total
 
     async def words(self, words: Iterable[nodes.Word]) -> list[str] | None:
-        """What the words expand to, with globs; None when only a run could tell."""
+        """Expand words with globs; None when only a run could tell."""
         found: list[str] = []
         for word in words:
             for single in expand_braces(word, 10_000) if has_braces(word) else (word,):
@@ -465,13 +465,13 @@ def _is_glob(word: nodes.Word) -> bool:
 
 
 def _may_leave(body: nodes.Script) -> bool:
-    """Whether a loop's body can end the loop early (as far as its text shows)."""
+    """Return whether the text of a loop's body may end the loop early."""
     text = to_text(body)
     return any(word in text for word in ("break", "exit", "return", "continue"))
 
 
 def _paths_only(operands: Sequence[str]) -> list[str]:
-    """The starting points of a walk: what comes before find's expression."""
+    """Return the operands before find's expression."""
     found: list[str] = []
     for word in operands:
         if word in ("(", "!", ")"):
@@ -481,12 +481,12 @@ def _paths_only(operands: Sequence[str]) -> list[str]:
 
 
 _SHALLOW: Final = _names("-maxdepth -mindepth -prune -quit -L -d --max-depth -s")
-"""Arguments with which a walk may see less than everything."""
+"""Options that may limit a walk."""
 _ACTS: Final = _names("-exec -execdir -ok -okdir -delete -fprint -fprintf -fls -fprint0")
 
 
 def _does_more(name: str, flags: Sequence[str], words: Sequence[str], program: str) -> bool:
-    """Whether the arguments make a reader write, or run or read something that they do not name as an operand."""
+    """Return whether arguments make a reader write, run something, or read files that are not operands."""
     if name == "find":
         return not _ACTS.isdisjoint(words)
     if name == "sed":
@@ -498,6 +498,6 @@ def _does_more(name: str, flags: Sequence[str], words: Sequence[str], program: s
 
 
 def _may_end(node: object) -> bool:
-    """Whether nothing after this statement may run (as far as its text shows)."""
+    """Return whether the text of a statement may end the script."""
     text = to_text(node)
     return re.search(r"\b(exit|return|exec|kill|set -[a-zA-Z]*e|set -o errexit)\b", text) is not None

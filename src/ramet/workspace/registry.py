@@ -1,4 +1,4 @@
-"""The command registry: the built-in table, what users and plugins add, and overrides for a mount or a file type."""
+"""Command registry: built-in commands, user commands, plugins, and overrides by mount or suffix."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 UserCommand = Callable[[Proc], object]
-"""A command of a user: gets a Proc; may be async; may return an exit status, text or bytes to print, or None."""
+"""A user command: takes a Proc; may be async; returns an exit status, text or bytes to print, or None."""
 
 
 @dataclass(frozen=True)
-class Override:
-    """Another implementation of a command for operands on one mount, or with one file name suffix."""
+class CommandOverride:
+    """An alternative implementation for operands on one mount, or with one file name suffix."""
 
     run: Exec
     mount: Path | None = None
@@ -40,10 +40,10 @@ class CommandRegistry(Mapping[str, Exec]):
     def __init__(self, base: Mapping[str, Exec] = COMMANDS) -> None:
         self._base = base
         self._own: dict[str, Exec] = {}
-        self._overrides: dict[str, list[Override]] = {}
+        self._overrides: dict[str, list[CommandOverride]] = {}
 
     def adopt(self, other: CommandRegistry) -> None:
-        """Know what another registry knows."""
+        """Add the commands of another registry."""
         self._own.update(other._own)
         self._overrides.update({name: list(found) for name, found in other._overrides.items()})
 
@@ -54,7 +54,7 @@ class CommandRegistry(Mapping[str, Exec]):
         if found is None:
             found = self._own[name] = as_exec(_plugins()[name].load())
         if name in self._overrides:
-            return _Dispatch(found, self._overrides[name])
+            return _OverriddenCommand(found, self._overrides[name])
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -68,7 +68,7 @@ class CommandRegistry(Mapping[str, Exec]):
         return name in self._own or name in self._base or name in _plugins()
 
     def unsure(self, name: str) -> bool:
-        """Whether it takes a look at all installed packages to know if there is such a command."""
+        """Return whether looking up a name requires scanning installed packages."""
         return name not in self._own and name not in self._base and _METADATA not in sys.modules
 
     def add(self, name: str, command: UserCommand, *, mount: Path | None = None, suffix: str | None = None) -> None:
@@ -76,28 +76,28 @@ class CommandRegistry(Mapping[str, Exec]):
         if mount is None and suffix is None:
             self._own[name] = run
         else:
-            self._overrides.setdefault(name, []).append(Override(run, mount, suffix))
+            self._overrides.setdefault(name, []).append(CommandOverride(run, mount, suffix))
 
 
 _METADATA: Final = "importlib.metadata"
-"""What tells of installed packages; the first time it takes its time."""
+"""Module that lists installed packages; slow to import."""
 
 
 @cache
 def _plugins() -> dict[str, EntryPoint]:
-    """Commands that installed packages offer through the entry point group `ramet.commands`.
+    """Return commands of installed packages, from the entry point group `ramet.commands`.
 
-    Looked up when a name is neither ours nor the user's, and imported when it is run.
+    Looked up when a name is neither built-in nor the user's, and imported when it is run.
     """
-    from importlib.metadata import entry_points  # slow to import, and seldom needed
+    from importlib.metadata import entry_points  # slow to import, and rarely needed
 
     return {entry.name: entry for entry in entry_points(group="ramet.commands")}
 
 
-class _Dispatch:
-    """Runs an override when every operand that names a file belongs to it, else the ordinary command."""
+class _OverriddenCommand:
+    """Runs an override when every file operand belongs to it, else the original command."""
 
-    def __init__(self, ordinary: Exec, overrides: list[Override]) -> None:
+    def __init__(self, ordinary: Exec, overrides: list[CommandOverride]) -> None:
         self._ordinary, self._overrides = ordinary, overrides
 
     async def __call__(self, proc: Proc) -> int:
@@ -110,7 +110,7 @@ class _Dispatch:
 
 
 def as_exec(command: UserCommand) -> Exec:
-    """Any callable over a Proc as a command: what it returns becomes output and exit status."""
+    """Wrap a callable as a command: its return value becomes output and exit status."""
 
     async def run(proc: Proc) -> int:
         answer = command(proc)

@@ -1,8 +1,7 @@
-"""File types as text: `cat`, `head`, `tail`, `grep` and `wc` of Parquet, XLSX, PDF and gzip show what is inside.
+"""Render Parquet, XLSX, PDF and gzip files as text for `cat`, `head`, `tail`, `grep` and `wc`.
 
-The commands are the ordinary ones; they look at the tree through `RenderedFS`, which gives such files as text. Turn it
-on with `enable(ws)`. What a type needs beyond the standard library is an extra, and its absence is an error that names
-it.
+The commands see the tree through `RenderedFS`. `enable(ws)` turns it on. Libraries beyond the standard one are extras;
+a missing one is named in the error.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Render = Callable[[bytes], Iterator[bytes]]
 
 
 def _parquet(data: bytes) -> Iterator[bytes]:
-    """Rows as JSON lines."""
+    """Yield rows as JSON lines."""
     try:
         from pyarrow import parquet
     except ImportError:
@@ -43,7 +42,7 @@ def _parquet(data: bytes) -> Iterator[bytes]:
 
 
 def _xlsx(data: bytes) -> Iterator[bytes]:
-    """Sheets one after the other, as CSV under a heading."""
+    """Yield sheets as CSV, each with a heading."""
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -59,7 +58,7 @@ def _xlsx(data: bytes) -> Iterator[bytes]:
 
 
 def _pdf(data: bytes) -> Iterator[bytes]:
-    """The text of each page."""
+    """Yield the text of each page."""
     try:
         from pypdf import PdfReader
     except ImportError:
@@ -73,7 +72,7 @@ SUFFIXES: Final = (*WHOLE, ".gz")
 
 
 async def _gunzipped(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Streaming: what is decompressed is given on at once. Several members in one file are one text."""
+    """Decompress a stream; several members are one text."""
     inflate = zlib.decompressobj(wbits=31)
     async for block in blocks:
         while block:
@@ -87,7 +86,7 @@ async def _gunzipped(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 class RenderedStream(FileStream):
-    """A rendered file, read from its beginning."""
+    """A rendered file, read sequentially."""
 
     __slots__ = ("_at", "_source")
 
@@ -105,7 +104,7 @@ class RenderedStream(FileStream):
         return self._at - (len(self._buffer) - self._pos)
 
     async def stat(self) -> Stat:
-        return Stat(Kind.FIFO)  # no size and no seeking: commands read it like a pipe
+        return Stat(Kind.FIFO)  # without size and seeking, like a pipe
 
     async def close(self) -> None:
         await super().close()
@@ -113,7 +112,7 @@ class RenderedStream(FileStream):
 
 
 class RenderedFS(Whole):
-    """A tree in which files of known types are their text. Everything else is what it was."""
+    """A file system in which files of known types are text."""
 
     def __init__(self, inner: FileSystem, limits: Limits) -> None:
         self._inner, self._limits = inner, limits
@@ -127,7 +126,7 @@ class RenderedFS(Whole):
 
     async def open(self, path: Path, how: Open = Open.READ) -> FileStream:
         if how is Open.READ and path.endswith(SUFFIXES):
-            await (await self._inner.open(path)).close()  # errors first, under the file's own name
+            await (await self._inner.open(path)).close()  # report errors of the file itself first
             return RenderedStream(self.read(path))
         return await self._inner.open(path, how)
 
@@ -151,7 +150,7 @@ class RenderedFS(Whole):
 
 
 def enable(ws: Workspace) -> None:
-    """Let the reading commands of a workspace show what is inside of known file types."""
+    """Let the reading commands of a workspace render known file types."""
     for name in COMMANDS:
         ordinary = ws.commands[name]
         for suffix in SUFFIXES:

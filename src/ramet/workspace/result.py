@@ -1,4 +1,4 @@
-"""What an execution gives back."""
+"""`IOResult`: output, exit code and figures of an execution."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class CommandFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IOResult:
-    """Output and exit code of one execution, and what it read and wrote per mount."""
+    """Output and exit code of one execution, and the bytes read and written per mount."""
 
     stdout: bytes = b""
     stderr: bytes = b""
     exit_code: int = 0
     timed_out: bool = False
     truncated: bool = False
-    """Output went over the limit; the exit code is not 0 then."""
+    """The output exceeded its limit; the exit code is not 0."""
     bytes_read: Mapping[str, int] = field(default_factory=dict)
     bytes_written: Mapping[str, int] = field(default_factory=dict)
     cache_hits: int = 0
     duration: float = 0.0
     estimate: Estimate | None = None
-    """What the command would cost; only when it was provisioned instead of run."""
+    """The estimated cost, with `provision=True`."""
 
     @property
     def text(self) -> str:
@@ -52,7 +52,7 @@ class IOResult:
         return self.exit_code == 0
 
     def check(self) -> IOResult:
-        """This result, or `CommandFailed` when the exit code is not 0."""
+        """Return this result; raises `CommandFailed` when the exit code is not 0."""
         if self.exit_code:
             raise CommandFailed(self)
         return self

@@ -1,4 +1,4 @@
-"""`Secrets`: values that must not be seen; everything that is recorded, shown or saved passes `scrub` first."""
+"""`Secrets`: redact secret values from everything that is recorded, shown or saved."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ramet.core.paths import decode, encode
 from ramet.core.resource import REDACTED
 
 _USERINFO: Final = re.compile(rb"(://)[^/\s:@'\"]*:[^/\s@'\"]+@")
-"""A password in a URL is a secret that nobody declared."""
+"""A password in a URL, which is redacted without being declared."""
 _WINDOW: Final = 1 << 20
 SHORTEST: Final = 4
-"""Shorter values are not scrubbed from texts: they would match by accident everywhere. Their variables still are."""
+"""Minimum length of a value to redact in texts, to avoid accidental matches. Variables are always redacted."""
 
 
 class Secrets:
-    """Named secret values of a workspace. They are given to commands as environment variables and to nobody else."""
+    """Named secrets of a workspace, visible only to commands as environment variables."""
 
     __slots__ = ("_raw", "_values")
 
@@ -41,7 +41,7 @@ class Secrets:
         self._index()
 
     def env(self) -> dict[str, str]:
-        """The secrets as environment variables, for the commands."""
+        """Return the secrets as environment variables for commands."""
         return dict(self._values)
 
     def copy(self) -> Secrets:
@@ -49,7 +49,7 @@ class Secrets:
 
     def _index(self) -> None:
         raw = {encode(value) for value in self._values.values() if len(value) >= SHORTEST}
-        self._raw = tuple(sorted(raw, key=len, reverse=True))  # a value inside another one must not hide it
+        self._raw = tuple(sorted(raw, key=len, reverse=True))  # longest first: a value may contain another
 
     def scrub(self, data: bytes) -> bytes:
         if b"://" in data:
@@ -76,5 +76,5 @@ class Secrets:
         return self.scrub_text(text)
 
     def scrub_env(self, env: Mapping[str, str]) -> dict[str, str]:
-        """An environment for recording: secret names lose their value, other values the secrets inside them."""
+        """Redact an environment: secret variables lose their value, others the secrets inside them."""
         return {k: REDACTED if k in self._values else self.scrub_text(v) for k, v in env.items()}

@@ -1,4 +1,4 @@
-"""Sessions: what one terminal of a workspace owns: a shell's state, a view of the tree, and a lock that keeps order."""
+"""Sessions: the state of a shell, a view of the tree, and a lock that keeps calls in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_AGENT_ID = "default"
 
 
 class Session:
-    """One shell. Its commands run one after the other; cwd, variables, functions, options and traps are its own."""
+    """One shell. Its commands run in order; cwd, variables, functions, options and traps belong to it."""
 
     def __init__(self, session_id: str, shell: Shell, state: ShellState, fs: SessionFS) -> None:
         self.session_id = session_id
@@ -27,11 +27,11 @@ class Session:
         self.fs = fs
         self.lock = asyncio.Lock()
         self.running: asyncio.Task[Any] | None = None
-        """The task of the call that runs now."""
+        """The task of the running call."""
         self.ending = False
-        """Whether that call was stopped because the session is closed."""
+        """Whether the running call was stopped because the session is closing."""
         self.reopen: list[dict[str, Any]] = []
-        """Descriptors that were open when this session was saved; its next call opens them first."""
+        """Saved descriptors, which the next call reopens first."""
 
     def __repr__(self) -> str:
         return f"Session({self.session_id!r}, cwd={str(self.cwd)!r})"
@@ -50,7 +50,7 @@ class Session:
         return self.state.status
 
     def adopt(self, env: Mapping[str, str]) -> None:
-        """Variables, exported, in the place of what the session had; what it made read-only stays."""
+        """Set and export variables, except read-only ones."""
         from ramet.shell.expand.values import EXPORT, READONLY
 
         for name, value in env.items():
@@ -59,7 +59,7 @@ class Session:
                 self.state.variables.flag(name, EXPORT)
 
     async def end(self) -> None:
-        """Stop the call that runs, and end what it and others have left running."""
+        """Stop the running call and all background jobs."""
         running = self.running
         if running is not None and running is not asyncio.current_task():
             self.ending = True
@@ -70,13 +70,13 @@ class Session:
             await self.state.end()
 
     async def reopen_descriptors(self) -> list[str]:
-        """Open what a restored session had open; texts about what could not be."""
+        """Reopen the descriptors of a restored session; returns a message for each failure."""
         saved, self.reopen = self.reopen, []
         return await reopen(self.state, self.fs, saved)
 
 
 class SessionManager:
-    """Sessions by id. The default one always exists; it is made when it is first asked for."""
+    """Sessions by id. The default one always exists, and is created on first use."""
 
     def __init__(self, make: Callable[[str, Mapping[str, str] | None, Path | None], Session]) -> None:
         self._make = make
@@ -84,13 +84,13 @@ class SessionManager:
 
     def __iter__(self) -> Iterator[Session]:
         first = self.get(DEFAULT_SESSION_ID)
-        return iter((first, *(session for session in self.made() if session is not first)))
+        return iter((first, *(session for session in self.started() if session is not first)))
 
     def __contains__(self, session_id: object) -> bool:
         return session_id in self._sessions or session_id == DEFAULT_SESSION_ID
 
-    def made(self) -> list[Session]:
-        """Those that there is something of to end."""
+    def started(self) -> list[Session]:
+        """List the sessions that were created."""
         return list(self._sessions.values())
 
     def create(self, session_id: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Session:

@@ -1,6 +1,6 @@
-"""`SessionFS`: the tree as one session sees it. Asks the policy, then the modes, and records every operation once.
+"""`SessionFS`: the file tree of one session, with policy, permissions and recording.
 
-Operations on memory never wait by themselves; here those who make very many of them give others a turn.
+Operations on memory never suspend, so the session yields to the event loop after each time slice.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SessionFS(Whole, Lending):
         return self._vfs.mount_of(path)
 
     def start(self, agent_id: str) -> None:
-        """A new execution begins: its bytes are counted from zero."""
+        """Start an execution: reset the byte counts."""
         self.agent_id = agent_id
         self._slice_end = time.monotonic() + Budget.SLICE
         self.bytes_read.clear()
@@ -68,7 +68,7 @@ class SessionFS(Whole, Lending):
     # ------------------------------------------------------------------------------------------- recording
 
     async def _ask(self, verb: str, path: Path) -> None:
-        """Before each operation: whether it may be."""
+        """Check the policy before an operation, and yield after a time slice."""
         if time.monotonic() >= self._slice_end:
             await asyncio.sleep(0)
             self._slice_end = time.monotonic() + Budget.SLICE
@@ -76,7 +76,7 @@ class SessionFS(Whole, Lending):
             await self._policy.check(Request("file", verb, path, self.session_id, self.agent_id))
 
     def _seen(self, directory: Path, entries: list[tuple[str, Stat]]) -> list[tuple[str, Stat]]:
-        """A listing without what is hidden from this session."""
+        """Remove entries that are hidden from this session."""
         if not self._hides or self._policy is None:
             return entries
         hidden = self._policy.hidden
@@ -115,11 +115,11 @@ class SessionFS(Whole, Lending):
         return await self._vfs.resolve(path, missing_ok=missing_ok)
 
     def named(self, text: str, cwd: Path) -> Path:
-        # What is hidden must not show by whether a way leads through it.
+        # A path through a hidden directory must not reveal it.
         return parse(text, cwd) if self._hides else self._vfs.named(text, cwd)
 
     def lacks(self, path: Path) -> bool:
-        # Whoever watches or hides files is asked about each of them.
+        # A policy must see each file.
         return not self._asks and not self._hides and self._vfs.lacks(path)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
@@ -156,13 +156,13 @@ class SessionFS(Whole, Lending):
         return data
 
     async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
-        """Nothing at once where somebody is to be asked about each file."""
+        """Returns None for all files when a policy must see each of them."""
         if self._asks or (self._policy is not None and self._policy.quotas):
             return [None] * len(names)
         try:
             await self._may.inside(directory)
         except OSError:
-            return [None] * len(names)  # the reading of each says what is wrong with it
+            return [None] * len(names)  # reading each file reports the error
         found = await self._vfs.small_files(directory, names, self._may.bits(READ))
         read = [(name, len(data)) for name, data in zip(names, found, strict=True) if data is not None]
         self.bytes_read[self._vfs.mount_of(directory)] += sum(size for _, size in read)
@@ -187,7 +187,7 @@ class SessionFS(Whole, Lending):
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:
         await self._ask("write", path)
-        counter = _Counter()
+        counter = _ByteCounter()
         content: Data = data if isinstance(data, bytes) else counter.count(data)
         try:
             await (self._may.entry(path) if how in (How.CREATE, How.LINK) else self._may.written(path))
@@ -220,7 +220,7 @@ class SessionFS(Whole, Lending):
             await self._may.inside(src)
             await self._may.entry(dst / names[0])
         except OSError:
-            return 0  # copying each of them says what is wrong
+            return 0  # copying each file reports the error
         done = self._vfs.copy_files_now(src, dst, names, self._may.bits(READ))
         self._note_all("copy", dst, zip(names[:done], repeat(0)))
         return done
@@ -237,7 +237,7 @@ class SessionFS(Whole, Lending):
         return done
 
     def _note_all(self, verb: str, directory: Path, files: Iterable[tuple[str, int]]) -> None:
-        """One operation on each of these files of a directory, with the bytes that it moved."""
+        """Record one operation for each of these files, with its bytes."""
         mount, now, session, agent = self._vfs.mount_of(directory), self._now(), self.session_id, self.agent_id
         top = "/" if directory == ROOT else f"{directory}/"
         if self._secrets:
@@ -313,7 +313,7 @@ class SessionFS(Whole, Lending):
         raise fail(errno.EINVAL, None, "a session does not own the tree it sees")
 
 
-class _Counter:
+class _ByteCounter:
     __slots__ = ("size",)
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""`SyncWorkspace`: the same workspace for scripts and notebooks, without `await`; works beside a running event loop."""
+"""`SyncWorkspace`: a synchronous workspace for scripts and notebooks, usable inside a running event loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramet.workspace.workspace import Workspace
 
 
 class SyncWorkspace:
-    """Runs a Workspace on an event loop of its own, in a thread of its own.
+    """Runs a Workspace on an event loop in a separate thread.
 
     ws = SyncWorkspace({"/data": DiskResource("data")})
     print(ws.execute("ls /data").text)
@@ -34,7 +34,7 @@ class SyncWorkspace:
         return self.workspace._repr_html_()
 
     def execute(self, command: str, *args: Any, **kwargs: Any) -> IOResult:
-        """As `Workspace.execute`, but it returns the result. Ctrl-C stops the command."""
+        """As `Workspace.execute`, but returns the result. Ctrl-C stops the command."""
 
         async def act() -> IOResult:
             return await self.workspace.execute(command, *args, **kwargs)
@@ -61,7 +61,7 @@ class SyncWorkspace:
         return SyncWorkspace(workspace=self._thread.call(self.workspace.copy))
 
     def close(self) -> None:
-        """Close the workspace and its loop. Closing twice is fine."""
+        """Close the workspace and its loop. Idempotent."""
         if not self._thread.closed:
             self._thread.run(self.workspace.close())
             self._thread.close()

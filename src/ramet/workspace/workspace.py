@@ -1,7 +1,6 @@
-"""`Workspace`: the kernel. It owns mounts, cache, commands, jobs, history, observer and sessions and makes them one.
+"""`Workspace`: mounts, cache, commands, jobs, history, observer and sessions of one file tree.
 
-What belongs to one terminal lives on `Session`, what a mount means lives in its resource, what a text means lives in
-the shell.
+The state of a terminal is in `Session`, mount semantics are in the resource, shell syntax is in the shell.
 """
 
 from __future__ import annotations
@@ -60,26 +59,26 @@ BIN = (parse("/bin"), parse("/usr/bin"))
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything about a workspace that is neither a mount nor a secret."""
+    """Settings of a workspace other than mounts and secrets."""
 
     user: User = field(default_factory=User)
     limits: Limits = DEFAULT_LIMITS
     cache_bytes: int = 256 * MIB
     cache_dir: str | None = None
-    """A directory where processes share what they have read from remote mounts; None keeps it in memory."""
+    """Directory of a cache that processes share for remote mounts; None for memory."""
     cache_url: str | None = field(default=None, repr=False)
-    """A Redis where machines share it (`redis://...`); at most one of the two is given."""
+    """Redis cache that machines share (`redis://...`), instead of a directory."""
     max_drain_bytes: int = 8 * MIB
     clock: Callable[[], float] = time.time
 
 
 class Workspace:
-    """Mounts as one tree, a shell over it, and a record of what happened.
+    """Mounts as one tree, with a shell and a history.
 
-        ws = Workspace({"/": RAMResource(), "/data": (DiskResource("data"), MountMode.READ)})
-        result = await ws.execute("grep -r ERROR /data | sort | uniq -c")
+            ws = Workspace({"/": RAMResource(), "/data": (DiskResource("data"), MountMode.READ)})
+            result = await ws.execute("grep -r ERROR /data | sort | uniq -c")
 
-    A mount given without a mode can be written. `/` is memory when it is not given.
+    A mount without a mode is writable. `/` is memory by default.
     """
 
     def __init__(
@@ -101,20 +100,20 @@ class Workspace:
         self.commands = CommandRegistry()
         self.closed = False
         self.finished_jobs: list[dict[str, Any]] = []
-        """Jobs that had ended before this workspace was loaded or copied."""
+        """Finished jobs of the loaded or copied workspace."""
         self.restored = RestoreReport()
-        """What `load` could not bring back."""
+        """What `load` could not restore."""
         self._env = dict(env or {})
         self.cached_files = _cache(self.settings)
         self._mounts: dict[Path, Mount] = {}
         self._observer = ObserverResource(self.history)
-        self._pids = Pids()  # of all sessions: `/tmp/name.$$` is nobody else's
+        self._pids = Pids()  # shared by all sessions: `/tmp/name.$$` is unique
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
         self._mounts.update(given)
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
         own: dict[Path, Resource] = {DEV: DevResource(), OBSERVER: self._observer, **programs}
         for prefix in own.keys() & given.keys():
-            raise RametError("invalid_argument", f"mount {prefix!r}: every workspace has its own", "mount elsewhere")
+            raise RametError("invalid_argument", f"mount {prefix!r}: reserved by the workspace", "mount elsewhere")
         self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()}, unlisted=own)
         self.sessions = SessionManager(self._make_session)
         self._observer.known.add(DEFAULT_SESSION_ID)
@@ -140,29 +139,31 @@ class Workspace:
 
     @property
     def fs(self) -> VFS:
-        """The whole tree as a Resource, outside of any session: nothing is recorded and no policy is asked."""
+        """The whole tree as a Resource, without a session: no recording and no policy."""
         return self._vfs
 
     def mounts(self, *, scratch: bool = False) -> list[Mount]:
-        """What is mounted, by prefix; the workspace's own scratch only when asked for."""
+        """List the mounts by prefix; with `scratch` also those that the workspace created."""
         return [mount for _, mount in sorted(self._mounts.items()) if scratch or not mount.scratch]
 
     def mount(self, prefix: str, resource: Resource, mode: MountMode | str = MountMode.WRITE) -> None:
-        """Mount a resource now; sessions see it at once."""
+        """Mount a resource; visible to all sessions at once."""
         path = parse_prefix(prefix)
         old = self._mounts.get(path)
         if old is not None:
             if not old.scratch:
-                raise RametError("already_exists", f"something is mounted at {prefix}", "unmount it first")
+                raise RametError("already_exists", f"cannot mount at {prefix}: it is in use", "unmount it first")
             self._vfs.unmount(path)
         self._add(Mount(path, resource, as_mode(mode)))
 
     async def unmount(self, prefix: str) -> Resource:
-        """Take a mount away; its resource is given back open."""
+        """Remove a mount, and return its open resource."""
         path = parse_prefix(prefix)
         if path not in self._mounts or path == ROOT:
             raise RametError(
-                "not_found", f"nothing can be unmounted at {prefix}", "`mounts` lists what is mounted; / always is"
+                "not_found",
+                f"cannot unmount {prefix}: not a mount point",
+                "`mounts` lists what is mounted; / always is",
             )
         await self._vfs.flush()
         self._vfs.unmount(path)
@@ -186,7 +187,7 @@ class Workspace:
         )
 
     def _free(self, places: Iterable[Path]) -> list[Path]:
-        """Those of `places` where no mount and nothing in the root is in the way."""
+        """Return the paths that no mount and no entry of the root occupies."""
         root = self._mounts[ROOT].resource
         taken = [prefix for prefix in self._mounts if prefix != ROOT]
         return [path for path in places if _absent_now(root, path) and not any(map(path.under, taken))]
@@ -215,7 +216,7 @@ class Workspace:
         given.update(self.secrets.env())
         given.update(env or {})
         state = shell.session(env=given, cwd=cwd or ROOT)
-        state.history.source = partial(self.history.given_to, session_id)
+        state.history.source = partial(self.history.commands_after, session_id)
         self._observer.known.add(session_id)
         return Session(session_id, shell, state, fs)
 
@@ -237,7 +238,7 @@ class Workspace:
     def create_session(
         self, session_id: str, *, env: Mapping[str, str] | None = None, cwd: str | None = None
     ) -> Session:
-        """A new session with its own working directory, variables, functions and options."""
+        """Create a session with its own working directory, variables, functions and options."""
         return self.sessions.create(session_id, env, parse(cwd) if cwd is not None else None)
 
     def get_session(self, session_id: str = DEFAULT_SESSION_ID) -> Session:
@@ -247,12 +248,12 @@ class Workspace:
         return list(self.sessions)
 
     async def close_session(self, session_id: str) -> None:
-        """End a session and its background jobs. The default session begins anew."""
+        """End a session and its background jobs. The default session is created again."""
         await self.sessions.close(session_id)
 
     async def close_all_sessions(self) -> None:
         """End every session but the default one."""
-        for session in self.sessions.made():
+        for session in self.sessions.started():
             if session.session_id != DEFAULT_SESSION_ID:
                 await self.sessions.close(session.session_id)
 
@@ -273,11 +274,11 @@ class Workspace:
         limits: Limits | None = None,
         cancel: asyncio.Event | None = None,
     ) -> Execution:
-        """Run shell text in a session: `await` it for an IOResult, or iterate it for output while it runs.
+        """Run shell text in a session: `await` it for an IOResult, or iterate over its output.
 
-        `cwd` and `env` hold for this call only. `timeout` ends it with exit code 124 and the output so far; cancelling
-        the awaiting task, or setting `cancel`, stops it and raises. `provision=True` runs nothing and says in
-        `result.estimate` what it would cost. `native=True` demands real processes.
+        `cwd` and `env` apply to this call only. `timeout` ends it with exit code 124 and the output so far; cancelling
+        the awaiting task, or setting `cancel`, stops it and raises. `provision=True` runs nothing and returns the cost
+        in `result.estimate`. `native=True` requires real processes.
         """
         if native:
             raise RametError("unsupported", "no native runtime is available", "leave native out, or pass native=False")
@@ -295,11 +296,16 @@ class Workspace:
             limits=bounds,
             cancel=cancel,
         )
-        run = estimate_call if provision else run_call
-        return Execution(lambda channels: run(self, call, channels), bounds.output_bytes)
+        if provision:
+            return Execution(lambda channels: estimate_call(self, call, channels), bounds.output_bytes)
+        return self._started(call, Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes))
+
+    def _started(self, call: Call, execution: Execution) -> Execution:
+        """Hook for subclasses: extend a call that is about to run."""
+        return execution
 
     def command(self, name: str, *, mount: str | None = None, filetype: str | None = None) -> Callable[[C], C]:
-        """Register a command: `@ws.command("summarize")`; for one mount or one file name suffix if given."""
+        """Register a command: `@ws.command("summarize")`; optionally for one mount or one file name suffix."""
 
         def register(function: C) -> C:
             where = None if mount is None else parse_prefix(mount)
@@ -311,7 +317,7 @@ class Workspace:
     async def dispatch(
         self, op: str, path: str, *args: Any, session_id: str = DEFAULT_SESSION_ID, **kwargs: Any
     ) -> Any:
-        """One low-level operation on the right mount, under the same modes, cache, policy and records as a command."""
+        """Run one low-level operation, with the modes, cache, policy and records of a command."""
         verb = _OPERATIONS.get(op)
         if verb is None:
             known = ", ".join(sorted(_OPERATIONS))
@@ -322,7 +328,7 @@ class Workspace:
     # ------------------------------------------------------------------------------------------- lifecycle
 
     async def sync(self) -> None:
-        """Store what open files have gathered, and wait for background reads of the cache."""
+        """Flush open files, and wait for background reads of the cache."""
         await self._vfs.flush()
         for resource in self._vfs.mounts.values():
             for layer in _layers(resource):
@@ -346,9 +352,9 @@ class Workspace:
         max_bytes: int | None = None,
         settings: Settings | None = None,
     ) -> Workspace:
-        """A fresh workspace from a snapshot. `resources` stands in for what was saved without credentials.
+        """Create a workspace from a snapshot. `resources` replace mounts that were saved without credentials.
 
-        What could not be restored is in `ws.restored`; `strict=True` raises instead.
+        `ws.restored` reports what could not be restored; `strict=True` raises instead.
         """
         opened = read_tar(source, max_bytes=max_bytes)
         try:
@@ -358,21 +364,21 @@ class Workspace:
 
     @classmethod
     def from_config(cls, path: str | LocalPath, *, variables: Mapping[str, str] | None = None) -> Workspace:
-        """The workspace that a YAML, JSON or TOML file describes; `docs/config.md` tells what may stand there."""
+        """Create the workspace that a YAML, JSON or TOML file describes; see `docs/config.md`."""
         from ramet.workspace.config import load_config
 
         return load_config(path, variables=variables).workspace()
 
     def copy(self) -> Workspace:
-        """An independent workspace: memory is shared until it changes, disks are copied, remote resources shared."""
+        """Return an independent workspace: memory is copied on write, disks are copied, remote resources shared."""
         return copy_workspace(self)
 
     def branch(self) -> Branch:
-        """A workspace whose writes stay in overlays over these mounts until it is committed or aborted."""
+        """Return a workspace whose writes stay in overlays until it is committed or aborted."""
         return Branch(self)
 
     def speculate(self, count: int) -> Speculation:
-        """`async with ws.speculate(3) as tries:` gives three branches; `tries.keep(branch)` commits one at the end."""
+        """Create several branches: `async with ws.speculate(3) as tries:`; `tries.keep(branch)` commits one at the end."""
         return Speculation(self, count)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Workspace:
@@ -383,11 +389,11 @@ class Workspace:
         raise NotImplementedError("a shallow copy of a workspace would be an alias; use ws.copy() or copy.deepcopy(ws)")
 
     async def close(self) -> None:
-        """Stop what runs, end jobs and background work, store what is unwritten, close the mounts; twice is fine."""
+        """Stop running calls and jobs, flush open files, close the mounts. Idempotent."""
         if self.closed:
             return
         self.closed = True
-        for session in self.sessions.made():
+        for session in self.sessions.started():
             await session.end()
         await self._vfs.close()
         await self.cached_files.close()
@@ -397,7 +403,7 @@ class Workspace:
 
 
 def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
-    """The given mounts, plus memory for `/`, `/tmp` and the home directory where nothing is there."""
+    """Add memory mounts for `/`, `/tmp` and the home directory where nothing exists."""
     if ROOT not in mounts:
         mounts[ROOT] = Mount(ROOT, RAMResource())
     root = mounts[ROOT].resource
@@ -411,7 +417,7 @@ def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
 def _cache(settings: Settings) -> MemoryCache:
     if settings.cache_dir is not None and settings.cache_url is not None:
         remedy = "give cache_dir for one machine, or cache_url for many"
-        raise RametError("invalid_config", "a workspace has one shared cache", remedy)
+        raise RametError("invalid_config", "cannot use two shared caches", remedy)
     if settings.cache_url is not None:
         from ramet.layers.redis_cache import RedisCache
 
@@ -426,7 +432,7 @@ def _cache(settings: Settings) -> MemoryCache:
 
 
 def _absent_now(resource: Resource, path: Path) -> bool:
-    """Whether nothing is at `path`; a resource that cannot say so at once has to be asked by whoever uses it."""
+    """Return whether nothing is at `path`; False for a resource without synchronous answers."""
     look = getattr(resource, "stat_now", None)
     if look is None:
         return False
@@ -481,7 +487,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class Branch(Workspace):
-    """A workspace over the mounts of another one, which see nothing of it before `commit()`."""
+    """A workspace over the mounts of its parent, which sees no changes before `commit()`."""
 
     def __init__(self, parent: Workspace) -> None:
         self.parent = parent
@@ -496,21 +502,21 @@ class Branch(Workspace):
         adopt_kernel(self, parent)
 
     async def diff(self) -> list[Change]:
-        """What the branch would change, with paths as the workspace sees them."""
+        """List the changes of the branch, with paths of the workspace."""
         found: list[Change] = []
         for prefix, overlay in self._overlays.items():
             found.extend(Change(change.path.onto(prefix), change.what, change.kind) for change in await overlay.diff())
         return sorted(found)
 
     async def conflicts(self) -> list[Conflict]:
-        """Where someone else changed below what the branch changed."""
+        """List paths that the branch and the parent both changed."""
         found: list[Conflict] = []
         for prefix, overlay in self._overlays.items():
             found.extend(conflict._replace(path=conflict.path.onto(prefix)) for conflict in await overlay.conflicts())
         return sorted(found)
 
     async def commit(self) -> CommitReport:
-        """Apply everything to the parent's mounts. With a conflict nothing is applied and the report says where."""
+        """Apply all changes to the parent. With a conflict nothing is applied, and the report says where."""
         await self.sync()
         conflicts = await self.conflicts()
         if conflicts:
@@ -524,7 +530,7 @@ class Branch(Workspace):
         return CommitReport(tuple(applied), tuple(late))
 
     async def abort(self) -> None:
-        """Forget everything that was changed here."""
+        """Discard all changes."""
         await self.sync()
         for overlay in self._overlays.values():
             overlay.abort()
@@ -534,7 +540,7 @@ class Branch(Workspace):
 
 
 class Speculation:
-    """Several branches of one workspace, of which at most one is kept."""
+    """Several branches of one workspace, at most one of which is committed."""
 
     def __init__(self, ws: Workspace, count: int) -> None:
         if count < 1:
@@ -553,7 +559,7 @@ class Speculation:
         return len(self.branches)
 
     def keep(self, branch: Branch) -> None:
-        """Commit this one when the block ends; the others are forgotten."""
+        """Commit this branch when the block ends; the others are discarded."""
         if branch not in self.branches:
             raise RametError("invalid_argument", "that branch is not one of these", "keep one of the branches")
         self.kept = branch

@@ -14,7 +14,7 @@ from ramet import RametError, RAMResource, Store
 from ramet.core.paths import parse
 from ramet.store.checkout.lazy_tree import LazyBlocks, RemoteTree
 from ramet.store.objects.objects import MemoryObjects
-from ramet.store.packs.local_cache import Catalog, Shelf
+from ramet.store.packs.local_cache import FrameCache, IndexCache
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
@@ -141,7 +141,7 @@ def test_a_range_fetches_the_chunks_it_touches() -> None:
 
 
 def test_the_shelf_is_bounded_and_refuses_what_is_damaged(tmp_path: Path) -> None:
-    shelf = Shelf(str(tmp_path), bound=100_000)
+    shelf = FrameCache(str(tmp_path), bound=100_000)
     for number in range(40):
         shelf.put(f"{number:02}-frame", bytes([number]) * 5000)
     kept = [number for number in range(40) if shelf.get(f"{number:02}-frame") == bytes([number]) * 5000]
@@ -171,7 +171,7 @@ def test_indexes_of_many_packs_are_read_from_one_file(tmp_path: Path) -> None:
     reader.refresh()
     assert objects.gets == 0 and reader.read(bytes([7]) * 32) == b"content 7"
     (tmp_path / "indexes").write_bytes(b"damaged")
-    assert Catalog(str(tmp_path)).load() == {}
+    assert IndexCache(str(tmp_path)).load() == {}
     again = PackReader(objects)
     again.refresh()
     assert objects.gets == 100 and again.packs() == reader.packs(), "it can be made again at any time"

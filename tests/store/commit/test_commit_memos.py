@@ -8,8 +8,9 @@ import pytest
 
 from ramet import RAMResource
 from ramet.core.paths import parse
-from ramet.store.commit.ignore_rules import Withheld
-from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.commit.commit_filter import CommitFilter
+from ramet.store.commit.ignore_rules import IgnoreRules
+from ramet.store.commit.memory_tree import commit_memory
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId
 from ramet.store.objects.objects import MemoryObjects
@@ -39,9 +40,9 @@ class Bench:
     def rename(self, old: str, new: str) -> None:
         asyncio.run(self.ram.rename(parse(old), parse(new)))
 
-    def commit(self, withheld: Withheld | None) -> list[str]:
+    def commit(self, withheld: IgnoreRules | None) -> list[str]:
         writer = PackWriter(self.objects, self.packs)
-        done = commit_ram(self.ram, writer, self.objects, withheld=withheld)
+        done = commit_memory(self.ram, writer, self.objects, CommitFilter(withheld))
         writer.finish()
         done.settle()
         return sorted(self.names(done.tree, ""))
@@ -58,20 +59,20 @@ def test_a_directory_that_gets_another_name_is_looked_into_again() -> None:
     bench = Bench()
     bench.write("/a/conf/gh")
     bench.write("/b/x")
-    assert bench.commit(Withheld()) == ["/a/conf/gh", "/b/x"]
+    assert bench.commit(IgnoreRules()) == ["/a/conf/gh", "/b/x"]
     bench.rename("/a/conf", "/a/.config")
-    assert bench.commit(Withheld()) == ["/b/x"]
+    assert bench.commit(IgnoreRules()) == ["/b/x"]
     bench.rename("/a/.config", "/a/conf")
-    assert bench.commit(Withheld()) == ["/a/conf/gh", "/b/x"]
+    assert bench.commit(IgnoreRules()) == ["/a/conf/gh", "/b/x"]
 
 
-@pytest.mark.parametrize("first", [Withheld(), Withheld(["y"])])
-def test_other_patterns_look_into_everything(first: Withheld) -> None:
+@pytest.mark.parametrize("first", [IgnoreRules(), IgnoreRules(["y"])])
+def test_other_patterns_look_into_everything(first: IgnoreRules) -> None:
     bench = Bench()
     for path in ("/a/b/key", "/a/c/x", "/d/key", "/e"):
         bench.write(path)
     assert bench.commit(first) == ["/a/b/key", "/a/c/x", "/d/key", "/e"]
     bench.write("/e2")
-    assert bench.commit(Withheld(["key"])) == ["/a/c/x", "/e", "/e2"]
-    assert bench.commit(Withheld(["key"])) == ["/a/c/x", "/e", "/e2"]
+    assert bench.commit(IgnoreRules(["key"])) == ["/a/c/x", "/e", "/e2"]
+    assert bench.commit(IgnoreRules(["key"])) == ["/a/c/x", "/e", "/e2"]
     assert bench.commit(first) == ["/a/b/key", "/a/c/x", "/d/key", "/e", "/e2"]

@@ -21,7 +21,7 @@ from ramet.core.errors import RametError
 from ramet.store.checkout.directory import checkout
 from ramet.store.checkout.lazy_tree import LazyTree
 from ramet.store.commit.directory import commit_directory
-from ramet.store.commit.memory_tree import commit_ram
+from ramet.store.commit.memory_tree import commit_memory
 from ramet.store.commit.stat_cache import StatCache
 from ramet.store.commit.watch import Watcher
 from ramet.store.model.ids import TreeId
@@ -97,7 +97,7 @@ def commit(objects: Objects, root: Path, cache: StatCache | None = None, **optio
     reader = PackReader(objects)
     reader.refresh()
     writer = PackWriter(objects, reader)
-    tree = commit_directory(str(root), writer, StatCache() if cache is None else cache, **options)
+    tree = commit_directory(str(root), writer, StatCache() if cache is None else cache, **options).tree
     writer.finish()
     return tree
 
@@ -147,7 +147,7 @@ def test_memory_and_disk_have_the_same_ids(
     loaded = LazyTree(reading(objects), "another store").resource(tree)
     assert isinstance(loaded, RAMResource)
     writer = PackWriter(MemoryObjects(), PackReader(MemoryObjects()))
-    assert commit_ram(loaded, writer, "this store").tree == tree
+    assert commit_memory(loaded, writer, "this store").tree == tree
     writer.abandon()
 
 

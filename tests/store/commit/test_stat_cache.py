@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ramet.store.commit.directory import commit_directory
-from ramet.store.commit.ignore_rules import NOTHING, Withheld
+from ramet.store.commit.commit_filter import CommitFilter
+from ramet.store.commit.directory import DirectoryCommit, commit_directory
+from ramet.store.commit.ignore_rules import DEFAULT_RULES, IgnoreRules
 from ramet.store.commit.stat_cache import StatCache, facts_of
 from ramet.store.model.ids import TreeId
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
@@ -18,14 +19,22 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
 
-def commit(objects: Objects, root: Path, cache: StatCache, **options: Any) -> TreeId:
+def commit(
+    objects: Objects, root: Path, cache: StatCache, withheld: IgnoreRules | None = None, **options: Any
+) -> TreeId:
+    return commit_with_report(objects, root, cache, withheld, **options).tree
+
+
+def commit_with_report(
+    objects: Objects, root: Path, cache: StatCache, withheld: IgnoreRules | None, **options: Any
+) -> DirectoryCommit:
     reader = PackReader(objects)
     reader.refresh()
     writer = PackWriter(objects, reader)
     later = time.time_ns() + 10**10  # nothing is too young to be trusted
-    tree = commit_directory(str(root), writer, cache, now=lambda: later, **options)
+    done = commit_directory(str(root), writer, cache, CommitFilter(withheld), now=lambda: later, **options)
     writer.finish()
-    return tree
+    return done
 
 
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -68,17 +77,17 @@ def test_names_that_are_not_text_are_remembered_too(source: Path, monkeypatch: p
 
 def test_other_patterns_are_applied_to_what_is_known(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, objects = StatCache(), MemoryObjects()
-    whole = commit(objects, source, cache, withheld=NOTHING)
-    narrow, left = Withheld(["f1"]), list[str]()
+    whole = commit(objects, source, cache, withheld=DEFAULT_RULES)
+    narrow = IgnoreRules(["f1"])
     seen = opened(monkeypatch)
     # A watcher that saw no change must not hide that the patterns are others.
-    without = commit(objects, source, cache, withheld=narrow, left_out=left, dirty={b""})
+    without, left = commit_with_report(objects, source, cache, narrow, dirty={b""})
     assert without != whole and sorted(left) == ["/a/b/f1", "/c/f1"] and seen == []
     assert without == commit(MemoryObjects(), source, StatCache(), withheld=narrow)
-    left.clear()
-    assert commit(objects, source, cache, withheld=narrow, left_out=left) == without
-    assert sorted(left) == ["/a/b/f1", "/c/f1"], "what is left out is told each time"
-    assert commit(objects, source, cache, withheld=NOTHING) == whole
+    again = commit_with_report(objects, source, cache, narrow)
+    assert again.tree == without
+    assert sorted(again.withheld) == ["/a/b/f1", "/c/f1"], "what is left out is told each time"
+    assert commit(objects, source, cache, withheld=DEFAULT_RULES) == whole
 
 
 def test_patterns_are_remembered_between_processes(source: Path, tmp_path: Path) -> None:
@@ -89,7 +98,7 @@ def test_patterns_are_remembered_between_processes(source: Path, tmp_path: Path)
         reader.refresh()
         return StatCache.kept(reader.local, str(source), reader.packs())
 
-    narrow = Withheld(["f1"])
+    narrow = IgnoreRules(["f1"])
     tree = commit(objects, source, kept(), withheld=narrow)
     assert kept().rules == ["f1"] and kept().files == 3 + 4
     assert commit(objects, source, kept(), withheld=narrow) == tree

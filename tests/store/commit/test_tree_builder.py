@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ramet.core.errors import RametError
 from ramet.store.checkout.walk import walk_tree
 from ramet.store.commit import tree_builder as building
-from ramet.store.commit.tree_builder import Builder
+from ramet.store.commit.tree_builder import TreeBuilder
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId
 from ramet.store.objects.objects import MemoryObjects
@@ -28,7 +28,7 @@ def built(members: list[tuple[str, str, str]], live: int) -> tuple[TreeId, PackR
     objects = MemoryObjects()
     reader = PackReader(objects)
     writer = PackWriter(objects, reader)
-    builder, told = Builder(writer), []
+    builder, told = TreeBuilder(writer), []
     before, building.LIVE = building.LIVE, live  # type: ignore[misc]
     try:
         for number, (what, path, other) in enumerate(members):
@@ -98,14 +98,14 @@ def test_files_with_several_names_are_numbered_by_a_walk(live: int) -> None:
 
 MANY = """
 import sys
-from ramet.store.commit.tree_builder import Builder
+from ramet.store.commit.tree_builder import TreeBuilder
 from ramet.store.objects.objects import DirectoryObjects
 from ramet.store.packs.writer import PackWriter
 from ramet.store.packs.reader import PackReader
 
 objects = DirectoryObjects(sys.argv[1], sync=False)
 writer = PackWriter(objects, PackReader(objects))
-builder = Builder(writer)
+builder = TreeBuilder(writer)
 for number in range(int(sys.argv[2])):
     builder.file(f"d{number % 97}/f{number}", iter([b"x"]), 1, 0o644, number)
 builder.tree()

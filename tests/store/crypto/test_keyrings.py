@@ -17,7 +17,7 @@ from tests.store.encrypted import KEY, OTHER, everything, objects_of, refused, r
 
 from ramet import Store
 from ramet.core.errors import RametError
-from ramet.store.commit.reliance_check import new_ids
+from ramet.store.commit.reliance_check import new_object_ids
 from ramet.store.crypto.codec import MARKER
 from ramet.store.crypto.keyrings import Keyrings
 from ramet.store.crypto.wrapping_keys import KmsKey, LocalKey
@@ -39,7 +39,9 @@ def on_its_own(store: Store) -> None:
             sealed_with = objects_of(store).key_of(f"revisions/{revision.id.hex()}")
             assert sealed_with in keys, (name, revision.name)
             lost = [
-                key.hex() for key in new_ids(repository.packs, revision, None) if not repository.packs.keeps(key, keys)
+                key.hex()
+                for key in new_object_ids(repository.packs, revision, None)
+                if not repository.packs.keeps(key, keys)
             ]
             assert not lost, (name, revision.name)
 
@@ -362,7 +364,7 @@ def test_a_keyring_that_cannot_be_read_stops_a_shredding() -> None:
     place, store = some_rings()
     sealed = objects_of(store)
     theirs = next(key for key in sealed.list("keys/b/") if "-" not in key)
-    raw = sealed.vault.names.sealed(theirs)
+    raw = sealed.keychain.names.sealed(theirs)
     held = place.get(raw)
     place.put(raw, held[:-1])
     with pytest.raises(RametError) as caught:

@@ -22,7 +22,7 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.refs.retention import GRACE, Retention
 from ramet.store.repository import Repository
 from ramet.workspace.stored.events import JsonLines
-from ramet.workspace.stored.git_push import Push, note
+from ramet.workspace.stored.git_push import Push, record_push
 
 DAY = 86400.0
 
@@ -227,14 +227,14 @@ def test_what_was_relied_on_and_is_condemned_before_the_head_moves_is_written_an
         async with writer.open("new", commit="never") as ws:
             await ws.execute(big("/a", 1))
             repository: Any = writer.repository
-            settle = repository.secure
+            settle = repository.secure_content
 
             def late(*arguments: Any) -> int:
-                repository.secure = settle
+                repository.secure_content = settle
                 assert store.gc().condemned  # after the commit found the content there, before it looks again
                 return int(settle(*arguments))
 
-            repository.secure = late
+            repository.secure_content = late
             await ws.commit("relies")
 
     asyncio.run(act())
@@ -290,14 +290,14 @@ def test_two_collectors_decide_one_after_the_other() -> None:
     one, two = Store(place), Store(place)
     write(one, "w", big("/a", 1), big("/a", 2))
     one.retention(Retention(keep_last=1))
-    append = one.repository.decisions.append
+    append = one.repository.gc_log.append
 
     def late(state: Any) -> Any:
-        one.repository.decisions.append = append  # type: ignore[method-assign]
+        one.repository.gc_log.append = append  # type: ignore[method-assign]
         assert two.gc(grace=0).removed
         return append(state)
 
-    one.repository.decisions.append = late  # type: ignore[method-assign]
+    one.repository.gc_log.append = late  # type: ignore[method-assign]
     done = one.gc(grace=0)
     assert not done.removed and Store(place).verify().ok
 
@@ -321,9 +321,9 @@ def test_a_sweep_that_was_killed_is_finished_by_the_next() -> None:
         store.gc(grace=0)
     place.delete = delete  # type: ignore[method-assign]
     fresh = Store(place)
-    assert fresh.verify().ok and fresh.repository.decisions.now().sweeping
+    assert fresh.verify().ok and fresh.repository.gc_log.now().sweeping
     fresh.gc(grace=0)
-    assert not fresh.repository.decisions.now().sweeping and not fresh.repository.decisions.now().doomed
+    assert not fresh.repository.gc_log.now().sweeping and not fresh.repository.gc_log.now().doomed
     assert [r.name for r in fresh["w"].log()] == ["w-3"] and fresh.verify().ok
 
 
@@ -367,7 +367,7 @@ def test_after_every_so_many_commits() -> None:
     store.retention(Retention(keep_last=2, auto=4, grace=0))
     write(store, "w", *(big("/a", n, 30_000) for n in range(8)))
     assert [r.name for r in store["w"].log()] == ["w-8", "w-7"] and store.verify().ok
-    assert store.repository.decisions.now().kind == "swept"
+    assert store.repository.gc_log.now().kind == "swept"
 
 
 def test_nobody_waits_for_a_collection_but_who_closes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -471,7 +471,7 @@ def test_decisions_that_cannot_be_read_stop_writers_until_they_are_mended() -> N
         assert caught.value.code == "store_corrupt"
     fresh.repair()
     mended = Store(place)
-    assert mended.repository.decisions.now().kind == "mend"
+    assert mended.repository.gc_log.now().kind == "mend"
     write(mended, "w", "echo 5 > /x")
     mended.gc(grace=0)
     assert Store(place).verify().ok and asyncio.run(_count(Store(place))) >= 5
@@ -511,7 +511,7 @@ def test_a_collector_whose_turn_was_taken_begins_again(at: int) -> None:
     write(one, "v", big("/b", 3))
     one.retention(Retention(keep_last=1))
     one.rm("v")
-    append, left = one.repository.decisions.append, at
+    append, left = one.repository.gc_log.append, at
 
     def late(state: Any) -> Any:
         nonlocal left
@@ -520,9 +520,9 @@ def test_a_collector_whose_turn_was_taken_begins_again(at: int) -> None:
             two.gc(grace=0)
         return append(state)
 
-    one.repository.decisions.append = late  # type: ignore[method-assign]
+    one.repository.gc_log.append = late  # type: ignore[method-assign]
     one.gc(grace=0)
-    assert Store(place).verify().ok and not Store(place).repository.decisions.now().doomed
+    assert Store(place).verify().ok and not Store(place).repository.gc_log.now().doomed
     assert len(list(place.list("revisions/"))) == 1
 
 
@@ -531,7 +531,7 @@ def test_a_push_of_a_revision_that_never_was_a_head_goes() -> None:
     store = Store(place)
     write(store, "w", "echo 1 > /x", "echo 2 > /x")
     for revision in (store.find("w@1").id.hex(), "ab" * 32):
-        note(store.repository, Push("w", revision, "https://there/x", f"b-{revision[:4]}", ("/",), "u", None))
+        record_push(store.repository, Push("w", revision, "https://there/x", f"b-{revision[:4]}", ("/",), "u", None))
     store.retention(Retention(keep_last=1))
     done = store.gc(grace=0)
     (left,) = place.list("pushes/")

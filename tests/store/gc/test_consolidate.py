@@ -15,7 +15,7 @@ from ramet import DiskResource, Store
 from ramet.store.gc import consolidate as joining
 from ramet.store.gc import schedule as upkeep
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
-from ramet.store.refs.gc_decisions import JOINED, JOINING
+from ramet.store.refs.gc_log import JOINED, JOINING
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_however_often_is_committed_packs_stay_few(place: Objects) -> None:
     assert fresh.verify().ok
     found = contents(fresh)
     assert len(found) == 60 and found[0][1] == b"".join(b"%d\n" % one for one in range(60))
-    state = fresh.repository.decisions.now()
+    state = fresh.repository.gc_log.now()
     assert state.kind == JOINED and not state.doomed and not state.sweeping
     fresh.gc(grace=0)
     assert fresh.verify().ok and contents(fresh) == found
@@ -65,7 +65,7 @@ def test_who_had_looked_before_reads_on(place: Objects) -> None:
     write(store, "w", *texts(8))
     before, other = contents(store), Store(place)
     reading = [other.repository.packs.place(chunk) for one in other["w"].log() for chunk in one.chunks]
-    assert store.repository.join_packs().packs == 8
+    assert store.repository.consolidate_packs().packs == 8
     assert contents(other) == before
     for where in reading:
         block = other.repository.packs.fetch(where)  # a place in a pack that is gone
@@ -80,10 +80,10 @@ def test_who_had_looked_before_commits_on(place: Objects) -> None:
         async with other.open("w", commit="never") as ws:
             await ws.execute("echo one > /one")
             await ws.commit()
-            store.repository.join_packs()
+            store.repository.consolidate_packs()
             await ws.execute("echo two > /two")
             await ws.commit()
-            assert other.repository.is_settled, "nothing was taken, so nothing has to be looked for"
+            assert other.repository.no_gc_since_start, "nothing was taken, so nothing has to be looked for"
 
     asyncio.run(act())
     assert Store(place).verify().ok
@@ -102,7 +102,7 @@ def test_death_at_every_write_of_a_joining(monkeypatch: pytest.MonkeyPatch) -> N
         dying = Dying(dict(objects._objects), number)
         died = True
         try:
-            Store(dying).repository.join_packs()
+            Store(dying).repository.consolidate_packs()
             died = False
         except Killed:
             pass
@@ -112,8 +112,8 @@ def test_death_at_every_write_of_a_joining(monkeypatch: pytest.MonkeyPatch) -> N
         assert later.verify().ok, number
         assert contents(later) == wanted
         write(later, "w", "echo more > /more")
-        later.repository.join_packs()
-        assert later.repository.decisions.now().kind != JOINING and not later.repository.decisions.now().sweeping
+        later.repository.consolidate_packs()
+        assert later.repository.gc_log.now().kind != JOINING and not later.repository.gc_log.now().sweeping
         assert later.verify().ok and contents(later)[1:] == wanted
         later.gc(grace=0)
         assert later.verify().ok and contents(later)[1:] == wanted
@@ -131,12 +131,12 @@ def test_one_joins_at_a_time() -> None:
     class Meanwhile(MemoryObjects):
         def put(self, key: str, data: bytes) -> None:
             if key.endswith(".pack") and not made:
-                made.append(other.repository.join_packs())
+                made.append(other.repository.consolidate_packs())
             super().put(key, data)
 
     there = Meanwhile()
     there._objects = objects._objects
-    assert Store(there).repository.join_packs().packs == 6
+    assert Store(there).repository.consolidate_packs().packs == 6
     assert [one.packs for one in made] == [0]
 
 
@@ -156,7 +156,7 @@ def test_what_a_collection_decides_meanwhile_holds() -> None:
 
     there = Meanwhile()
     there._objects = objects._objects
-    Store(there).repository.join_packs()
+    Store(there).repository.consolidate_packs()
     assert made and Store(objects).verify().ok and len(contents(Store(objects))) == 5
     Store(objects).gc(grace=0)
     assert Store(objects).verify().ok and len(contents(Store(objects))) == 5
@@ -172,10 +172,10 @@ def test_a_damaged_pack_stays_where_repair_finds_it(tmp_path: Path) -> None:
     data[-10] ^= 1
     path.write_bytes(data)
     fresh = Store(objects)
-    assert fresh.repository.join_packs().packs == 7
+    assert fresh.repository.consolidate_packs().packs == 7
     assert broken in packs_of(objects) and len(packs_of(objects)) == 2
     assert not fresh.verify().ok
-    assert fresh.repository.join_packs().packs == 0
+    assert fresh.repository.consolidate_packs().packs == 0
 
 
 def test_directories_are_not_read_again_because_packs_were_joined(
@@ -197,7 +197,7 @@ def test_directories_are_not_read_again_because_packs_were_joined(
     write(store, "w", *texts(8))
     for _ in range(2):
         store.repository.packs.refresh()
-        assert store.repository.join_packs().packs >= 4
+        assert store.repository.consolidate_packs().packs >= 4
         write(store, "w", *texts(4))
         assert Store(where).repository.stat_cache("d", str(source)).folders
     for key in list(store.repository.objects.list("packs/")):
@@ -211,5 +211,5 @@ def test_an_index_of_small_packs_that_are_gone_is_not_kept_for_ever(monkeypatch:
     store = Store(objects)
     write(store, "w", *texts(60))
     reader = store.repository.packs
-    assert 0 < sum(len(index.data) for index in reader._departed.values()) <= 2_000
+    assert 0 < sum(len(index.data) for index in reader._removed_indexes.values()) <= 2_000
     assert len(reader._keys) < 60

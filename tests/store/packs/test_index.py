@@ -12,7 +12,7 @@ from ramet.store.objects.objects import MemoryObjects
 from ramet.store.packs import index as indexes
 from ramet.store.packs import reader as packs
 from ramet.store.packs import writer as packing
-from ramet.store.packs.index import RECORD, Index, Merged, Place, encode_index
+from ramet.store.packs.index import RECORD, Index, Location, MergedIndex, encode_index
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
@@ -31,7 +31,7 @@ def test_an_index_finds_its_own_and_nothing_else(count: int) -> None:
     known, others = ids(1, count), ids(2, 50)
     known += [key[:4] + other[4:] for key, other in zip(known[:20], others, strict=False)]  # they begin alike
     index = index_of("p", known)
-    assert [index.find(key) for key in known] == [Place("p", number, 1, 2, 3) for number in range(len(known))]
+    assert [index.find(key) for key in known] == [Location("p", number, 1, 2, 3) for number in range(len(known))]
     assert index.find_all({*known, *others}) == {key: index.find(key) for key in known}
     assert not any(index.find(key) for key in others)
     assert not any(index.find(key[:8] + bytes(24)) for key in known)
@@ -45,14 +45,14 @@ def test_many_indexes_are_asked_as_one(many: int, monkeypatch: pytest.MonkeyPatc
     edges = [bytes(32), b"\xff" * 32]
     parts = [ids(seed, 40) for seed in range(5)]
     parts[3] += parts[1][:7] + edges
-    merged = Merged([index_of(str(number), part) for number, part in enumerate(parts)])
+    merged = MergedIndex([index_of(str(number), part) for number, part in enumerate(parts)])
     for number, part in enumerate(parts):
         for key in part:
             place = merged.find(key)
             assert place is not None and place.pack == str(1 if key in parts[1] else number), "the first one answers"
     assert not any(merged.find(key) for key in ids(9, 200))
     assert not any(merged.find(key[:4] + bytes(28)) for key in parts[0])
-    assert Merged([]).find(bytes(32)) is None
+    assert MergedIndex([]).find(bytes(32)) is None
 
 
 def test_a_damaged_index_is_told() -> None:
@@ -76,7 +76,7 @@ def test_a_writer_knows_what_it_wrote_into_earlier_packs(monkeypatch: pytest.Mon
             writer.add(chunk_id(data), data)
     writer.finish()
     assert writer.objects_written == 200 and len(reader.packs()) > 10
-    assert len(writer._mine) == 0
+    assert len(writer._pending_ids) == 0
     fresh = PackReader(objects)
     fresh.refresh()
     assert [fresh.read(chunk_id(data)) for data in contents] == contents

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from ramet.core.errors import RametError
-from ramet.store.checkout.parallel_write import Assembler
-from ramet.store.crypto.encrypted_objects import SealedObjects, open_sealed
+from ramet.store.checkout.parallel_write import LargeFileWriter
+from ramet.store.crypto.encrypted_objects import EncryptedObjects, open_encrypted
 from ramet.store.model import chunker as chunking
 from ramet.store.model.chunker import chunks, file_chunks
 from ramet.store.model.ids import chunk_id
 from ramet.store.objects import objects
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.packs import writer as packing
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
@@ -57,9 +57,9 @@ def test_a_pack_grows_without_a_name_and_is_there_whole(
     monkeypatch.setattr(packing, "PENDING", 1_000_000)
     opened: objects.Objects = DirectoryObjects(str(tmp_path))
     if encrypted:
-        sealed = open_sealed(opened, KEY)
-        assert isinstance(sealed, SealedObjects)
-        opened = sealed.under("w")
+        sealed = open_encrypted(opened, KEY)
+        assert isinstance(sealed, EncryptedObjects)
+        opened = sealed.for_workspace("w")
     writer = writer_of(opened)
     many = contents()
     add(writer, many)
@@ -75,12 +75,12 @@ def test_a_pack_grows_without_a_name_and_is_there_whole(
 
 
 def test_what_is_not_sealed_does_not_grow_in_an_encrypted_store(tmp_path: Path) -> None:
-    sealed = open_sealed(DirectoryObjects(str(tmp_path)), KEY)
-    assert isinstance(sealed, SealedObjects) and sealed.grow is not None
+    sealed = open_encrypted(DirectoryObjects(str(tmp_path)), KEY)
+    assert isinstance(sealed, EncryptedObjects) and sealed.open_writer is not None
     with pytest.raises(RametError, match="not encrypted"):
-        sealed.grow("packs", b"RAMETPK1")
-    kept = open_sealed(MemoryObjects(), KEY)
-    assert isinstance(kept, SealedObjects) and kept.grow is None
+        sealed.open_writer("packs", b"RAMETPK1")
+    kept = open_encrypted(MemoryObjects(), KEY)
+    assert isinstance(kept, EncryptedObjects) and kept.open_writer is None
 
 
 @pytest.mark.parametrize("when", ["early", "late"])
@@ -99,7 +99,7 @@ def test_a_disk_that_is_full_is_told_and_leaves_nothing(
     monkeypatch.setattr(packing, "PENDING", 1_000_000)
     writer = writer_of(DirectoryObjects(str(tmp_path)))
     told: list[str] = []
-    writer.when_durable(lambda: told.append("durable"))
+    writer.on_durable(lambda: told.append("durable"))
     with pytest.raises(OSError, match="full"):
         try:
             add(writer, contents())
@@ -131,7 +131,7 @@ def test_who_gives_up_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_who_is_forgotten_leaves_nothing_behind(tmp_path: Path) -> None:
-    growing = DirectoryObjects(str(tmp_path)).grow("packs", b"")
+    growing = DirectoryObjects(str(tmp_path)).open_writer("packs", b"")
     growing.write(b"some")
     assert len(listed(tmp_path)) == 1
     del growing
@@ -206,7 +206,7 @@ def test_many_small_objects_at_once_are_what_one_after_the_other_are(monkeypatch
         assert writer.objects_written == expected
     seen: list[bytes] = []
     writer = writer_of(MemoryObjects())
-    writer.look = lambda data: seen.append(bytes(data))
+    writer.check_content = lambda data: seen.append(bytes(data))
     writer.add_all(keys[:3], many[:3])
     writer.abandon()
     assert seen == many[:3]
@@ -242,7 +242,7 @@ def stored(parts: list[bytes]) -> tuple[MemoryObjects, PackReader, list[bytes]]:
 def assembled(reader: PackReader, ids: list[bytes], path: Path, times: int = 2) -> list[bool]:
     found = []
     with ThreadPoolExecutor(2) as pool:
-        assembler = Assembler(reader, pool)
+        assembler = LargeFileWriter(reader, pool)
         for number in range(times):
             with open(f"{path}{number}", "xb") as file:
                 found.append(assembler.write(file.fileno(), os.fsencode(f"{path}{number}"), ids))
@@ -271,7 +271,7 @@ def test_a_file_whose_place_is_gone_is_written_from_the_store(tmp_path: Path) ->
     parts = contents(4, 50_000)
     _, reader, ids = stored(parts)
     with ThreadPoolExecutor(2) as pool:
-        assembler = Assembler(reader, pool)
+        assembler = LargeFileWriter(reader, pool)
         for name in ("one", "two"):
             with open(tmp_path / name, "xb") as file:
                 assert assembler.write(file.fileno(), os.fsencode(tmp_path / name), ids)
@@ -285,7 +285,7 @@ def test_a_damaged_chunk_is_told_each_time_and_never_copied(tmp_path: Path) -> N
     fetch = reader.fetch
     bad = reader.place(ids[2])
 
-    def hurt(place: Place, most: int | None = None) -> bytes:
+    def hurt(place: Location, most: int | None = None) -> bytes:
         return bytes(len(fetch(place))) if place == bad else fetch(place, most)
 
     reader.fetch = hurt  # type: ignore[method-assign]

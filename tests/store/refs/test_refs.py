@@ -18,11 +18,11 @@ from tests.store.verbs.test_verbs import make, refused
 from tests.support.servers import postgres, postgres_programs
 
 from ramet import RametError, Store
-from ramet.store.crypto.codec import encrypted, unlocked
+from ramet.store.crypto.codec import require_encrypted, unlock
 from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
-from ramet.store.objects.postgres_log import PostgresLog, Server
+from ramet.store.objects.postgres_log import PostgresConnection, PostgresLog
 from ramet.store.refs.refs import SKEW, Refs
 from ramet.store.refs.retention import Retention
 from ramet.store.refs.tags import Tags
@@ -47,13 +47,13 @@ def logs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Logs]:
     """Gives the log of a space, as another process would see it: nothing is shared but the server."""
     name = re.sub(r"\W+", "-", request.node.name)
     if request.param.endswith("postgres"):
-        vault = encrypted(unlocked(MemoryObjects(), KEY, False, time.time))
-        servers: list[Server] = []
+        keychain = require_encrypted(unlock(MemoryObjects(), KEY, False, time.time))
+        servers: list[PostgresConnection] = []
 
         def of_server(space: str) -> Log:
-            servers.append(Server(request.getfixturevalue("database")))
+            servers.append(PostgresConnection(request.getfixturevalue("database")))
             log = PostgresLog(servers[-1], name, space)
-            return vault.log(log, space) if request.param.startswith("encrypted") else log
+            return keychain.log(log, space) if request.param.startswith("encrypted") else log
 
         yield of_server
         for server in servers:
@@ -225,12 +225,12 @@ def test_a_whole_store_with_its_refs_in_postgres(database: str) -> None:
 
 @needs_postgres
 def test_a_broken_connection_is_made_again(database: str) -> None:
-    server = Server(database)
+    server = PostgresConnection(database)
     log = PostgresLog(server, "broken", "refs")
     assert log.append("w", 1, b"a")
     server.run("select pg_backend_pid()", ())
     own = server.run("select pg_backend_pid()", ()).rows[0][0]
-    other = Server(database)
+    other = PostgresConnection(database)
     other.run("select pg_terminate_backend(%s)", (own,))
     other.close()
     assert log.append("w", 2, b"b") and log.newest("w") == (2, b"b")

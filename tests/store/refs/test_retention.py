@@ -8,9 +8,9 @@ import pytest
 from tests.store.gc.test_collect import Clock, big, write
 
 from ramet import RametError, Store
-from ramet.store.gc.costs import costs
+from ramet.store.gc.costs import compute_costs
 from ramet.store.objects.objects import MemoryObjects
-from ramet.store.refs.retention import Retention, seconds
+from ramet.store.refs.retention import Retention, parse_duration
 from ramet.workspace.stored.events import JsonLines
 from ramet.workspace.workspace import Settings
 
@@ -200,7 +200,7 @@ def test_an_event_that_a_sink_has_not_had_keeps_its_revision(tmp_path: object) -
     ("text", "expected"), [("90", 90), ("90s", 90), ("15m", 900), ("12h", 43200), ("1.5d", 129600), ("2w", 1209600)]
 )
 def test_spans_of_time(text: str, expected: float) -> None:
-    assert seconds(text) == expected
+    assert parse_duration(text) == expected
 
 
 def test_what_cannot_be_said() -> None:
@@ -209,7 +209,7 @@ def test_what_cannot_be_said() -> None:
     for act in (
         lambda: Retention(keep_last=0),
         lambda: Retention(min_age=-1),
-        lambda: seconds("1 fortnight"),
+        lambda: parse_duration("1 fortnight"),
         lambda: store.retention(Retention(hold="x")),
         lambda: store.hold("w", ""),
         lambda: store.gc(grace=-1),
@@ -236,7 +236,7 @@ def test_what_each_workspace_costs() -> None:
     held = sum(len(place.get(key)) for key in place.list("packs/"))
     assert abs(found.total - held) < 100
     assert abs(sum(c.unique for c in found.workspaces) + found.shared + found.unused - held) < 200
-    assert costs(store.repository) == found
+    assert compute_costs(store.repository) == found
 
 
 def test_what_is_damaged_is_told_and_not_taken_for_a_policy() -> None:

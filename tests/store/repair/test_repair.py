@@ -12,7 +12,7 @@ from ramet import RAMResource, Store
 from ramet.core.paths import parse
 from ramet.store.objects.objects import MemoryObjects, Objects
 from ramet.store.packs import writer as packing
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 
 SCRIPTS = ("mkdir /d; seq 1 400 > /d/a; echo one > /one", "echo two > /two", "echo three > /three; rm /one")
 
@@ -27,7 +27,7 @@ def flip(objects: Objects, key: str, at: int) -> None:
     objects.put(key, bytes(data))
 
 
-def place_of(store: Store, spec: str, path: str) -> Place:
+def place_of(store: Store, spec: str, path: str) -> Location:
     node = store.repository.node(store.find(spec), path)
     place = store.repository.packs.find(node.chunks[0])
     assert place is not None

@@ -49,7 +49,7 @@ def test_what_is_absorbed_is_what_a_commit_would_have_written(tmp_path: Path, ke
             await ws.fs.write(parse("/a"), pieces(data))
             assert not kept(ws, "/a")
             first = await ws.commit("through memory")
-            ws.absorb()
+            ws.stream_uploads()
             await ws.fs.write(parse("/b"), pieces(data))
             await ws.fs.write(parse("/small"), pieces(b"small"))
             assert kept(ws, "/b") and not kept(ws, "/small")
@@ -76,7 +76,7 @@ def test_what_breaks_off_leaves_the_old_content(tmp_path: Path) -> None:
         store = Store(str(tmp_path))
         store.create("w")
         async with store.open("w") as ws:
-            ws.absorb()
+            ws.stream_uploads()
             await ws.execute("echo old > /f")
             with pytest.raises(ConnectionAbortedError):
                 await ws.fs.write(parse("/f"), pieces(data, breaks=True))
@@ -102,7 +102,7 @@ def test_content_that_is_looked_at_first_is_not_absorbed(tmp_path: Path) -> None
         store = Store(str(tmp_path))
         store.create("w")
         async with store.open("w", scan="refuse") as ws:
-            ws.absorb()
+            ws.stream_uploads()
             await ws.fs.write(parse("/f"), pieces(content(LARGE + 1)))
             assert not kept(ws, "/f")
 

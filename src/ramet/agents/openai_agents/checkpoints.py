@@ -21,7 +21,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.paths import decode as decode_name
 from ramet.store.checkout.walk import content, walk_tree
-from ramet.store.commit.memory_tree import commit_ram, unchanged
+from ramet.store.commit.memory_tree import commit_memory, unchanged_tree
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, LINK
@@ -106,7 +106,7 @@ class Made(NamedTuple):
 async def commit(store: str, name: str, fork: RAMResource, made: Made) -> Revision:
     """A tree as the newest revision of a workspace; the newest one itself when nothing has changed."""
     repository = repository_at(store)
-    known = unchanged(fork, repository.scope(name))
+    known = unchanged_tree(fork, repository.scope(name))
     if known is not None and not repository.packs.remote:
         head = _head(repository, name)
         if head is not None and tree_of(head) == known:
@@ -115,10 +115,10 @@ async def commit(store: str, name: str, fork: RAMResource, made: Made) -> Revisi
 
 
 def _commit(repository: Repository, name: str, fork: RAMResource, made: Made) -> Revision:
-    repository.prove()
+    repository.require_safe_refs()
     writer = repository.writer(name)
     try:
-        done = commit_ram(fork, writer, repository.scope(name))
+        done = commit_memory(fork, writer, repository.scope(name))
         writer.finish()
     except BaseException:
         writer.abandon()
@@ -153,7 +153,7 @@ def _head(repository: Repository, name: str) -> Revision | None:
 
 async def tree_at(repository: Repository, revision: Revision) -> RAMResource:
     """The tree of a revision. From a store at hand nothing is read until it is looked at."""
-    found = repository.lazy(tree_of(revision), revision.workspace)
+    found = repository.lazy_tree(tree_of(revision), revision.workspace)
     if repository.packs.remote:
         await asyncio.to_thread(_load, found)
     return found

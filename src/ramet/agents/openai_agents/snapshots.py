@@ -17,7 +17,7 @@ from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, export,
 from ramet.core.errors import RametError
 from ramet.store.model.revisions import Revision
 from ramet.store.verbs.diff import Difference
-from ramet.workspace.stored.archive_import import import_archive
+from ramet.workspace.stored.archive_import import ImportOptions, import_archive
 from ramet.workspace.stored.store import home
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class RametSnapshot(SnapshotBase):
             record(repository, self.workspace, tree, Made(message))
             return
         stream = io.BufferedReader(_Again(start, data))
-        done = import_archive(repository, self.workspace, stream, kind="tar", message=message)
+        done = import_archive(repository, self.workspace, stream, ImportOptions(kind="tar", message=message))
         if done.left_out:
             logger.warning("Not in the snapshot: %s", ", ".join(done.left_out))
 

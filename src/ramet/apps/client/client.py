@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.key_admin import RingReport
-    from ramet.workspace.stored.archive_import import Imported
+    from ramet.workspace.stored.archive_import import ImportResult
 
 T = TypeVar("T")
 QUIET: Final = 1.0
@@ -123,7 +123,7 @@ class RemoteStore:
             self._address.async_client(), found.name, revision or found.revision, readonly, at=self._address.url
         )
 
-    def import_archive(self, name: str, source: Target, **options: Any) -> Imported:
+    def import_archive(self, name: str, source: Target, **options: Any) -> ImportResult:
         """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
         return self._ref(name).import_archive(source, **options)
 

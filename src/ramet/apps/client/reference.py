@@ -27,7 +27,7 @@ from ramet.core.paths import encode
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.model.address import parse_address
-from ramet.store.model.graph import Row, picture
+from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.revisions import decode as decode_revision
@@ -38,12 +38,12 @@ from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
-    from ramet.store.verbs.blame import Line
-    from ramet.store.verbs.git_export import Exported
+    from ramet.store.verbs.blame import BlameLine
+    from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.history import ExecutionRecord
-    from ramet.workspace.stored.archive_import import Imported
-    from ramet.workspace.stored.bisect import Found
+    from ramet.workspace.stored.archive_import import ImportResult
+    from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.git_push import Push, Pushed, Secrets
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
@@ -75,10 +75,10 @@ def as_pin(plain: Mapping[str, Any]) -> Pin:
     return Pin(plain["token"], plain["workspace"], target, plain["until"], plain["why"])
 
 
-def as_imported(plain: Mapping[str, Any]) -> Imported:
-    from ramet.workspace.stored.archive_import import Imported
+def as_imported(plain: Mapping[str, Any]) -> ImportResult:
+    from ramet.workspace.stored.archive_import import ImportResult
 
-    return Imported(as_revision(plain["revision"]), plain["files"], plain["left_out"])
+    return ImportResult(as_revision(plain["revision"]), plain["files"], plain["left_out"])
 
 
 def as_mount(plain: Mapping[str, Any]) -> MountState:
@@ -149,9 +149,9 @@ class RemoteRef:
         found = self._get("log", revision=revision.id.hex(), limit=1)["expired"]
         return tuple(RevisionId(bytes.fromhex(parent)) for parent in found.get(revision.id.hex(), ()))
 
-    def graph(self, revision: str | None = None) -> list[Row]:
+    def graph(self, revision: str | None = None) -> list[GraphRow]:
         """The history as a picture: a row per revision, and rows for lines that part and join."""
-        return picture(self.log(revision))
+        return draw_graph(self.log(revision))
 
     def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
         """The content of a file of a revision."""
@@ -166,24 +166,24 @@ class RemoteRef:
             if len(found) >= page["total"] or not page["changes"]:
                 return found
 
-    def blame(self, path: str, revision: str | None = None) -> list[Line]:
+    def blame(self, path: str, revision: str | None = None) -> list[BlameLine]:
         """For each line of a file: the revision, and where known the session and command that wrote it."""
-        from ramet.store.verbs.blame import Line, Writer
+        from ramet.store.verbs.blame import BlameLine, LineWriter
 
         query = where(path) + ("" if revision is None else f"&revision={quoted(revision)}")
         found = self._http.ask("GET", f"{self._url}/blame?{query}")
         revisions = {plain["id"]: as_revision(plain) for plain in found["revisions"]}
         lines = [
-            Line(
+            BlameLine(
                 one["number"], encode(one["text"]) + b"\n", revisions[one["id"]], one["path"],
                 None if one["record"] is None
-                else Writer(one["record"], one["session"], one["agent"], one["command"]),
+                else LineWriter(one["record"], one["session"], one["agent"], one["command"]),
             )
             for one in found["lines"]
         ]  # fmt: skip
         if lines and not found["ends"]:
             last = lines[-1]
-            lines[-1] = Line(last.number, last.text[:-1], last.revision, last.path, last.writer)
+            lines[-1] = BlameLine(last.number, last.text[:-1], last.revision, last.path, last.writer)
         return lines
 
     async def bisect(
@@ -195,9 +195,9 @@ class RemoteRef:
         resources: Mapping[str, Resource] | None = None,
         timeout: float | None = None,
         progress: Progress = silent,
-    ) -> Found:
+    ) -> BisectResult:
         """The first revision in which a command fails. Leaving it stops it on the server."""
-        from ramet.workspace.stored.bisect import Found, Step
+        from ramet.workspace.stored.bisect import BisectResult, BisectStep
 
         if resources:
             raise RametError("unsupported", "resources cannot be sent to a server", "mount them there")
@@ -216,9 +216,11 @@ class RemoteRef:
                 if "stage" in last:
                     progress(last["stage"], last["done"], last["total"])
         found = report_of(last, self._url)
-        steps = [Step(as_revision(s["revision"]), s["verdict"], s["exit_code"]) for s in found["steps"]]
+        steps = [BisectStep(as_revision(s["revision"]), s["verdict"], s["exit_code"]) for s in found["steps"]]
         first = found["first_bad"]
-        return Found(None if first is None else as_revision(first), list(map(as_revision, found["suspects"])), steps)
+        return BisectResult(
+            None if first is None else as_revision(first), list(map(as_revision, found["suspects"])), steps
+        )
 
     # ------------------------------------------------------------------------------------ looking inside
 
@@ -342,12 +344,12 @@ class RemoteRef:
             done += len(piece)
             progress("bytes", done, None)
 
-    def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
+    def export_git(self, target: str, *, progress: Progress = silent) -> GitExport:
         """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
-        from ramet.store.verbs.git_export import Exported, branch_name
+        from ramet.store.verbs.git_export import GitExport, branch_name
         from ramet.workspace.stored.export import write_git
 
-        done = Exported(branch_name(self.name))
+        done = GitExport(branch_name(self.name))
         write_git(target, done, self._noted(done, progress))
         return done
 
@@ -359,7 +361,7 @@ class RemoteRef:
             progress("bytes", done, None)
             yield piece
 
-    def _noted(self, done: Exported, progress: Progress) -> Iterator[bytes]:
+    def _noted(self, done: GitExport, progress: Progress) -> Iterator[bytes]:
         """The stream; what its last comment says of it goes into `done`."""
         end = b""
         for piece in self.git_stream(progress=progress):
@@ -416,7 +418,7 @@ class RemoteRef:
         author: str = "",
         kind: str | None = None,
         progress: Progress = silent,
-    ) -> Imported:
+    ) -> ImportResult:
         """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
         if isinstance(source, str | os.PathLike):
             with open(source, "rb") as file:

@@ -65,5 +65,5 @@ class RemoteToolbox(Toolbox):
     def stored(self) -> tuple[Any, Any]:
         return self.ws, self._handle
 
-    async def put_aside(self, path: Path, data: bytes) -> None:
+    async def store_output(self, path: Path, data: bytes) -> None:
         await self._files.write(path, data)

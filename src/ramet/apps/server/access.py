@@ -102,7 +102,7 @@ class Door:
             return
 
         def put() -> None:
-            repository.refs.living(name)
+            repository.refs.require(name)
             granted = dict(repository.grants.of(name))
             if access is not None:
                 granted[principal] = access

@@ -73,7 +73,7 @@ class Api:
         store, name = self.hosting.need_store(), call.parts[0]
 
         def found() -> StoredWorkspaceRef:
-            store.repository.refs.living(name)
+            store.repository.refs.require(name)
             return self.door.reference(call, store.repository, name)
 
         return found

@@ -29,7 +29,7 @@ from ramet.store.refs.refs import NAME
 from ramet.workspace.agent.sandbox import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
 from ramet.workspace.stored.git_push import GitSettings
-from ramet.workspace.stored.store import Opening, Store, StoredWorkspace
+from ramet.workspace.stored.store import Store, StoredWorkspace, WorkspaceOpener
 from ramet.workspace.workspace import Settings, Workspace
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ ENDED: Final = 1000
 class Hosted:
     """One open workspace and what the server knows about it."""
 
-    def __init__(self, name: str, ws: Workspace, opening: Opening | None, events: Events) -> None:
+    def __init__(self, name: str, ws: Workspace, opening: WorkspaceOpener | None, events: Events) -> None:
         self.name, self.ws, self.opening = name, ws, opening
         self.users = 0
         self.used = time.monotonic()
@@ -175,7 +175,7 @@ class Hosting:
     def __init__(self, store: Store | None, settings: ServerSettings, events: Events) -> None:
         self.store, self.settings, self.events = store, settings, events
         if store is not None:
-            store.repository.be_lean()
+            store.repository.limit_memory()
         self._open: dict[str, Hosted] = {}
         self._turns: dict[str, _Turn] = {}
         self._threads = ThreadPoolExecutor(THREADS, "ramet-store")
@@ -231,7 +231,7 @@ class Hosting:
             mounts, resources = self._given(name)
             opening = store.open(name, mounts=mounts, resources=resources, **options)
         ws = await opening.__aenter__()
-        ws.absorb()
+        ws.stream_uploads()
         hosted = self._open[name] = Hosted(name, ws, opening, self.events)
         return hosted
 
@@ -382,7 +382,7 @@ class Hosting:
         config = self._config(bound or name)
         mounts, resources = self._given(bound or name)
 
-        def opens(name: str, **options: Any) -> Opening:
+        def opens(name: str, **options: Any) -> WorkspaceOpener:
             options["settings"] = self._workspace_settings(config)
             if config is None:
                 return self.need_store().open(name, mounts=mounts, resources=resources, **options)
@@ -400,7 +400,7 @@ class Hosting:
             async with self.alone(bound) if bound is not None else contextlib.nullcontext():
                 ws = await sandbox.hydrate(opens, unbound)
             if isinstance(ws, StoredWorkspace):
-                ws.absorb()
+                ws.stream_uploads()
             made = HostedSandbox(sandbox, ws, self.events, asked, owner)
             self._open[name] = self.sandboxes[name] = made
         ended = [old for old in self.sandboxes.values() if old.ended_at is not None]

@@ -1,1 +1,1 @@
-"""Read trees out of a store: into memory or into a directory."""
+"""Checkout: read trees from a store into memory or into a directory."""

@@ -1,11 +1,9 @@
-"""Blocks of packs, as many as somebody wants, in the order in which the packs hold them.
+"""Read blocks of packs in storage order, with read-ahead.
 
-Rules that this file keeps:
-- Blocks that lie beside each other are asked for at once, up to a megabyte: a store far away answers a few dozen
-  requests where it would be thousands.
-- Of a block nothing after what is wanted of it is unpacked, where that saves anything.
-- The next runs are made ready beside whoever writes the files: of a store far away several are waited for at once, of
-  one at hand the next only, since its thread takes turns with the writer. Few blocks are not worth a thread.
+- Adjacent blocks are fetched with one request of up to a megabyte, which saves thousands of requests to a remote store.
+- A block is unpacked only as far as it is needed, where that saves time.
+- The next runs are prepared in threads: several for a remote store, one for a local store, whose thread competes with
+  the writer. A few blocks of a local store are read inline.
 """
 
 from __future__ import annotations
@@ -17,24 +15,24 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from ramet.store.checkout.parallel_write import AHEAD
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 ENOUGH: Final = 48 * 1024
-"""Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
+"""Bytes from which on unpacking the whole block costs no more than a part."""
 RUN: Final = 1024 * 1024
-"""Bytes that are asked for at once."""
+"""Bytes per request."""
 FEW: Final = 400
-"""Blocks below which they are unpacked by whoever wants them, if their store is at hand."""
+"""Blocks of a local store up to which they are read inline."""
 T = TypeVar("T")
 
 
-def unpacked(
-    packs: PackReader, pool: Executor, wanted: Sequence[Place], made: Callable[[Place, bytes], T]
+def read_blocks(
+    packs: PackReader, pool: Executor, wanted: Sequence[Location], made: Callable[[Location, bytes], T]
 ) -> Iterator[T]:
-    """What is made of blocks, which are sorted by where they lie and reach at least as far as their places say."""
+    """Yield `made(location, block)` for blocks in storage order, unpacked at least as far as their locations say."""
 
-    def whole(run: list[Place]) -> list[T]:
+    def whole(run: list[Location]) -> list[T]:
         return list(map(made, run, packs.fetch_run(run, ENOUGH)))
 
     runs = _runs(wanted)
@@ -43,9 +41,9 @@ def unpacked(
     return chain.from_iterable(_ahead(pool, whole, runs, AHEAD if packs.remote else 2))
 
 
-def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
-    """Blocks that lie one after the other in the same pack."""
-    run: list[Place] = []
+def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
+    """Group adjacent blocks of one pack."""
+    run: list[Location] = []
     for place in wanted:
         if run:
             last = run[-1]
@@ -59,9 +57,9 @@ def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
 
 
 def _ahead(
-    pool: Executor, whole: Callable[[list[Place]], list[T]], runs: Iterator[list[Place]], at_once: int
+    pool: Executor, whole: Callable[[list[Location]], list[T]], runs: Iterator[list[Location]], at_once: int
 ) -> Iterator[list[T]]:
-    """Each run in its turn, the next ones being made meanwhile."""
+    """Yield each run in order while the next ones are prepared."""
     waiting: deque[Future[list[T]]] = deque()
     for run in runs:
         waiting.append(pool.submit(whole, run))

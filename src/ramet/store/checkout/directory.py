@@ -1,14 +1,12 @@
-"""A tree of the store as a real directory: what is there stays, what must not be there goes, all of it is verified.
+"""Checkout into a host directory: make it equal to a tree, and verify every chunk.
 
-Rules that this file keeps:
-- Files are written in the order in which the packs hold them, a bounded number at a time, so that a block is fetched
-  and decompressed once. Large files are put together by several threads.
-- Every chunk is compared with its digest before it is called written. A file that is there is left alone when its size
-  and time say that it is the one; with `verify=True` its content is read as well.
-- The time of a file is set last. What a killed checkout leaves half written has a wrong time, and no later checkout
-  takes it for good.
+- Files are written in the order of the packs, in bounded batches, so that a block is fetched and unpacked once. Large
+  files are written by several threads.
+- Every chunk is compared with its digest. An existing file is kept when its size and time match; with `verify=True` its
+  content is compared as well.
+- The time of a file is set last: a file that a killed checkout left incomplete has a wrong time and is written again.
 - With hard links or reflinks, files come from a cache of whole files. A hard-linked file shares its inode with the
-  cache: writing into it in place changes the cache's copy too, whose time then gives it away, and it is made again.
+  cache: writing it in place changes the cached copy, which then has a wrong time and is written again.
 """
 
 from __future__ import annotations
@@ -24,33 +22,33 @@ from typing import Final, Literal
 
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
-from ramet.store.checkout.block_reader import unpacked
+from ramet.store.checkout.block_reader import read_blocks
 from ramet.store.checkout.file_cache import FileCache, umask
-from ramet.store.checkout.parallel_write import AHEAD, Assembler
+from ramet.store.checkout.parallel_write import AHEAD, LargeFileWriter
 from ramet.store.model import trees
 from ramet.store.model.chunker import chunks
 from ramet.store.model.ids import SIZE, TreeId, chunk_id
 from ramet.store.model.trees import DIR, FILE, Node, Row
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 How = Literal["copy", "hardlink", "reflink"]
 BATCH: Final = 50_000
-"""Files that are known before they are written, so that they can be written in the packs' order."""
+"""Files per batch, written in the order of the packs."""
 _REGULAR: Final = modes.S_IFREG
 Present = os.stat_result | None
-"""What is at a path now; None for nothing."""
+"""Stat of an existing path; None when there is none."""
 Below = list[tuple[bytes, Node | None, Present]]
-"""Directories that are still to be done: path, what they are to be, and what they are now."""
+"""Pending directories: path, target node, and current stat."""
 Job = tuple[bytes, bytes, int, int, int]
-"""A file of one chunk that has to be written: path, chunk, mode, mtime_ns, size. Of plain values, because many wait."""
+"""A pending file of one chunk: path, chunk, mode, mtime_ns, size. A plain tuple, as many are queued."""
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass
 class Receipt:
-    """What a checkout did, and the id that the directory now has."""
+    """What a checkout did, and the id of the resulting tree."""
 
     tree: TreeId
     written: int = 0
@@ -59,7 +57,7 @@ class Receipt:
     bytes_written: int = 0
     linked: int = 0
     problems: list[str] = field(default_factory=list)
-    """Paths whose content is not what the tree says, because the store is damaged."""
+    """Paths with wrong content because the store is damaged."""
 
 
 def checkout(
@@ -107,26 +105,26 @@ class _Checkout:
     verify: bool
     progress: Progress
     pool: ThreadPoolExecutor = field(init=False)
-    assembler: Assembler = field(init=False)
+    assembler: LargeFileWriter = field(init=False)
     jobs: list[Job] = field(default_factory=list)
     nodes: dict[bytes, Node] = field(default_factory=dict)
-    """What else there is to know of some of these files, by path."""
+    """Nodes of some of these files, by path."""
     changed: bool = False
-    """Whether the directory that is looked at gets or loses entries."""
+    """Whether entries of the current directory are added or removed."""
     first: dict[int, bytes] = field(default_factory=dict)
     again: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """Further names of files: made when all files are."""
+    """Hard links to create after all files."""
     special: int = field(default_factory=lambda: umask() | 0o7000)
-    """The bits of modes that a file does not get when it is made."""
-    told: int = 0
+    """Mode bits that `open` does not set."""
+    reported: int = 0
 
     def __post_init__(self) -> None:
         workers = AHEAD if self.packs.remote else min(2, os.cpu_count() or 1)
         self.pool = ThreadPoolExecutor(workers, thread_name_prefix="ramet-checkout")
-        self.assembler = Assembler(self.packs, self.pool)
+        self.assembler = LargeFileWriter(self.packs, self.pool)
 
     def run(self, tree: TreeId, top: bytes) -> None:
-        """Directories first get their entries, files their content in batches, and last the times of directories."""
+        """Write entries of directories, then files in batches, and the times of directories last."""
         stack: Below = [(top, None, None)]
         done: list[tuple[bytes, int, int, dict[str, bytes], int]] = []
         while stack:
@@ -152,15 +150,15 @@ class _Checkout:
     # ----------------------------------------------------------------------------------------------- planning
 
     def directory(self, tree: TreeId, folder: bytes) -> Below:
-        """Take a directory to what the tree says except for the content of its files; gives its subdirectories.
+        """Make a directory equal to its tree except for file content; returns its subdirectories.
 
-        Files that are as they must be cost one question to the system and one comparison each.
+        An unchanged file costs one stat and one comparison.
         """
         data = self.packs.read(tree)
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             there = os.listdir(fd)
-            rows = trees.rows(data)
+            rows = trees.decode_rows(data)
             if not there:
                 todo: list[tuple[Node, Present]] = [(Node(*row), None) for row in self.fresh(rows, folder)]
                 return self.entries(todo, folder, fd)
@@ -171,7 +169,7 @@ class _Checkout:
             os.close(fd)
 
     def fresh(self, rows: list[Row], folder: bytes) -> list[Row]:
-        """Have the ordinary files of a directory written in which nothing is yet; gives the other entries."""
+        """Queue the plain files of an empty directory; returns the other entries."""
         if self.cache is not None or self.verify:
             return rows
         top = folder + b"/"
@@ -187,12 +185,12 @@ class _Checkout:
         return [row for row in rows if row[1] or row[6] or row[7] or len(row[5]) != SIZE]
 
     def matched(self, names: list[bytes], there: list[str], folder: bytes, fd: int) -> Sequence[Present]:
-        """What is there now under each of these names. Whatever has another name is removed."""
+        """Stat these names, None for a missing one. Removes all other entries."""
         if len(names) == len(there):
             try:
                 return _looked(names, fd)
             except FileNotFoundError:
-                pass  # as many, but others
+                pass  # the same count, but other names
         wanted, present = set(names), set(map(os.fsencode, there))
         for name in present - wanted:
             (info,) = _looked([name], fd)
@@ -201,10 +199,10 @@ class _Checkout:
         return [next(infos) if name in present else None for name in names]
 
     def compared(self, rows: list[Row], infos: Sequence[Present]) -> list[tuple[Node, Present]]:
-        """The entries about which there is something to do: all but ordinary files that are as they must be."""
+        """Return the entries that need work: all but unchanged plain files."""
         if self.verify:
             return [(Node(*row), info) for row, info in zip(rows, infos, strict=True)]
-        # Unpacked and compared field by field: for most files this line is all that is done.
+        # Compared field by field: for most files this line is all the work.
         return [
             (Node(name, kind, mode, mtime_ns, size, payload, group, xattrs), info)
             for (name, kind, mode, mtime_ns, size, payload, group, xattrs), info in zip(rows, infos, strict=True)
@@ -219,7 +217,7 @@ class _Checkout:
         ]
 
     def entries(self, todo: list[tuple[Node, Present]], folder: bytes, fd: int) -> Below:
-        """Make entries of an open directory what they must be, as far as that is not the content of files."""
+        """Create or fix entries of an open directory, except for file content."""
         cache = self.cache
         below: Below = []
         for node, found in todo:
@@ -240,7 +238,7 @@ class _Checkout:
                     os.mkdir(path, 0o700)
                 elif found.st_mode & 0o700 != 0o700:
                     os.chmod(path, 0o700)
-                    found = None  # its mode is no longer what it was
+                    found = None  # its mode has changed
                 below.append((path, node, found))
             else:
                 self.link(node, path, found)
@@ -292,20 +290,20 @@ class _Checkout:
                 self.nodes[path] = node
 
     def same_file(self, other: bytes, path: bytes) -> bool:
-        """Whether a name already is another name of a file that is there and stays."""
+        """Return whether a path is already a hard link of another one."""
         try:
             return os.path.samestat(os.lstat(other), os.lstat(path))
         except FileNotFoundError:
             return False
 
     def is_there(self, node: Node, path: bytes, found: os.stat_result) -> bool:
-        """Whether a file that is there is the one, mode apart."""
+        """Return whether an existing file is the right one, apart from its mode."""
         if not modes.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (node.size, node.mtime_ns):
             return False
         if found.st_nlink != max(1, trees.split_group(node.group)[1]) and self.cache is None:
             return False
         if self.cache is not None and found.st_nlink > 1 and found.st_mode & 0o7777 != node.mode:
-            return False  # a change of mode would reach every other checkout
+            return False  # chmod would affect every other checkout
         if node.xattrs and _xattrs(path) != node.xattrs:
             return False
         return not self.verify or _content_is(node, path)
@@ -313,27 +311,27 @@ class _Checkout:
     # ------------------------------------------------------------------------------------------------ writing
 
     def flush(self) -> None:
-        """Write the files that are waiting, block by block as the packs hold them."""
+        """Write the queued files, block by block in the order of the packs."""
         jobs, self.jobs = self.jobs, []
         places = self.packs.places({job[1] for job in jobs})
         order = sorted([(*places[job[1]], number) for number, job in enumerate(jobs)])
         parts: dict[tuple[str, int, int], list[tuple[int, int, Job]]] = {}
         for pack, start, length, offset, size, number in order:
             parts.setdefault((pack, start, length), []).append((offset, offset + size, jobs[number]))
-        blocks = [Place(*block, 0, files[-1][1]) for block, files in parts.items()]
+        blocks = [Location(*block, 0, files[-1][1]) for block, files in parts.items()]
 
-        def compared(place: Place, block: bytes) -> list[tuple[Job, memoryview, bool]]:
+        def compared(place: Location, block: bytes) -> list[tuple[Job, memoryview, bool]]:
             view = memoryview(block)
             found = [(job, view[start:end]) for start, end, job in parts[place[:3]]]
             return [(job, data, chunk_id(data) == job[1]) for job, data in found]
 
-        for files in unpacked(self.packs, self.pool, blocks, compared):
+        for files in read_blocks(self.packs, self.pool, blocks, compared):
             for job, data, whole in files:
                 self.put(job, data, whole)
         self.nodes.clear()
 
     def put(self, job: Job, data: memoryview, whole: bool) -> None:
-        """Write a file of one chunk; `whole` says whether its digest is the one it must have."""
+        """Write a file of one chunk; `whole` says whether its digest is right."""
         path, _, mode, mtime_ns, size = job
         node = self.nodes.get(path) if self.nodes else None
         plain = not mode & self.special and (node is None or not node.xattrs)
@@ -351,7 +349,7 @@ class _Checkout:
         self.done(node, path, size, whole)
 
     def stream(self, node: Node, path: bytes) -> None:
-        """Write a file of many chunks (or of none), never holding more than the next few."""
+        """Write a file of many chunks (or none) in bounded memory."""
         fd = os.open(path, _CREATE, 0o600)
         try:
             whole = self.assembler.write(fd, path, list(node.chunks))
@@ -364,15 +362,15 @@ class _Checkout:
         self.done(node, path, node.size, whole)
 
     def done(self, node: Node | None, path: bytes, size: int, whole: bool) -> None:
-        """Count a file. One that is not what the tree says keeps a wrong time, so that nobody takes it for good."""
+        """Count a file. A damaged file keeps a wrong time, so that it is written again."""
         if not whole:
             self.receipt.problems.append(os.fsdecode(path))
         elif self.cache is not None and node is not None and not node.group and not node.xattrs:
             self.cache.take(node, path)
         self.receipt.written += 1
         self.receipt.bytes_written += size
-        if self.receipt.written - self.told >= EVERY:
-            self.told = self.receipt.written
+        if self.receipt.written - self.reported >= EVERY:
+            self.reported = self.receipt.written
             self.progress("checkout", self.receipt.written + self.receipt.kept, None)
 
     def remove(self, path: bytes, directory: bool) -> None:
@@ -385,7 +383,7 @@ class _Checkout:
 
 
 def _looked(names: list[bytes], folder: int) -> list[os.stat_result]:
-    """What is under names in an open directory: asked so, the system looks up one name and not a path."""
+    """Stat names relative to an open directory, which avoids path resolution."""
     look = os.stat
     return [look(name, dir_fd=folder, follow_symlinks=False) for name in names]
 
@@ -395,7 +393,7 @@ def _is_folder(node: Node, found: os.stat_result) -> bool:
 
 
 def _content_is(node: Node, path: bytes) -> bool:
-    """Whether a file's content is what the tree says."""
+    """Return whether a file has the content of its node."""
     with open(path, "rb") as file:
         blocks = iter(lambda: file.read(4 << 20), b"")
         ids = [chunk_id(chunk) for chunk in chunks(blocks, node.size)] if node.size else []
@@ -411,7 +409,7 @@ def _xattrs(path: bytes) -> dict[str, bytes]:
 
 
 def _set_xattrs(file: int | bytes, xattrs: dict[str, bytes]) -> None:
-    """Set extended attributes; a filesystem that has none loses them, as `cp` does."""
+    """Set extended attributes; ignored where the filesystem has none, as `cp` does."""
     for name, value in xattrs.items():
         try:
             os.setxattr(file, name, value)

@@ -1,7 +1,7 @@
-"""Whole files of a store on this machine's disk, for checkouts that link or clone instead of writing.
+"""`FileCache`: whole files on local disk, for checkouts by hard link or reflink.
 
-A file is named by its content, mode and time, which a hard link shares. It can be made again at any time, and one whose
-size, mode or time is not what its name says was changed through a link and is thrown away.
+A file is named by its content, mode and time, which hard links share. It can be rebuilt at any time; a file whose size,
+mode or time does not match its name was changed through a link and is deleted.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _CLONE: Final = 0x40049409
 _NO_CLONE: Final = frozenset({errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM})
 _PIECE: Final = 16 * 1024 * 1024
 _Where = tuple[str | bytes, int | None]
-"""A name, and the open folder that it is looked up from."""
+"""A name, and the directory fd that it is relative to."""
 
 
 def umask() -> int:
-    """The process's mask, read without changing it where the system allows that."""
+    """Return the umask, without changing it where the system allows that."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:
@@ -35,13 +35,13 @@ def umask() -> int:
                     return int(line.split()[1], 8)
     except OSError:
         pass
-    return 0o777  # unknown: no mode is taken for granted, every file gets its own explicitly
+    return 0o777  # unknown: every file gets an explicit chmod
 
 
 class FileCache:
-    """Files under `<local>/files`. With `clone` they are copied by sharing blocks, else they are hard-linked.
+    """Files under `<local>/files`, reflinked with `clone`, else hard-linked.
 
-    Names are looked up from open folders: with paths as long as these the system would spend its time on the way.
+    Names are relative to directory fds, which avoids resolving long paths.
     """
 
     def __init__(self, local: str, clone: bool) -> None:
@@ -61,7 +61,7 @@ class FileCache:
         return f"{name[:2]}/{name}-{node.mode:o}-{node.mtime_ns}"
 
     def give(self, node: Node, folder: int) -> bool:
-        """Make this file in an open folder if it is here; False when it has to be written."""
+        """Create this file in an open directory if it is cached; False when it must be written."""
         if not node.payload:
             return False
         source, name = self._name(node), node.name
@@ -80,7 +80,7 @@ class FileCache:
         return False
 
     def take(self, node: Node, path: bytes) -> None:
-        """Keep a file that was just written; where that is not possible, the next checkout writes it again."""
+        """Cache a file that was just written, where the filesystem allows it."""
         if not node.payload:
             return
         target = self._name(node)
@@ -125,7 +125,7 @@ def _is(found: os.stat_result, node: Node) -> bool:
 
 
 def _clone(reading: int, writing: int, size: int) -> None:
-    """Share the blocks where the filesystem can, copy inside the kernel where it cannot."""
+    """Reflink where the filesystem can, else copy inside the kernel."""
     try:
         fcntl.ioctl(writing, _CLONE, reading)
         return

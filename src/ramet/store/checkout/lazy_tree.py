@@ -1,14 +1,12 @@
-"""A revision as a memory tree that is filled as it is looked at: opening costs nothing, reading fetches what is read.
+"""`LazyTree`: a stored tree as a memory resource that loads directories and content on access.
 
-The nodes are those of `RAMResource`, so a workspace on top of them forks in O(1) and commits what changed: an untouched
-node still carries the memo that says it is in the store.
+The nodes are those of `RAMResource`, so a workspace on top of them forks in O(1) and commits only what changed: an
+untouched node keeps the memo with its stored id.
 
-Rules that this file keeps:
-- A directory is listed once and a content loaded once, whoever asks at the same time: nodes have an identity, and two
-  listings of one directory would be two sets of them.
-- What fails to load stays as it was and can be asked for again.
-- On a remote store no verb makes the event loop wait: what a verb will need is fetched in a thread first
-  (`RemoteTree`). Where everything is at hand, no thread is involved.
+- A directory is listed once and content loaded once, even by concurrent readers: nodes have an identity.
+- A failed load leaves the node unloaded, and can be retried.
+- On a remote store no verb blocks the event loop: a verb first loads what it needs in a thread (`RemoteTree`). A local
+  store needs no thread.
 """
 
 from __future__ import annotations
@@ -34,13 +32,13 @@ from ramet.store.model.ids import ChunkId, TreeId
 from ramet.store.packs.reader import PackReader
 
 MANY: Final = 32
-"""Chunks of one file from which on a reader is one that passes by: it does not push out what others read again."""
+"""Chunks of one file from which on a read bypasses the block cache."""
 _publishing = threading.Lock()
-"""Held while what was fetched becomes nodes or blocks, which takes no time; never while something is fetched."""
+"""Held while loaded data becomes nodes or blocks; never during a fetch."""
 
 
 class LazyBlocks(Blocks):
-    """The content of a file in the store. Reading a part fetches the chunks it touches; changing it fetches all."""
+    """Content of a stored file. Reading a range loads its chunks; changing it loads all."""
 
     __slots__ = ("_chunks", "_ends", "_packs", "_store")
 
@@ -56,7 +54,7 @@ class LazyBlocks(Blocks):
         return self._chunks is None
 
     def load(self) -> None:
-        """Have the whole content here."""
+        """Load the whole content."""
         chunks = self._chunks
         if chunks is None:
             return
@@ -77,7 +75,7 @@ class LazyBlocks(Blocks):
         return None if chunks is None or store is None or store is not self._store else b"".join(chunks)
 
     def pieces(self, start: int, stop: int | None) -> list[tuple[ChunkId, int, int]] | None:
-        """The chunks that a range touches and what it takes of each; None when the content is here."""
+        """Return the chunks of a range and the part of each; None when the content is loaded."""
         chunks = self._chunks
         if chunks is None:
             return None
@@ -175,7 +173,7 @@ class LazyDir(Dir):
 
 
 class LinkTable(dict[int, File]):
-    """Files with several names: those that were changed here, and behind them those of the store as they are met."""
+    """Hard-linked files: those changed here, and behind them the stored ones as they are loaded."""
 
     def __init__(self, met: dict[int, File], own: dict[int, File] | None = None) -> None:
         super().__init__(own or {})
@@ -192,13 +190,13 @@ class LinkTable(dict[int, File]):
 
 
 class RemoteTree(RAMResource):
-    """A tree of a remote store. Every verb first has what it needs fetched beside the event loop."""
+    """A tree of a remote store. Every verb first loads what it needs in a thread."""
 
     packs: PackReader
 
     @property
     def kinds_now(self) -> None:  # type: ignore[override]
-        """There is none: whoever looks for synchronous answers must not find them here."""
+        """Absent, so that this resource is not `Quick`."""
         raise AttributeError("kinds_now")
 
     def fork(self) -> RemoteTree:
@@ -208,11 +206,11 @@ class RemoteTree(RAMResource):
         return twin
 
     async def _ready(self, path: Path, *, inside: bool = False, content: bool = False) -> None:
-        """Have the directories on the way listed, and with `inside` or `content` what is at its end as well."""
+        """Load the directories on a path, and with `inside` or `content` what is at its end."""
         node: Node = self._root
         for name in path[1:].split("/") if len(path) > 1 else ():
             if not isinstance(node, Dir):
-                return  # the verb itself says what is wrong
+                return  # the verb reports the error
             entry = (await self._entries(node)).get(name)
             if entry is None:
                 return
@@ -225,7 +223,7 @@ class RemoteTree(RAMResource):
                 await asyncio.to_thread(blocks.load)
 
     async def _entries(self, node: Dir) -> dict[str, Entry]:
-        if isinstance(node, LazyDir) and not node.is_listed and self.packs.at_hand(node.tree) is None:
+        if isinstance(node, LazyDir) and not node.is_listed and self.packs.cached(node.tree) is None:
             await asyncio.to_thread(getattr, node, "entries")
         return node.entries
 
@@ -245,7 +243,7 @@ class RemoteTree(RAMResource):
             pieces = await asyncio.to_thread(content.pieces, start, stop)
             if pieces is not None:
                 for chunk, begin, end in pieces:
-                    data = self.packs.at_hand(chunk)
+                    data = self.packs.cached(chunk)
                     if data is None:
                         data = await asyncio.to_thread(self.packs.read, chunk)
                     yield data if end - begin == len(data) else data[begin:end]
@@ -279,7 +277,7 @@ class RemoteTree(RAMResource):
         await super().copy(src, dst)
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
-        # No attributes at all come from whoever is about to write into the file.
+        # Empty attributes announce a write into the file.
         await self._ready(path, content=attrs.size is not None or attrs == Attrs())
         await super().setattr(path, attrs)
 
@@ -293,7 +291,7 @@ class RemoteTree(RAMResource):
         await super().mkfifo(path)
 
     def open(self, path: Path, *, write: bool) -> RAMHandle:
-        """A handle on a file whose content is here; any other is read as a stream."""
+        """Open a loaded file; other files are read as streams."""
         content = self._file(path).content
         if isinstance(content, LazyBlocks) and not content.is_loaded:
             raise Unsupported(f"{path} is not here yet")
@@ -301,11 +299,11 @@ class RemoteTree(RAMResource):
 
 
 class LazyTree:
-    """Builds the nodes of one tree of a store."""
+    """Builds the nodes of one stored tree."""
 
     def __init__(self, packs: PackReader, store: object) -> None:
         self._packs, self._store = packs, store
-        self._token = Token()  # owned by no resource: whoever changes a node copies it first
+        self._token = Token()  # owned by no resource: nodes are copied before they change
         self._met: dict[int, File] = {}
         self._numbers: dict[int, int] = {}
 
@@ -343,7 +341,7 @@ class LazyTree:
         return found
 
     def _linked(self, node: trees.Node) -> int:
-        """The number of a file with several names; whichever name is met first makes it."""
+        """Return the number of a hard-linked file, created by its first loaded name."""
         group, names = trees.split_group(node.group)
         number = self._numbers.get(group)
         if number is None:

@@ -1,9 +1,8 @@
-"""Files of many chunks, put together by several threads: each chunk is fetched, checked and written where it belongs.
+"""`LargeFileWriter`: write files of many chunks with several threads.
 
-Rules that this file keeps:
-- No more than a few chunks are on their way at a time, however large a file is.
-- What was written once is copied from there when it comes again, inside the kernel and many chunks at once; never from
-  a place where something else than the chunk was found, and never before it is there.
+- A bounded number of chunks is in flight, at any file size.
+- A repeated chunk is copied inside the kernel from where it was written, many at once; never from a damaged copy, and
+  never before it is written.
 """
 
 from __future__ import annotations
@@ -15,53 +14,53 @@ from concurrent.futures import Executor, Future
 from typing import Final, NamedTuple
 
 from ramet.store.model.ids import chunk_id
-from ramet.store.packs.index import Place
+from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 AHEAD: Final = 8
-"""Chunks that are on their way."""
+"""Chunks in flight."""
 PLACED: Final = 200_000
-"""Chunks whose place is remembered."""
+"""Chunks whose written location is remembered."""
 RUN: Final = 8 * 1024 * 1024
-"""Bytes that are copied at a time."""
+"""Bytes per copy."""
 
 
-class _Part(NamedTuple):
-    """A chunk, where it lies in the store, and where in the file it belongs."""
+class _ChunkTarget(NamedTuple):
+    """A chunk, its location in the store, and its offset in the file."""
 
     identity: bytes
-    place: Place
+    place: Location
     at: int
 
 
-class _Run(NamedTuple):
-    """Chunks that lie one after the other in a file that was written before."""
+class _CopyRange(NamedTuple):
+    """Adjacent chunks of a file that was written before."""
 
     path: bytes
     start: int
-    parts: list[_Part]
+    parts: list[_ChunkTarget]
 
     @property
     def size(self) -> int:
         return self.parts[-1].at + self.parts[-1].place.size - self.parts[0].at
 
 
-class Assembler:
-    """Writes large files of one checkout, one after the other."""
+class LargeFileWriter:
+    """Writes the large files of one checkout, one after the other."""
 
     def __init__(self, packs: PackReader, pool: Executor) -> None:
         self._packs, self._pool = packs, pool
         self._placed: dict[bytes, tuple[bytes, int]] = {}
-        """Where in which file chunks were written, as long as there are not too many."""
+        """Path and offset of written chunks, up to a limit."""
 
     def write(self, file: int, path: bytes, ids: list[bytes]) -> bool:
-        """Write chunks one after the other into an empty file that is open; whether all are what their ids say."""
-        work = _File(file, path, self._placed, self._submit)
+        """Write chunks into an empty open file; returns whether all have their digests."""
+        work = _FileAssembly(file, path, self._placed, self._submit)
         places = self._packs.places(set(ids))
         at = 0
         try:
             for identity in ids:
-                work.add(_Part(identity, places[identity], at))
+                work.add(_ChunkTarget(identity, places[identity], at))
                 at += places[identity].size
             work.close()
         except BaseException:
@@ -69,17 +68,17 @@ class Assembler:
             raise
         return work.whole
 
-    def _submit(self, file: int, run: _Run | None, parts: list[_Part]) -> Future[bool]:
+    def _submit(self, file: int, run: _CopyRange | None, parts: list[_ChunkTarget]) -> Future[bool]:
         return self._pool.submit(self._make, file, run, parts)
 
-    def _make(self, file: int, run: _Run | None, parts: list[_Part]) -> bool:
-        """Write chunks, if they can be had from a file by copying; whether all of them are good."""
+    def _make(self, file: int, run: _CopyRange | None, parts: list[_ChunkTarget]) -> bool:
+        """Write chunks, by copying where possible; returns whether all are valid."""
         if run is not None and _copied(run, file):
             return True
         good = [self._fetched(file, part) for part in parts]
         return all(good)
 
-    def _fetched(self, file: int, part: _Part) -> bool:
+    def _fetched(self, file: int, part: _ChunkTarget) -> bool:
         place = part.place
         frame = self._packs.fetch(place)
         data = frame if place.size == len(frame) else frame[place.offset : place.offset + place.size]
@@ -90,24 +89,24 @@ class Assembler:
         return chunk_id(data) == part.identity
 
 
-class _File:
-    """A file that is being written: what is on its way, and what can be copied at once."""
+class _FileAssembly:
+    """A file that is being written: chunks in flight, and ranges to copy."""
 
     def __init__(
         self,
         file: int,
         path: bytes,
         placed: dict[bytes, tuple[bytes, int]],
-        submit: Callable[[int, _Run | None, list[_Part]], Future[bool]],
+        submit: Callable[[int, _CopyRange | None, list[_ChunkTarget]], Future[bool]],
     ) -> None:
         self._file, self._path, self._placed, self._submit = file, path, placed, submit
-        self._running: deque[tuple[Future[bool], list[_Part]]] = deque()
-        self._coming: set[bytes] = set()
-        self._run: _Run | None = None
+        self._running: deque[tuple[Future[bool], list[_ChunkTarget]]] = deque()
+        self._in_flight: set[bytes] = set()
+        self._run: _CopyRange | None = None
         self.whole = True
 
-    def add(self, part: _Part) -> None:
-        while part.identity in self._coming:
+    def add(self, part: _ChunkTarget) -> None:
+        while part.identity in self._in_flight:
             self._take()
         found = self._placed.get(part.identity)
         if found is None:
@@ -119,7 +118,7 @@ class _File:
             run.parts.append(part)
             return
         self._end_run()
-        self._run = _Run(*found, [part])
+        self._run = _CopyRange(*found, [part])
 
     def close(self) -> None:
         self._end_run()
@@ -127,7 +126,7 @@ class _File:
             self._take()
 
     def wait(self) -> None:
-        """Let nothing go on that writes to the file."""
+        """Stop all writes to the file."""
         for future, _ in self._running:
             if not future.cancel():
                 future.exception()
@@ -138,15 +137,15 @@ class _File:
             run, self._run = self._run, None
             self._start(run, run.parts)
 
-    def _start(self, run: _Run | None, parts: list[_Part]) -> None:
+    def _start(self, run: _CopyRange | None, parts: list[_ChunkTarget]) -> None:
         while len(self._running) >= AHEAD:
             self._take()
         self._running.append((self._submit(self._file, run, parts), parts))
         if run is None:
-            self._coming.add(parts[0].identity)
+            self._in_flight.add(parts[0].identity)
 
     def _take(self) -> None:
-        """Wait for what began first."""
+        """Wait for the oldest write."""
         future, parts = self._running[0]
         good = future.result()
         self._running.popleft()
@@ -154,11 +153,11 @@ class _File:
         for part in parts if good else ():
             if len(self._placed) < PLACED:
                 self._placed.setdefault(part.identity, (self._path, part.at))
-        self._coming.difference_update([part.identity for part in parts])
+        self._in_flight.difference_update([part.identity for part in parts])
 
 
-def _copied(run: _Run, target: int) -> bool:
-    """Copy chunks from where they were written; False when that fails, and all have to be written anew."""
+def _copied(run: _CopyRange, target: int) -> bool:
+    """Copy chunks from an earlier file; False when they must be fetched."""
     try:
         source = os.open(run.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -172,6 +171,6 @@ def _copied(run: _Run, target: int) -> bool:
             at, to = at + moved, to + moved
         return True
     except OSError:
-        return False  # another file system, or a kernel without it
+        return False  # another filesystem, or an old kernel
     finally:
         os.close(source)

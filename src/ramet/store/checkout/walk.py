@@ -1,4 +1,4 @@
-"""The files of a revision as a workspace sees them: mounts joined into one tree, covered paths left out."""
+"""Walk the files of a revision: all mounts as one tree, without hidden paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Read = Callable[[bytes], bytes]
 
 
 def walk_tree(read: Read, tree: TreeId, where: str = "") -> Iterator[tuple[str, Node]]:
-    """Every path below a tree with its node; a directory comes before what is in it. Memory grows with the depth."""
+    """Yield every path below a tree with its node, directories first. Memory grows with the depth."""
     stack = [iter(_placed(read, tree, where))]
     while stack:
         found = next(stack[-1], None)
@@ -32,7 +32,7 @@ def _placed(read: Read, tree: TreeId, where: str) -> list[tuple[str, Node]]:
 
 
 def walk(read: Read, revision: Revision) -> Iterator[tuple[str, Node]]:
-    """Every path of a revision that can be seen, with its node, mount after mount."""
+    """Yield every visible path of a revision with its node, mount by mount."""
     for mount in sorted(revision.mounts, key=lambda m: m.prefix):
         if mount.tree is None:
             continue
@@ -44,7 +44,7 @@ def walk(read: Read, revision: Revision) -> Iterator[tuple[str, Node]]:
 
 
 def covered(revision: Revision, prefix: str) -> Callable[[str], bool]:
-    """Whether a path of one mount is hidden below another one."""
+    """Return a predicate for paths of one mount that another mount hides."""
     top = prefix.rstrip("/") + "/"
     above = tuple(m.prefix for m in revision.mounts if m.prefix != prefix and m.prefix.startswith(top))
     if not above:
@@ -54,7 +54,7 @@ def covered(revision: Revision, prefix: str) -> Callable[[str], bool]:
 
 
 def find_node(read: Read, revision: Revision, path: str) -> Node | None:
-    """The node at an absolute path of a revision; None when there is nothing."""
+    """Return the node at an absolute path of a revision; None when there is none."""
     for mount in sorted(revision.mounts, key=lambda m: len(m.prefix), reverse=True):
         top = mount.prefix.rstrip("/")
         if not path.startswith(top + "/"):
@@ -78,7 +78,7 @@ def _below(read: Read, tree: TreeId, parts: list[str]) -> Node | None:
 
 
 def content(read: Read, node: Node) -> Iterator[bytes]:
-    """The bytes of a file, chunk by chunk."""
+    """Yield the content of a file, chunk by chunk."""
     for identity in node.chunks:
         yield read(identity)
 

@@ -1,1 +1,1 @@
-"""Write trees into a store: from memory, from a directory, from archives."""
+"""Commit: write trees into a store from memory, host directories and archives."""

@@ -1,12 +1,11 @@
-"""Writing a host directory into a store: folders by what their stats say, files by reading those that changed.
+"""Commit a host directory: directories by their stats, files by reading those that changed.
 
-Rules that this file keeps:
-- An entry whose time is not safely in the past when it is read is read again next time: a change within the clock's
-  granularity would not show in its stat.
-- Trees are first made as if no file had several names; those that hold such files, and what is above them, are made
-  again once all names are known. Files are numbered in the order in which a walk in name order meets them.
-- Special files (devices, sockets, pipes) have no content to keep and are left out.
-- In a folder that has not changed nothing is done per entry but to ask for its stat and to put that into the stamps.
+- An entry with a recent time is read again by the next commit: its stat might not show a change within the clock's
+  granularity.
+- Trees are first built without hard links; trees with hard-linked files, and their parents, are built again once all
+  names are known. Hard-linked files are numbered in the order of a walk by name.
+- Devices, sockets and pipes are skipped.
+- In an unchanged directory each entry costs one stat and its part of the stamps.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from ramet.backends.local.disk import TEMP_PREFIX
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
-from ramet.store.commit.file_reader import TOGETHER, Files
-from ramet.store.commit.ignore_rules import Withheld
-from ramet.store.commit.stat_cache import Folder, Row, StatCache, encoded_names, facts_of, stamp
+from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
+from ramet.store.commit.file_reader import TOGETHER, FileReader
+from ramet.store.commit.stat_cache import DirectoryStat, Row, StatCache, encoded_names, facts_of, stamp
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId, tree_id
 from ramet.store.model.trees import DIR, FILE, LINK, Node, hard_group
@@ -33,69 +32,75 @@ from ramet.store.packs.writer import PackWriter
 
 RACY_NS: Final = 2_000_000_000
 NEVER: Final = 0
-"""The inode of a stamp that matches nothing."""
+"""Inode of a stamp that never matches."""
 _facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_nlink")
+
+
+class DirectoryCommit(NamedTuple):
+    """The tree of a host directory, and the paths that were left out of it."""
+
+    tree: TreeId
+    withheld: list[str]
 
 
 def commit_directory(
     root: str,
     writer: PackWriter,
     cache: StatCache,
+    rules: CommitFilter = KEEP_ALL,
     *,
-    withheld: Withheld | None = None,
-    left_out: list[str] | None = None,
     progress: Progress = silent,
     now: Callable[[], int] = time.time_ns,
     dirty: set[bytes] | None = None,
-    scan: Callable[[str, bytes | memoryview], None] | None = None,
-) -> TreeId:
-    """The tree of a host directory. Files whose stat has not changed are not opened; `cache` is updated in place.
+) -> DirectoryCommit:
+    """Write the tree of a host directory. Files whose stat has not changed are not opened.
 
-    `dirty` names the folders (`b""` is the root, `b"/a/b"` one below) that may have changed, and those above them, when
-    somebody watched; every other folder is taken from the cache unseen. The cache learns what was written once the
-    writer says that it is durable. `left_out` gets the paths that were withheld, `scan` sees new content and its path.
+    `cache` is updated in place, once the writer says that everything is durable. `dirty` names the directories
+    (`b""` is the root, `b"/a/b"` one below) that may have changed, and their parents, as a watcher saw them; every
+    other directory is taken from the cache unread.
     """
-    rules = None if withheld is None else list(withheld.patterns)
-    if cache.linked or not cache.trusted or cache.rules != rules:
-        dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
+    if cache.linked or not cache.trusted or cache.rules != _patterns(rules):
+        dirty = None  # hard links may be anywhere, and stats of another process need one full check
 
     def walked(dirty: set[bytes] | None) -> tuple[_Walk, TreeId]:
-        walk = _Walk(os.fsencode(root), writer, cache, withheld, rules, progress, now(), dirty, scan)
+        walk = _Walk(os.fsencode(root), writer, cache, rules, progress, now(), dirty)
         return walk, walk.run()
 
     try:
         walk, tree = walked(dirty)
         if walk.linked and dirty is not None:
             walk, tree = walked(None)
-    except _Gone:
+    except _StaleCache:
         cache.forget()
         walk, tree = walked(None)
-    writer.when_durable(walk.settle)
-    if left_out is not None:
-        left_out.extend(walk.left_out)
+    writer.on_durable(walk.settle)
     progress("commit", walk.done, walk.done)
-    return tree
+    return DirectoryCommit(tree, walk.left_out)
 
 
-class _Gone(Exception):
-    """A tree that the cache relied on cannot be read: everything has to be looked at again."""
+def _patterns(rules: CommitFilter) -> list[str] | None:
+    return None if rules.ignore is None else list(rules.ignore.patterns)
+
+
+class _StaleCache(Exception):
+    """A cached tree is missing in the store: the whole directory must be scanned."""
 
 
 @dataclass(slots=True)
-class _Scan:
+class _DirectoryScan:
     """A directory that is being committed."""
 
     where: bytes
     rows: list[Row]
     stamps: bytes
-    known: Folder | None
+    known: DirectoryStat | None
     dirs: list[bytes]
     links: bool
-    """Whether a file in it has several names."""
+    """Whether it has a hard-linked file."""
     above: bool
-    """Whether one in it or below it has."""
+    """Whether it or a directory below it has one."""
     nodes: list[Node] | None = None
-    """None while nothing shows that the folder has changed."""
+    """None while the directory looks unchanged."""
     pending: list[bytes] = field(init=False)
     below: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -108,25 +113,24 @@ class _Walk:
     root: bytes
     writer: PackWriter
     cache: StatCache
-    withheld: Withheld | None
-    rules: list[str] | None
+    rules: CommitFilter
     progress: Progress
     began: int
     dirty: set[bytes] | None
-    look: Callable[[str, bytes | memoryview], None] | None = None
+    patterns: list[str] | None = field(init=False)
     seen: set[bytes] = field(default_factory=set)
-    made: dict[bytes, Folder] = field(default_factory=dict)
+    made: dict[bytes, DirectoryStat] = field(default_factory=dict)
     gone: list[bytes] = field(default_factory=list)
     names: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
-    """Files with several names anywhere: their paths below the root, by device and inode."""
+    """Paths of hard-linked files below the root, by device and inode."""
     left_out: list[str] = field(default_factory=list)
     linked: bool = False
     done: int = 0
-    """Files that were looked at."""
-    files: Files = field(init=False)
+    """Files scanned so far."""
+    files: FileReader = field(init=False)
 
     def __post_init__(self) -> None:
-        self.files = Files(self.writer)
+        self.files, self.patterns = FileReader(self.writer), _patterns(self.rules)
 
     def run(self) -> TreeId:
         top = self.scan(b"")
@@ -152,14 +156,14 @@ class _Walk:
         return self.regrouped(groups) if groups else TreeId(identity)
 
     def untouched(self, where: bytes) -> bytes | None:
-        """The tree of a folder that a watcher saw no change in, nor below it."""
+        """Return the cached tree of a directory in which the watcher saw no change."""
         if self.dirty is None or where in self.dirty:
             return None
         known = self.cache.folders.get(where)
         return None if known is None else known.tree
 
     def settle(self) -> None:
-        """What was written is durable: from now on the cache may say so."""
+        """Update the cache, once everything is durable."""
         folders = self.cache.folders
         if self.dirty is None:
             lost = folders.keys() - self.seen
@@ -169,17 +173,17 @@ class _Walk:
         for path in lost:
             folders.pop(path, None)
         folders.update(self.made)
-        self.cache.linked, self.cache.rules = self.linked, self.rules
+        self.cache.linked, self.cache.rules = self.linked, self.patterns
         self.cache.trusted = True
         self.cache.changed = self.cache.changed or bool(lost or self.made)
         self.cache.save(self.writer.packs())
 
     # --------------------------------------------------------------------------------------------- one folder
 
-    def scan(self, where: bytes) -> _Scan | bytes:
-        """List a folder; when its stamps are not the known ones, also read what changed in it.
+    def scan(self, where: bytes) -> _DirectoryScan | bytes:
+        """Scan a directory, and read changed files when its stamps differ from the cached ones.
 
-        Gives its tree at once if it is known and has no subdirectories that would have to be looked at.
+        Returns its tree at once if that is cached and there are no subdirectories to scan.
         """
         self.seen.add(where)
         known = self.cache.folders.get(where)
@@ -188,17 +192,17 @@ class _Walk:
             with os.scandir(fd) as entries:
                 rows = [(e.name, _facts(e.stat(follow_symlinks=False))) for e in entries]
             stamps = stamp(rows)
-            same = known is not None and known.stamps == stamps and self.cache.rules == self.rules
+            same = known is not None and known.stamps == stamps and self.cache.rules == self.patterns
             if not same and self.narrowed(where, rows):
                 stamps = stamp(rows)
             if known is not None and (same or known.stamps == stamps) and not known.links and self.usable(known):
                 self.count(known.files)
                 if not known.dirs:
                     return known.tree
-                return _Scan(where, rows, stamps, known, known.dirs.split(b"/"), False, False)
+                return _DirectoryScan(where, rows, stamps, known, known.dirs.split(b"/"), False, False)
             dirs = [os.fsencode(name) for name, facts in rows if facts[0] & 0o170000 == modes.S_IFDIR]
             links = self.several(where, rows, fd)
-            here = _Scan(where, rows, stamps, known, dirs, links, links)
+            here = _DirectoryScan(where, rows, stamps, known, dirs, links, links)
             if known is None or known.stamps != stamps or not self.usable(known):
                 here.nodes = self.changed(here, fd)
             else:
@@ -208,11 +212,11 @@ class _Walk:
             os.close(fd)
 
     def narrowed(self, where: bytes, rows: list[Row]) -> bool:
-        """Leave out what must not be kept; whether there was any. A folder whose stamps are known has none."""
+        """Remove ignored entries from the rows, and return whether there were any. Cached stamps have none."""
         names = [row[0] for row in rows]
         drop = {name for name in names if name.startswith(TEMP_PREFIX)}
-        if self.withheld is not None:
-            secret = self.withheld.among(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
+        if self.rules.ignore is not None:
+            secret = self.rules.ignore.matching(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
             self.left_out.extend(f"{os.fsdecode(where)}/{name}" for name in sorted(secret - drop))
             drop |= secret
         if drop:
@@ -220,7 +224,7 @@ class _Walk:
         return bool(drop)
 
     def several(self, where: bytes, rows: list[Row], fd: int) -> bool:
-        """Note the files that have several names; whether there are any."""
+        """Record hard-linked files, and return whether there are any."""
         found = [row for row in rows if row[1][5] > 1 and row[1][0] & 0o170000 == modes.S_IFREG]
         if found:
             self.linked = True
@@ -229,8 +233,8 @@ class _Walk:
                 self.names.setdefault((device, facts[4]), []).append(where + b"/" + os.fsencode(name))
         return bool(found)
 
-    def usable(self, known: Folder) -> bool:
-        """Whether a folder of an earlier process may be taken at its word: its tree must be in the store."""
+    def usable(self, known: DirectoryStat) -> bool:
+        """Return whether a cached directory of an earlier process is valid: its tree must be in the store."""
         return self.cache.trusted or self.writer.has(known.tree)
 
     def count(self, files: int) -> None:
@@ -239,15 +243,15 @@ class _Walk:
         if self.done // EVERY != before:
             self.progress("commit", self.done, None)
 
-    def decoded(self, known: Folder) -> list[Node]:
-        """The entries of a folder as it was committed."""
+    def decoded(self, known: DirectoryStat) -> list[Node]:
+        """Decode the cached entries of a directory."""
         try:
             return trees.decode(known.encoded or self.writer.read(known.tree))
         except (RametError, ValueError):
-            raise _Gone from None
+            raise _StaleCache from None
 
-    def changed(self, here: _Scan, fd: int) -> list[Node]:
-        """The entries of a folder except its directories, reading those whose stamps are new."""
+    def changed(self, here: _DirectoryScan, fd: int) -> list[Node]:
+        """Return the entries of a directory except its subdirectories; reads entries with new stamps."""
         usable = here.known if here.known is not None and self.usable(here.known) else None
         old_facts = facts_of(usable) if usable is not None else {}
         old_nodes = {node.name: node for node in self.decoded(usable)} if usable is not None else {}
@@ -269,20 +273,20 @@ class _Walk:
                 name = names[number]
                 nodes.append(Node(name, LINK, 0o777, facts[2], 0, os.readlink(name, dir_fd=fd)))
         self.count(len(nodes))
-        step = TOGETHER if self.look is None else 1
+        step = TOGETHER if self.rules.check is None else 1
         for at in range(0, len(new), step):
             nodes += self.read(here, fd, names, new[at : at + step])
         if not here.stamps:
             here.stamps = stamp(here.rows)
         return nodes
 
-    def read(self, here: _Scan, fd: int, names: list[bytes], numbers: list[int]) -> list[Node]:
-        """Read some files of a folder; those whose stamps cannot be relied on get other ones."""
+    def read(self, here: _DirectoryScan, fd: int, names: list[bytes], numbers: list[int]) -> list[Node]:
+        """Read files of a directory; stamps that are not reliable are replaced."""
         limit, rows = self.began - RACY_NS, here.rows
-        if self.look is not None:
-            self.writer.look = partial(self.look, os.fsdecode(here.where + b"/" + names[numbers[0]]))
+        if self.rules.check is not None:
+            self.writer.check_content = partial(self.rules.check, os.fsdecode(here.where + b"/" + names[numbers[0]]))
         found = self.files.read(fd, [names[number] for number in numbers], [rows[number][1] for number in numbers])
-        self.writer.look = None
+        self.writer.check_content = None
         self.count(len(numbers))
         for number, node in zip(numbers, found, strict=True):
             text, (mode, size, mtime, ctime, _, links) = rows[number]
@@ -291,8 +295,8 @@ class _Walk:
                 here.stamps = b""
         return [node for node in found if node is not None]
 
-    def finish(self, here: _Scan) -> bytes:
-        """The tree of a folder whose subdirectories are done."""
+    def finish(self, here: _DirectoryScan) -> bytes:
+        """Write the tree of a directory whose subdirectories are done."""
         below = b"".join([here.below[name] for name in here.dirs])
         known = here.known
         if here.nodes is None and known is not None:
@@ -312,14 +316,16 @@ class _Walk:
         identity = tree_id(encoded)
         self.writer.add_tree(identity, encoded)
         held = encoded if here.above else b""
-        self.cache.folders.pop(here.where, None)  # of a million files nobody can hold both; without it one reads again
-        self.made[here.where] = Folder(here.stamps, identity, b"/".join(here.dirs), below, files, here.links, held)
+        self.cache.folders.pop(here.where, None)  # memory: a million files must not be held twice
+        self.made[here.where] = DirectoryStat(
+            here.stamps, identity, b"/".join(here.dirs), below, files, here.links, held
+        )
         return identity
 
     # --------------------------------------------------------------------------------------------- hard links
 
     def regrouped(self, groups: dict[tuple[int, int], list[bytes]]) -> TreeId:
-        """Make the trees again that hold files with several names, and those above them."""
+        """Build the trees with hard-linked files again, and their parents."""
         first = {inode: min(path.split(b"/") for path in paths) for inode, paths in groups.items()}
         numbers = {inode: number for number, inode in enumerate(sorted(first, key=first.__getitem__), 1)}
         marks: dict[bytes, dict[bytes, int]] = {}

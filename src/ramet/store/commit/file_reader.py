@@ -1,7 +1,7 @@
-"""Files of a host directory on their way into a store: small ones many at a time, large ones window by window.
+"""`FileReader`: read files of a host directory into packs, small ones in batches, large ones by windows.
 
-What is read is what was there at some moment while it was read. Whether the stat that somebody took before still tells
-of it, the caller has to see: a file whose node has another size has changed meanwhile, and so may one that is young.
+A file may change while it is read. The caller checks whether the earlier stat still describes it: by the size of the
+node, and by the age of the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ramet.store.model.trees import FILE, Node
 from ramet.store.packs.writer import PackWriter
 
 TOGETHER: Final = 64
-"""Small files that are open at a time: one kind of system call after the other takes less time than all in turn."""
+"""Small files per batch: grouping system calls by kind is faster than interleaving them."""
 SMALL: Final = 64 * 1024
 NONE: Final[dict[str, bytes]] = {}
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -29,16 +29,16 @@ _GONE: Final = (FileNotFoundError, IsADirectoryError)
 _node: Final = tuple.__new__
 
 
-class Files:
+class FileReader:
     """Reads files into a writer."""
 
     def __init__(self, writer: PackWriter) -> None:
         self._writer = writer
         self._xattrs = True
-        """Whether the filesystem has extended attributes, as far as is known."""
+        """Whether the filesystem is known to have extended attributes."""
 
     def read(self, folder: int, names: list[bytes], facts: list[Facts]) -> list[Node | None]:
-        """The nodes of files in an open directory; None for one that is gone by now."""
+        """Read files of an open directory; None for a file that has vanished."""
         if len(names) > 1 and max([fact[1] for fact in facts]) <= SMALL:
             made = self._several(folder, names, facts)
             if made is not None:
@@ -46,7 +46,7 @@ class Files:
         return [self._one(folder, name, fact) for name, fact in zip(names, facts, strict=True)]
 
     def _several(self, folder: int, names: list[bytes], facts: list[Facts]) -> list[Node | None] | None:
-        """As `read`; None when something about these files is not as most files are."""
+        """As `read` for a batch of plain files; None when one of them needs the slow path."""
         files: list[int] = []
         expected = [fact[1] for fact in facts]
         try:
@@ -98,7 +98,7 @@ class Files:
             os.close(file)
 
     def attributes(self, file: int | bytes) -> dict[str, bytes]:
-        """The extended attributes that users set; a filesystem without them is asked once."""
+        """Return the `user.*` extended attributes; a filesystem without them is asked once."""
         if not self._xattrs:
             return NONE
         try:

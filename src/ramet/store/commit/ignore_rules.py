@@ -1,6 +1,6 @@
-"""What never enters a revision: credentials at the places where tools keep them, at any depth, and what a user adds.
+"""`IgnoreRules`: files that never enter a revision, such as credentials, at any depth.
 
-A pattern is a name (`.netrc`, `*.pem`) or a name in a folder (`.config/gh`). What was withheld is told by path only.
+A pattern is a name (`.netrc`, `*.pem`) or a name in a folder (`.config/gh`). Ignored files are reported by path only.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ramet.core.errors import RametError
 CONVENTIONAL: Final = (".netrc", ".git-credentials", ".ssh", ".aws", ".config/gh", ".npmrc")
 
 
-class Withheld:
-    """Patterns, asked for all names of a folder at once: mostly none matches, and that must cost next to nothing."""
+class IgnoreRules:
+    """Patterns, matched against all names of a directory at once, as usually none matches."""
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self.names: set[str] = set()
         self.inside: dict[str, set[str]] = {}
         self.patterns = tuple(patterns)
-        """What a user added."""
+        """The patterns of the user."""
         globs: list[str] = []
         for pattern in (*CONVENTIONAL, *self.patterns):
             folder, _, name = pattern.strip("/").rpartition("/")
@@ -38,9 +38,9 @@ class Withheld:
                 self.names.add(name)
         self._glob = re.compile("|".join(globs)) if globs else None
 
-    def among(self, folder: str, names: Iterable[str]) -> set[str]:
-        """Those of the names in a folder (given by its own name) that must not be kept."""
-        if isinstance(names, dict):  # there are few names to withhold, and looking one up costs nothing
+    def matching(self, folder: str, names: Iterable[str]) -> set[str]:
+        """Return the ignored ones of these names; `folder` is the name of their directory."""
+        if isinstance(names, dict):  # few patterns: look them up in the dictionary
             found = {name for name in self.names if name in names}
         else:
             found = self.names.intersection(names)
@@ -51,5 +51,5 @@ class Withheld:
         return found
 
 
-NOTHING: Final = Withheld()
-"""The conventional places alone."""
+DEFAULT_RULES: Final = IgnoreRules()
+"""The built-in rules."""

@@ -1,6 +1,6 @@
-"""The kernel state of a revision: sessions, jobs and the newest history in one chunk, older history in segments.
+"""Kernel state of a revision: sessions, jobs and recent history in one chunk, older history in segments.
 
-A full segment never changes, so a commit writes what is new and names the rest.
+A full segment never changes, so a commit writes only new ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
 SEGMENT: Final = 256
-"""Records of one segment: number k holds the records whose number is in [k * SEGMENT, (k + 1) * SEGMENT)."""
+"""Records per segment: segment k holds the records with numbers in [k * SEGMENT, (k + 1) * SEGMENT)."""
 
 Plain = dict[str, Any]
 
@@ -31,7 +31,7 @@ def write_chunk(writer: PackWriter, data: bytes) -> ChunkId:
 
 
 def kernel_of(packs: PackReader, revision: Revision) -> Plain:
-    """The kernel state of a revision with its whole history; empty when it has none."""
+    """Return the kernel state of a revision with its whole history; empty when it has none."""
     if revision.kernel is None:
         return {}
     state = newest_of(packs, revision)
@@ -41,16 +41,16 @@ def kernel_of(packs: PackReader, revision: Revision) -> Plain:
 
 
 def newest_of(packs: PackReader, revision: Revision) -> Plain:
-    """The kernel state of a revision with the newest part of its history."""
+    """Return the kernel state of a revision with the newest part of its history."""
     assert revision.kernel is not None
     found: Plain = json.loads(packs.read(revision.kernel))
     return found
 
 
 def segments_of(revision: Revision, newest: Plain) -> range | None:
-    """The numbers of the segments that hold the older history, by what the newest part begins with.
+    """Return the numbers of the history segments, derived from the first record of the newest part.
 
-    None where that does not say it: then they have to be read.
+    None when they cannot be derived and the segments must be read.
     """
     records = newest.get("history", {}).get("records", [])
     if not revision.history or not records:
@@ -66,7 +66,7 @@ def read_segment(packs: PackReader, segment: ChunkId) -> list[Plain]:
 
 
 def records_of(packs: PackReader, revision: Revision, first: int, last: int) -> list[Plain]:
-    """The records with these numbers, reading as few segments as that needs."""
+    """Return the records in a range of numbers, reading as few segments as possible."""
     if revision.kernel is None:
         return []
     found = list(json.loads(packs.read(revision.kernel)).get("history", {}).get("records", []))
@@ -78,40 +78,40 @@ def records_of(packs: PackReader, revision: Revision, first: int, last: int) -> 
 
 
 class Segments:
-    """Which segments of a growing history are stored already."""
+    """Tracks which segments of a growing history are stored."""
 
     def __init__(self) -> None:
         self._ids: dict[int, ChunkId] = {}
 
     def adopt(self, revision: Revision | None, records: Sequence[Plain]) -> None:
-        """Know the segments of the revision that was opened; `records` are all of its history."""
+        """Adopt the segments of the opened revision; `records` is its whole history."""
         if revision is None or not revision.history:
             return
         numbers = sorted({int(record["number"]) // SEGMENT for record in records})
         self._ids = dict(zip(numbers, revision.history, strict=False))
 
     def know(self, numbers: Sequence[int], segments: Sequence[ChunkId]) -> None:
-        """Know the segments of the revision that was opened by their numbers."""
+        """Adopt the segments of the opened revision by their numbers."""
         self._ids = dict(zip(numbers, segments, strict=True))
 
     def stored(self) -> dict[int, ChunkId]:
         return dict(self._ids)
 
     def restore(self, stored: dict[int, ChunkId]) -> None:
-        """Forget segments of a commit that failed."""
+        """Drop the segments of a failed commit."""
         self._ids = dict(stored)
 
     def tail(self, next_number: int) -> int:
-        """The number of the first record that belongs into the kernel chunk."""
+        """Return the number of the first record in the kernel chunk."""
         return next_number // SEGMENT * SEGMENT
 
     def missing(self, oldest: int, next_number: int) -> range:
-        """Numbers of the segments that are full, still remembered as a whole, and not stored yet."""
+        """Return the numbers of full, completely remembered segments that are not stored."""
         whole = 0 if oldest <= 1 else -(-oldest // SEGMENT)
         return range(max((whole, *(number + 1 for number in self._ids))), next_number // SEGMENT)
 
     def write(self, writer: PackWriter, new: Mapping[int, Sequence[Plain]], oldest: int) -> tuple[ChunkId, ...]:
-        """Store what is new and name all segments of which something is still remembered."""
+        """Write new segments, and return the ids of all that are still needed."""
         for number, records in new.items():
             if records:
                 self._ids[number] = write_chunk(writer, encoded(list(records)))

@@ -1,11 +1,10 @@
-"""Writing a memory tree into a store: only what changed since the last commit is looked at.
+"""Commit a memory tree: write only the nodes that changed since the last commit.
 
-A node's memo says that its content is in this store. It is set only after everything it stands for is durable.
+The memo of a node records its id in a store. It is set only after everything below the node is durable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.core.progress import EVERY, Progress, silent
-from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
 from ramet.store.model.chunker import WHOLE, chunks
 from ramet.store.model.ids import TreeId, chunk_id, tree_id
 from ramet.store.model.trees import DIR, FILE, LINK, Node, encode, hard_group
@@ -23,67 +22,68 @@ from ramet.store.packs.writer import PackWriter
 
 
 class Memo(NamedTuple):
-    """What a node of a memory tree became in one particular store."""
+    """The id of a memory node in one store."""
 
     store: object
     payload: bytes
     name: str = ""
     node: Node | None = None
-    """The entry that a file of this name is in its directory's tree."""
+    """The tree entry of a file with this name."""
     under: tuple[str, ...] | None = None
-    """Of a directory, the patterns by which nothing in it or below it had to be left out while it had this name; None
-    where nobody looked: it came from a store, and stays as it was there."""
+    """Of a directory: the ignore patterns under which nothing below it was left out while it had this name; None when
+    it was loaded from a store and never filtered."""
 
 
 @dataclass
-class Committed:
-    """A tree that was written, and the memos to set once it is durable."""
+class TreeCommit:
+    """A written tree, and the memos to set once it is durable."""
 
     tree: TreeId
     memos: list[tuple[File | Dir, Memo]] = field(default_factory=list)
     files: int = 0
     size: int = 0
     withheld: list[str] = field(default_factory=list)
-    """Paths that were left out."""
+    """Paths that the ignore rules left out."""
 
     def settle(self) -> None:
         for node, memo in self.memos:
             node.memo = memo
 
 
-def unchanged(ram: RAMResource, store: object) -> TreeId | None:
-    """The tree that a memory resource still is in a store, when nothing in it changed since it was committed there."""
+def unchanged_tree(ram: RAMResource, store: object) -> TreeId | None:
+    """Return the stored tree of a memory resource that has not changed since its commit; None otherwise."""
     known = _known(ram.node(ROOT), store)
     return None if known is None else TreeId(known)
 
 
-def commit_ram(
+def commit_memory(
     ram: RAMResource,
     writer: PackWriter,
     store: object,
+    rules: CommitFilter = KEEP_ALL,
+    *,
     progress: Progress = silent,
-    withheld: Withheld | None = None,
     trust: bool = True,
-    scan: Callable[[str, bytes | memoryview], None] | None = None,
-) -> Committed:
-    """The tree of a memory resource. Only nodes that changed since their last commit to this store are looked at.
+) -> TreeCommit:
+    """Write the tree of a memory resource. Only nodes that changed since their last commit to this store are read.
 
-    Without `trust` all are: what earlier commits wrote may have been collected. `scan` sees new content and its path.
+    Without `trust` all are: what earlier commits wrote may have been collected.
     """
+    withheld, scan = rules.ignore, rules.check
     known_to = store if trust else None
     top = ram.node(ROOT)
     assert isinstance(top, Dir)
     if ram.links:
-        _unknow(top)
-    done = Committed(TreeId(b""))
+        _forget_linked(top)
+    done = TreeCommit(TreeId(b""))
     trees: dict[Dir, bytes] = {}
     fleeting: set[Dir] = set()
-    """Directories that must be looked at again: a file with several names is somewhere below them."""
+    """Directories with hard links below them, which must be written by every commit."""
     numbers: dict[int, int] | None = None
     patterns = None if withheld is None else withheld.patterns
 
     def is_known(node: Dir, name: str) -> bool:
-        """Whether a directory is the tree that it was, with no need to look for what must be left out."""
+        """Return whether a directory is unchanged and needs no new filtering."""
         memo = node.memo
         if type(memo) is not Memo or memo.store is not known_to:
             return False
@@ -95,7 +95,7 @@ def commit_ram(
     stack: list[tuple[Dir, bool, str]] = [] if is_known(top, "") else [(top, False, "")]
     while stack:
         node, entered, path = stack.pop()
-        drop = withheld.among(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
+        drop = withheld.matching(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
         memo = node.memo
         if type(memo) is Memo and memo.store is known_to and not drop and memo.under in (None, patterns):
             trees[node] = memo.payload
@@ -113,7 +113,7 @@ def commit_ram(
         for name, entry in node.entries.items():
             if name in drop:
                 done.withheld.append(f"{path}/{name}")
-                keep = False  # it is told each time
+                keep = False  # reported by every commit
                 continue
             if type(entry) is File:
                 memo = entry.memo
@@ -134,15 +134,15 @@ def commit_ram(
                     child = ram.linked(child)
                     group = hard_group(numbers[child.inode], child.nlink) if child.nlink > 1 else 0
                 if isinstance(child, Fifo):
-                    continue  # a place where two processes meet: there is nothing to keep
+                    continue  # a pipe has no content
                 payload = _known(child, known_to)
                 if payload is None and scan is None:
-                    payload = child.content.payload(known_to)  # copied in here, or kept as it arrived
+                    payload = child.content.payload(known_to)  # copied from the store, or uploaded as a stream
                 if payload is None:
                     if scan is not None:
-                        writer.look = partial(scan, f"{path}/{name}")
+                        writer.check_content = partial(scan, f"{path}/{name}")
                     payload = _file(child, writer, store, done)
-                    writer.look = None
+                    writer.check_content = None
                     if done.files % EVERY == 0:
                         progress("commit", done.files, None)
                 made = Node(encode_name(name), FILE, child.mode, child.mtime_ns, child.content.size, payload, group)
@@ -162,15 +162,15 @@ def commit_ram(
     return done
 
 
-def _unknow(top: Dir) -> None:
-    """Take no directory for known that has a file with several names anywhere below it.
+def _forget_linked(top: Dir) -> None:
+    """Clear the memos of directories with hard links below them.
 
-    The number of such a file is one in the whole tree, and a change under one name must reach the others: also those in
-    directories of the store that nobody has looked into yet.
+    The number of a hard-linked file is unique in the whole tree, and a change under one name must reach all others,
+    also in directories that are not loaded yet.
     """
     linked: set[Dir] = set()
     order = [top]
-    for node in order:  # grows while it is walked: parents come before their children
+    for node in order:  # grows during the loop: parents come before their children
         order.extend(entry for entry in node.entries.values() if isinstance(entry, Dir))
     for node in reversed(order):
         if any(isinstance(entry, int) or entry in linked for entry in node.entries.values()):
@@ -179,7 +179,7 @@ def _unknow(top: Dir) -> None:
 
 
 def _numbered(ram: RAMResource, top: Dir, store: object) -> dict[int, int]:
-    """The files with several names, in the order in which a walk in name order meets them."""
+    """Number the hard-linked files in the order of a walk by name."""
     found: dict[int, int] = {}
     stack: list[Dir | int] = [top]
     while stack:
@@ -201,7 +201,7 @@ def _known(node: object, store: object) -> bytes | None:
     return memo.payload if isinstance(memo, Memo) and memo.store is store else None
 
 
-def _file(node: File, writer: PackWriter, store: object, done: Committed) -> bytes:
+def _file(node: File, writer: PackWriter, store: object, done: TreeCommit) -> bytes:
     done.files += 1
     done.size += node.content.size
     if node.content.size <= WHOLE:

@@ -1,7 +1,8 @@
-"""What a new revision relies on: everything that its predecessor does not have must be in packs that stay.
+"""Check before a head moves that all objects a new revision refers to will stay.
 
-A commit trusts memos, stat caches and indexes. Before a head moves, what it trusted is looked up once more against what
-collections have decided since; what lies in condemned packs is written anew, and what is gone is said loudly.
+A commit trusts memos, stat caches and indexes. Before the head moves, every reference that the previous revision does
+not have is checked against the decisions of collections; objects in condemned packs are written again, and a missing
+object is an error.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
 
-def collected(revision: Revision) -> RametError:
+def content_collected(revision: Revision) -> RametError:
     return RametError(
-        "content_collected", f"content that {revision.name} relies on was collected meanwhile",
-        "commit again: what is missing is then written anew",
+        "content_collected", f"cannot commit {revision.name}: a collection removed content that it needs",
+        "commit again; missing content is written again",
     )  # fmt: skip
 
 
-def settle(objects: Objects, packs: PackReader, revision: Revision, before: Revision | None) -> None:
-    """Make sure that everything a revision has and its predecessor has not is in packs that stay."""
+def secure_content(objects: Objects, packs: PackReader, revision: Revision, before: Revision | None) -> None:
+    """Write objects in condemned packs again, unless the previous revision has them too."""
     writer = PackWriter(objects, packs)
-    shaky = {key for key in new_ids(packs, revision, before) if not writer.has(key)}
+    shaky = {key for key in new_object_ids(packs, revision, before) if not writer.has(key)}
     if not shaky:
         return
     try:
@@ -37,12 +38,12 @@ def settle(objects: Objects, packs: PackReader, revision: Revision, before: Revi
     except RametError as error:
         writer.abandon()
         if error.code == "store_corrupt":
-            raise collected(revision) from None
+            raise content_collected(revision) from None
         raise
 
 
-def new_ids(packs: PackReader, revision: Revision, before: Revision | None) -> Iterator[bytes]:
-    """Ids that a revision needs, without those below trees that its predecessor has at the same place."""
+def new_object_ids(packs: PackReader, revision: Revision, before: Revision | None) -> Iterator[bytes]:
+    """Yield ids that a revision needs, without those below trees that its predecessor has at the same path."""
     known = set(before.chunks) if before is not None else set()
     yield from (chunk for chunk in revision.chunks if chunk not in known)
     old = {mount.prefix: mount.trees for mount in before.mounts} if before is not None else {}
@@ -78,5 +79,5 @@ def _read(packs: PackReader, tree: bytes, revision: Revision) -> list[trees.Node
         return trees.decode(packs.read(tree))
     except RametError as error:
         if error.code == "store_corrupt":
-            raise collected(revision) from None
+            raise content_collected(revision) from None
         raise

@@ -1,7 +1,7 @@
-"""Looking for secrets in new content: known forms of keys, and values of telling names that look random.
+"""Scan new content for secrets: known key formats, and random values of names such as `token`.
 
-It is off unless somebody asks for it. What is found is told by path and kind, never by content. A chunk in which
-something is found is not written when that is to be refused.
+The scan is off by default. Findings are reported by path and kind, never by content. With `refuse`, a chunk with a
+finding is not written.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final, Literal
 
 from ramet.core.errors import RametError
 
-Scan = Literal["off", "report", "refuse"]
-SCANS: Final[tuple[Scan, ...]] = ("off", "report", "refuse")
+ScanMode = Literal["off", "report", "refuse"]
+SCAN_MODES: Final[tuple[ScanMode, ...]] = ("off", "report", "refuse")
 ENTROPY: Final = 3.5
-"""Bits per character from which on a value looks random."""
+"""Bits per character from which on a value counts as random."""
 
 FORMS: Final[dict[str, bytes]] = {
     "private_key": rb"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
@@ -38,18 +38,18 @@ _VALUE: Final = (
     rb"""([A-Za-z0-9+/_=.-]{20,200})"""
 )
 _START: Final = rb"BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|_live_|sk-|npm_|pypi-|hf_|eyJ"
-"""One of these is in every known form; most content has none, and is done with one search."""
+"""Every known format contains one of these; most content has none, and is done after one search."""
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
-    """How every known form begins, the forms, and values of telling names: made for the first who looks."""
+    """Compile the patterns on first use: prefixes, formats, and values of suspicious names."""
     known = b"|".join(b"(?P<%b>%b)" % (name.encode(), form) for name, form in FORMS.items())
     return re.compile(_START), re.compile(known), re.compile(_VALUE)
 
 
 def kinds(data: bytes) -> list[str]:
-    """What a content seems to hold, by kind, each once."""
+    """Return the kinds of secrets that the content seems to hold, each once."""
     found: dict[str, None] = {}
     start, known, value = _patterns()
     if start.search(data) is not None:
@@ -63,20 +63,20 @@ def kinds(data: bytes) -> list[str]:
 
 
 def entropy(text: bytes) -> float:
-    """Bits per character, as its own frequencies have it."""
+    """Return the entropy in bits per character."""
     size = len(text)
     return -sum(count / size * math.log2(count / size) for count in Counter(text).values())
 
 
-class Scanner:
-    """Looks at the chunks that a commit writes; `found` is what it tells, by path."""
+class SecretScanner:
+    """Scans the chunks that a commit writes; `found` has the kinds by path."""
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: ScanMode) -> None:
         self.refuses = scan == "refuse"
         self.found: dict[str, list[str]] = {}
 
-    def look(self, path: str, data: bytes | memoryview) -> None:
-        """Remember what is in the content of a path; raise when it must not be written."""
+    def check(self, path: str, data: bytes | memoryview) -> None:
+        """Scan the content of a path; raises in `refuse` mode."""
         seen = kinds(bytes(data))
         if not seen:
             return
@@ -85,16 +85,16 @@ class Scanner:
         if self.refuses:
             raise RametError(
                 "secret_found", f"{path} seems to hold a secret ({', '.join(known)})",
-                "take it out, withhold the file, or commit with scan='report'", {"path": path},
+                "remove it, withhold the file, or commit with scan='report'", {"path": path},
             )  # fmt: skip
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[str, ...]:
         return tuple(f"{path} ({', '.join(sorted(found))})" for path, found in sorted(self.found.items()))
 
 
-def check_scan(scan: str) -> Scan:
-    found = next((one for one in SCANS if one == scan), None)
+def parse_scan_mode(scan: str) -> ScanMode:
+    found = next((one for one in SCAN_MODES if one == scan), None)
     if found is None:
-        raise RametError("invalid_argument", f"unknown way to scan {scan!r}", f"use one of {', '.join(SCANS)}")
+        raise RametError("invalid_argument", f"unknown scan mode {scan!r}", f"use one of {', '.join(SCAN_MODES)}")
     return found

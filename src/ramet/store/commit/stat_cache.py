@@ -1,12 +1,10 @@
-"""What directories looked like when they were last committed, kept in memory and in a file beside the store.
+"""Stat cache of committed directories, in memory and in a file next to the store.
 
-Rules that this file keeps:
-- A folder's stamps are compared as bytes: one encoding and one comparison say that nothing in it has changed.
-- An entry that may still change within its clock's granularity is stamped so that it never matches.
-- A saved cache is trusted only by the store that it was made with, and only while every pack that was there then still
-  is: what the cache calls known must be in the store. A damaged or foreign file is an empty cache.
-- Of a file there is its stamp and nothing else; trees are read from the store when they are needed. Loading and saving
-  hold one folder at a time.
+- The stamps of a directory are compared as bytes: one encoding and one comparison show that nothing changed.
+- An entry that may still change within the clock's granularity gets a stamp that never matches.
+- A saved cache is valid only for its own store, and only while every pack of that time exists. A damaged or foreign
+  file is an empty cache.
+- Of a file only its stamp is cached; trees are read from the store. Loading and saving hold one directory at a time.
 """
 
 from __future__ import annotations
@@ -23,30 +21,30 @@ MAGIC: Final = b"RAMETST2"
 Facts = tuple[int, int, int, int, int, int]
 """Mode, size, mtime_ns, ctime_ns, inode, names of the inode."""
 Row = tuple[str, Facts]
-"""A name as the system lists it, and what is known of it."""
+"""A name as listed by the system, and its stat fields."""
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _rows: Final = msgspec.msgpack.Decoder(list[tuple[Any, Facts]])
 
 
-class Folder(NamedTuple):
-    """One directory as it was committed."""
+class DirectoryStat(NamedTuple):
+    """One directory as of its commit."""
 
     stamps: bytes
     tree: bytes
     dirs: bytes
-    """The names of its subdirectories in the stamps' order, joined by slashes."""
+    """Names of its subdirectories in the order of the stamps, joined by slashes."""
     below: bytes
-    """The trees of its subdirectories in the same order."""
+    """Trees of its subdirectories in the same order."""
     files: int
     links: bool = False
-    """Whether a file in it has several names, here or elsewhere."""
+    """Whether it has a hard-linked file."""
     encoded: bytes = b""
-    """Its tree as if no file had several names, where one in it or below it has: the store may not keep that."""
+    """Its encoded tree without hard links, when it or a directory below has some: the store may not have that tree."""
 
 
 def stamp(rows: list[Row]) -> bytes:
-    """Rows as bytes. Names are text, as they are listed; only where one is not UTF-8 they have to be bytes."""
+    """Encode rows. Names are text as listed; bytes only where one is not UTF-8."""
     try:
         return _encoder.encode(rows)
     except UnicodeEncodeError:
@@ -54,66 +52,66 @@ def stamp(rows: list[Row]) -> bytes:
 
 
 def encoded_names(rows: list[Row]) -> list[bytes]:
-    """The names of rows as trees have them, encoded at once: no name holds a NUL."""
+    """Encode the names of rows at once; no name contains a NUL."""
     return os.fsencode("\0".join([row[0] for row in rows])).split(b"\0") if rows else []
 
 
-def facts_of(folder: Folder) -> dict[str, Facts]:
-    """What is known of each entry, by its name as the system lists it."""
+def facts_of(folder: DirectoryStat) -> dict[str, Facts]:
+    """Decode the stat fields of each entry, by name."""
     return {name if type(name) is str else os.fsdecode(name): facts for name, facts in _rows.decode(folder.stamps)}
 
 
-class _Head(NamedTuple):
+class _CacheHeader(NamedTuple):
     root: bytes
     packs: list[str]
     rules: list[str] | None
 
 
-_head: Final = msgspec.msgpack.Decoder(_Head)
-_placed: Final = msgspec.msgpack.Decoder(tuple[bytes, Folder])
+_head: Final = msgspec.msgpack.Decoder(_CacheHeader)
+_placed: Final = msgspec.msgpack.Decoder(tuple[bytes, DirectoryStat])
 
 
-class Codec(Protocol):
-    """How a file beside an encrypted store is kept, so that it says nothing to others."""
+class CacheCodec(Protocol):
+    """Encrypts the cache file of an encrypted store."""
 
     def name(self, path: bytes) -> str: ...
 
     def seal(self, data: bytes) -> bytes: ...
 
     def open(self, data: bytes) -> bytes | None:
-        """The bytes again; None when they are not those that were sealed, or for another workspace."""
+        """Decrypt; None when the bytes are damaged or of another workspace."""
         ...
 
 
 class StatCache:
-    """The folders of one committed directory by their relative path; `path` is where it is kept between processes."""
+    """Directories of one committed root by relative path; `path` is the file that persists them."""
 
     __slots__ = ("changed", "codec", "folders", "linked", "path", "root", "rules", "trusted")
 
-    def __init__(self, path: str | None = None, root: str = "", codec: Codec | None = None) -> None:
-        self.folders: dict[bytes, Folder] = {}
+    def __init__(self, path: str | None = None, root: str = "", codec: CacheCodec | None = None) -> None:
+        self.folders: dict[bytes, DirectoryStat] = {}
         self.codec = codec
         self.path, self.root = path, os.fsencode(root)
         self.changed = False
         self.linked = False
-        """Whether any file has several names, here or elsewhere."""
+        """Whether any file is hard-linked."""
         self.rules: list[str] | None = None
-        """What was withheld when the folders were committed."""
+        """The ignore patterns of the cached commit."""
         self.trusted = True
-        """Whether what is here is in the store for sure, because this process put it there."""
+        """Whether the cached trees are known to be in the store, because this process wrote them."""
 
     @property
     def files(self) -> int:
-        """How many entries of directories are known."""
+        """The number of cached entries."""
         return sum(len(facts_of(folder)) for folder in self.folders.values())
 
     def forget(self) -> None:
-        """Know nothing, as in the beginning."""
+        """Clear the cache."""
         self.folders, self.changed, self.linked, self.rules, self.trusted = {}, True, False, None, True
 
     @classmethod
-    def kept(cls, local: str | None, root: str, packs: Iterable[str], codec: Codec | None = None) -> StatCache:
-        """The cache of a directory as a process before left it; an empty one when there is none to trust."""
+    def kept(cls, local: str | None, root: str, packs: Iterable[str], codec: CacheCodec | None = None) -> StatCache:
+        """Load the cache of a directory from its file; empty when there is no valid one."""
         if local is None:
             return cls()
         root = os.path.realpath(root)
@@ -133,12 +131,12 @@ class StatCache:
         return cache
 
     def _load(self, file: IO[bytes], packs: Iterable[str]) -> None:
-        """Take what a file holds if all of it is what was written."""
+        """Load a file whose digest is right."""
         if file.read(len(MAGIC)) != MAGIC:
             return
         wanted, digest = file.read(32), blake3()
-        folders: dict[bytes, Folder] = {}
-        head: _Head | None = None
+        folders: dict[bytes, DirectoryStat] = {}
+        head: _CacheHeader | None = None
         while size := file.read(4):
             part = file.read(int.from_bytes(size, "big"))
             digest.update(size)
@@ -162,12 +160,12 @@ class StatCache:
         file.write(digest.digest())
 
     def _encoded(self, packs: Iterable[str]) -> Iterator[bytes]:
-        yield _encoder.encode(_Head(self.root, sorted(packs), self.rules))
+        yield _encoder.encode(_CacheHeader(self.root, sorted(packs), self.rules))
         for placed in self.folders.items():
             yield _encoder.encode(placed)
 
     def save(self, packs: Iterable[str]) -> None:
-        """Keep it for the next process. Losing it costs time only, so nothing is synced."""
+        """Save the cache without fsync: losing it only costs time."""
         if self.path is None or not self.changed:
             return
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
@@ -182,7 +180,7 @@ class StatCache:
                     file.write(self.codec.seal(whole.getvalue()))
             os.replace(temporary, self.path)
         except OSError:
-            # A full or read-only disk is no reason to fail a commit that is done.
+            # A full or read-only disk must not fail a finished commit.
             if os.path.exists(temporary):
                 os.unlink(temporary)
             return

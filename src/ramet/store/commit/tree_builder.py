@@ -1,7 +1,7 @@
-"""Making a tree from members that come in any order, as an archive gives them: content goes to packs as it passes.
+"""`TreeBuilder`: build a tree from archive members in any order, writing content as it arrives.
 
-Memory grows with the directories, and by some seventy bytes for each file: entries that came a while ago are kept as
-they will be encoded, folder by folder, and a later one of the same name counts.
+Memory grows with the directories, and by about seventy bytes per file: older entries are kept encoded, per directory. A
+later member replaces an earlier one of the same name.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from ramet.store.model.trees import DIR, FILE, LINK, Node, hard_group
 from ramet.store.packs.writer import PackWriter
 
 LIVE: Final = 20_000
-"""Entries that are kept as objects."""
+"""Entries that are kept as Python objects."""
 
 
 @dataclass(eq=False, slots=True)
-class _Folder:
+class _Directory:
     mode: int = 0o755
     mtime_ns: int = 0
-    folders: dict[bytes, _Folder] = field(default_factory=dict)
-    """Directories in it. One that is here came after any file or link of its name."""
+    folders: dict[bytes, _Directory] = field(default_factory=dict)
+    """Subdirectories. An entry here came after any file or link of its name."""
     recent: dict[bytes, Node] = field(default_factory=dict)
-    """Files and links that came last."""
+    """Recent files and links."""
     packed: list[bytes] = field(default_factory=list)
-    """Those that came before, in the order in which they came."""
+    """Older files and links, encoded, in order of arrival."""
 
     def others(self) -> dict[bytes, Node]:
-        """All files and links in it."""
+        """Return all files and links."""
         found = {node.name: node for part in self.packed for node in trees.decode(part)}
         found.update(self.recent)
         return {name: node for name, node in found.items() if name not in self.folders}
 
 
-class Builder:
-    """A tree that is being made. A later member replaces an earlier one of the same name."""
+class TreeBuilder:
+    """Builds one tree. A later member replaces an earlier one of the same name."""
 
     def __init__(self, writer: PackWriter) -> None:
         self._writer = writer
-        self._top = _Folder()
-        self._live: dict[_Folder, None] = {}
-        """Folders that have recent entries."""
+        self._top = _Directory()
+        self._live: dict[_Directory, None] = {}
+        """Directories with recent entries."""
         self._count = 0
         self._same: dict[str, list[str]] = {}
-        """The names of files that have several, by the first of them."""
+        """Names of hard-linked files, by their first name."""
         self._first: dict[str, str] = {}
-        """The first name of a file by each of its others."""
-        self._looked: tuple[_Folder | None, int, dict[bytes, Node]] = (None, 0, {})
-        """What was unpacked last to find something in it."""
+        """First name of a hard-linked file, by its other names."""
+        self._looked: tuple[_Directory | None, int, dict[bytes, Node]] = (None, 0, {})
+        """The last decoded directory, for repeated lookups."""
 
     def file(self, path: str, blocks: Iterator[bytes], size: int, mode: int, mtime_ns: int) -> None:
         ids: list[bytes] = []
@@ -67,14 +67,14 @@ class Builder:
     def directory(self, path: str, mode: int, mtime_ns: int) -> None:
         if path.strip("/"):
             folder, name = self._place(path)
-            found = folder.folders.setdefault(name, _Folder())
+            found = folder.folders.setdefault(name, _Directory())
             found.mode, found.mtime_ns = mode, mtime_ns
 
     def link(self, path: str, target: str, mtime_ns: int) -> None:
         self._put(path, Node(b"", LINK, 0o777, mtime_ns, 0, encode_name(target)))
 
     def hard_link(self, path: str, first: str) -> None:
-        """Another name of a file that is there."""
+        """Add another name of an existing file."""
         found = self._find(*self._place(first))
         if found is None or found.kind != FILE:
             raise _refused(f"{path} is a hard link to {first}, which is not a file before it")
@@ -83,15 +83,15 @@ class Builder:
         self._same.setdefault(top, [top]).append(path)
         self._first[path] = top
 
-    def _place(self, path: str) -> tuple[_Folder, bytes]:
+    def _place(self, path: str) -> tuple[_Directory, bytes]:
         parts = [encode_name(part) for part in path.strip("/").split("/")]
         if any(part in (b"", b".", b"..") or b"\0" in part for part in parts):
             raise _refused(f"{path!r} cannot be a path of a workspace")
         here = self._top
         for part in parts[:-1]:
-            # An archive that first makes a link and then writes through it gets a directory, never the link's end.
+            # A path through an archived symlink becomes a directory, never the target of the link.
             below = here.folders.get(part)
-            here = here.folders.setdefault(part, _Folder()) if below is None else below
+            here = here.folders.setdefault(part, _Directory()) if below is None else below
         return here, parts[-1]
 
     def _put(self, path: str, node: Node) -> None:
@@ -106,7 +106,7 @@ class Builder:
                 folder.recent = {}
             self._live, self._count = {}, 0
 
-    def _find(self, folder: _Folder, name: bytes) -> Node | None:
+    def _find(self, folder: _Directory, name: bytes) -> Node | None:
         if name in folder.folders:
             return None
         found = folder.recent.get(name)
@@ -119,26 +119,26 @@ class Builder:
     # ------------------------------------------------------------------------------------------------- the tree
 
     def tree(self) -> TreeId:
-        """Everything so far as one tree."""
+        """Write everything so far as one tree."""
         self._looked = (None, 0, {})
         return TreeId(self._encoded(self._numbered()))
 
-    def _numbered(self) -> dict[_Folder, dict[bytes, int]]:
-        """The groups of files with several names, numbered in the order in which a walk by name meets them."""
+    def _numbered(self) -> dict[_Directory, dict[bytes, int]]:
+        """Number the hard-linked files in the order of a walk by name."""
         names = {}
         for top, paths in self._same.items():
             kept = {tuple(encode_name(part) for part in path.strip("/").split("/")) for path in paths}
             if len(kept) > 1:
                 names[top] = sorted(kept)
-        groups: dict[_Folder, dict[bytes, int]] = {}
+        groups: dict[_Directory, dict[bytes, int]] = {}
         for number, top in enumerate(sorted(names, key=lambda top: names[top][0]), 1):
             for parts in names[top]:
                 folder, name = self._place("/".join(part.decode("utf-8", "surrogateescape") for part in parts))
                 groups.setdefault(folder, {})[name] = hard_group(number, len(names[top]))
         return groups
 
-    def _encoded(self, groups: dict[_Folder, dict[bytes, int]]) -> bytes:
-        done: dict[_Folder, bytes] = {}
+    def _encoded(self, groups: dict[_Directory, dict[bytes, int]]) -> bytes:
+        done: dict[_Directory, bytes] = {}
         stack = [(self._top, False)]
         while stack:
             folder, entered = stack.pop()
@@ -161,4 +161,4 @@ class Builder:
 
 
 def _refused(cause: str) -> RametError:
-    return RametError("snapshot_invalid", f"the archive cannot be imported: {cause}", "make it again without that")
+    return RametError("snapshot_invalid", f"cannot import the archive: {cause}", "create the archive without it")

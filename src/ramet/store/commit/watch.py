@@ -1,10 +1,9 @@
-"""`Watcher`: which folders of a directory changed since it was last asked, so that a commit need not look at the rest.
+"""`Watcher`: report which directories changed, so that a commit can skip the rest.
 
-Rules that this file keeps:
-- The answer is never too small. A change that happened before the question is in the answer: a marker file is made and
-  waited for, and the system reports in order. Whenever that cannot be promised (the marker does not show up, too much
-  happened at once, the watching ended), the answer is None, and the whole directory is looked at.
-- The first answer after the start is None as well: nobody saw what happened before.
+- The answer is never too small: every change before the call is in it. A marker file is created and awaited, as the
+  system reports in order. When that fails (no marker, too many events, watching ended), the answer is None, and the
+  whole directory is scanned.
+- The first answer is None as well: earlier changes are unknown.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from ramet.core.errors import missing_extra
 from ramet.store.commit.stat_cache import StatCache
 
 WAIT: Final = 2.0
-"""Seconds after which a marker that nobody reports is given up."""
+"""Seconds to wait for the marker."""
 FLOOD: Final = 4096
-"""Changes in one answer of the system from which on some may have been lost."""
+"""Events in one batch from which on some may have been lost."""
 
 
 class Watcher:
-    """Watches one host directory from a thread until it is closed. Needs the extra `watch`."""
+    """Watches one host directory in a thread until it is closed. Needs the extra `watch`."""
 
     def __init__(self, root: str) -> None:
         try:
@@ -74,7 +73,7 @@ class Watcher:
                 self._lock.notify_all()
 
     def _settled(self) -> bool:
-        """Make sure that everything until now was reported."""
+        """Wait until all earlier changes are reported; False when that cannot be known."""
         marker = f"{self.root}/{TEMP_PREFIX}{secrets.token_hex(8)}"
         try:
             with open(marker, "xb"):
@@ -90,7 +89,7 @@ class Watcher:
                 os.unlink(marker)
 
     def take(self, cache: StatCache) -> set[bytes] | None:
-        """The folders that `commit_directory` has to look at; None for all of them."""
+        """Return the directories that `commit_directory` must scan; None for all of them."""
         whole = self._settled()
         with self._lock:
             changed, self._changed = self._changed, set()
@@ -102,7 +101,7 @@ class Watcher:
         for path in changed:
             where = os.fsencode(path[len(self.root) :])
             if where in cache.folders or os.path.isdir(path):
-                # A directory may have been replaced by another one: nothing below it can be taken for known.
+                # A replaced directory invalidates everything below it.
                 beneath = where + b"/"
                 dirty.add(where)
                 dirty.update(folder for folder in cache.folders if folder.startswith(beneath))

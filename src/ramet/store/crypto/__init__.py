@@ -1,1 +1,1 @@
-"""Encryption: keys, keyrings, and objects that are encrypted at rest."""
+"""Encryption at rest: keys, keyrings and encrypted objects."""

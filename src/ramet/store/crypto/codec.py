@@ -1,6 +1,6 @@
-"""How a block of objects lies in a pack: a zstd frame, in an encrypted store sealed as well.
+"""`FrameCodec`: how a block of objects is stored in a pack, as a zstd frame, encrypted or not.
 
-Each block is sealed on its own, so that reading one file opens a few hundred kilobytes and not a pack.
+Each block is encrypted separately, so that reading one file decrypts a block and not a whole pack.
 """
 
 from __future__ import annotations
@@ -9,104 +9,72 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from ramet.core.errors import RametError
+from ramet.store.objects.compression import decompress, split_frame
 from ramet.store.objects.objects import Objects
 
 if TYPE_CHECKING:
-    from ramet.store.crypto.encrypted_objects import SealedObjects
+    from ramet.store.crypto.encrypted_objects import EncryptedObjects
     from ramet.store.crypto.wrapping_keys import KeySource
 
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-except ImportError:
-    from backports import zstd
-
-LEVEL: Final = 1
 MARKER: Final = "store.json"
-"""The object that says how a store is encrypted."""
+"""Key of the object that describes the encryption of a store."""
 PACK_MAGIC: Final = b"RAMETPK1"
 SEALED_MAGIC: Final = b"RAMETPS1"
 
 
-class Damaged(ValueError):
-    """A frame that is not what was written."""
-
-
-def compressed(block: bytes | memoryview) -> bytes:
-    return bytes(zstd.compress(block, LEVEL))
-
-
-def decompressed(frame: bytes, most: int | None = None) -> bytes:
-    """A block, or its first bytes if no more are of use."""
-    reader = zstd.ZstdDecompressor()
-    try:
-        block: bytes = reader.decompress(frame, -1 if most is None else most)
-    except zstd.ZstdError:
-        raise Damaged("not a frame") from None
-    if most is None and (not reader.eof or reader.unused_data):
-        raise Damaged("not one whole frame")
-    return block
-
-
-class Frames(Protocol):
+class FrameCodec(Protocol):
     magic: bytes
 
     def frame(self, packed: bytes) -> bytes:
-        """A compressed block as it lies in a pack."""
+        """Encode a compressed block as a frame of a pack."""
         ...
 
     def unpack(self, frame: bytes, most: int | None = None) -> bytes:
-        """The block of a frame, or its first bytes; `Damaged` when it is none."""
+        """Decode the block of a frame, or its first `most` bytes; raises `DamagedFrame`."""
         ...
 
     def trailer(self, size: int, last: bytes) -> bytes:
-        """What follows the frames of a pack that has this size and whose last frame this is."""
+        """Return the bytes after the frames of a pack, given its size and its last frame."""
         ...
 
     def blocks(self, pack: bytes) -> Iterator[tuple[int, bytes]]:
-        """The blocks of a pack one after the other, without its index; a damaged one ends what can be found so."""
+        """Yield the blocks of a pack with their offsets, without its index; stops at the first damaged one."""
         ...
 
     def is_end(self, pack: bytes, at: int) -> bool:
-        """Whether the frames of a pack may end here."""
+        """Return whether the frames of a pack may end at this offset."""
         ...
 
 
-class PlainFrames:
+class PlainFrameCodec:
     magic = PACK_MAGIC
 
     def frame(self, packed: bytes) -> bytes:
         return packed
 
     def unpack(self, frame: bytes, most: int | None = None) -> bytes:
-        return decompressed(frame, most)
+        return decompress(frame, most)
 
     def trailer(self, size: int, last: bytes) -> bytes:
         return b""
 
     def blocks(self, pack: bytes) -> Iterator[tuple[int, bytes]]:
         at = len(self.magic)
-        while at < len(pack):
-            reader = zstd.ZstdDecompressor()
-            try:
-                block = reader.decompress(pack[at:])
-            except zstd.ZstdError:
-                return
-            if not reader.eof:
-                return
-            yield at, bytes(block)
-            at = len(pack) - len(reader.unused_data)
+        while at < len(pack) and (found := split_frame(pack[at:])) is not None:
+            yield at, found[0]
+            at += found[1]
 
     def is_end(self, pack: bytes, at: int) -> bool:
         return at == len(pack)
 
 
-def sealed_of(objects: Objects) -> SealedObjects | None:
-    """The objects of an encrypted store; None for any other. What they are made of is imported only where they are."""
-    return cast("SealedObjects", objects) if hasattr(objects, "vault") else None
+def as_encrypted(objects: Objects) -> EncryptedObjects | None:
+    """Return the objects of an encrypted store, None for a plain one, without importing the encryption."""
+    return cast("EncryptedObjects", objects) if hasattr(objects, "keychain") else None
 
 
-def encrypted(objects: Objects) -> SealedObjects:
-    found = sealed_of(objects)
+def require_encrypted(objects: Objects) -> EncryptedObjects:
+    found = as_encrypted(objects)
     if found is None:
         raise RametError(
             "unsupported", "this store is not encrypted",
@@ -115,27 +83,27 @@ def encrypted(objects: Objects) -> SealedObjects:
     return found
 
 
-def unlocked(
+def unlock(
     objects: Objects,
     key: KeySource | None,
     plain_cache: bool,
     clock: Callable[[], float],
     claim: Callable[[bytes], bytes] | None = None,
 ) -> Objects:
-    """A store's objects for the holder of its key. A store that is not encrypted costs one look for its marker.
+    """Open the objects of a store with its key. A plain store costs one lookup of its marker.
 
-    `claim` says which marker holds of those that several make at once, where the objects cannot.
+    `claim` decides which marker wins when several processes create the store, where the objects cannot.
     """
-    if key is None and sealed_of(objects) is None:
+    if key is None and as_encrypted(objects) is None:
         try:
             objects.get(MARKER)
         except KeyError:
             return objects
-    from ramet.store.crypto.encrypted_objects import open_sealed
+    from ramet.store.crypto.encrypted_objects import open_encrypted
 
-    return open_sealed(objects, key, plain_cache=plain_cache, clock=clock, claim=claim)
+    return open_encrypted(objects, key, plain_cache=plain_cache, clock=clock, claim=claim)
 
 
-def frames_of(objects: Objects) -> Frames:
-    sealed = sealed_of(objects)
-    return PlainFrames() if sealed is None else sealed.frames
+def frame_codec(objects: Objects) -> FrameCodec:
+    sealed = as_encrypted(objects)
+    return PlainFrameCodec() if sealed is None else sealed.frames

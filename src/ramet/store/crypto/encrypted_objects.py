@@ -1,10 +1,8 @@
-"""`SealedObjects`: a store whose every byte is encrypted, for those who hold its key no different from a plain one.
+"""`EncryptedObjects`: objects whose bytes and names are encrypted, with the interface of plain ones.
 
-Rules that this file keeps:
-- A store is encrypted from its first object or not at all. Opening one without a key, with another key, or a plain one
-  with a key is refused before anything is read or written (`wrong_key`).
-- What belongs to a workspace (packs, indexes, revisions) is sealed with a key of its ring; there is no other way to
-  write it.
+- A store is encrypted from its first object or never. Opening it without a key or with a wrong key, or opening a plain
+  store with a key, fails before anything is read or written (`wrong_key`).
+- Packs, indexes and revisions belong to a workspace and are encrypted with a key of its ring.
 """
 
 from __future__ import annotations
@@ -18,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import MARKER, SEALED_MAGIC, Damaged, decompressed
+from ramet.store.crypto.codec import MARKER, SEALED_MAGIC
 from ramet.store.crypto.format import HEADER, OVERHEAD, SECRET, TAG, DataKey, padded_size
-from ramet.store.crypto.keychain import CommonObjects, Vault, label_of
-from ramet.store.crypto.keyrings import Wrap, unwrapped, wraps_of
+from ramet.store.crypto.keychain import CommonObjects, Keychain, label_of
+from ramet.store.crypto.keyrings import WrappedKey, decode_wraps, unwrap_key
 from ramet.store.crypto.wrapping_keys import KeySource, WrappingKey, open_key
+from ramet.store.objects.compression import DamagedFrame, decompress
 from ramet.store.objects.log import Log
-from ramet.store.objects.objects import Growing, Objects
+from ramet.store.objects.objects import Objects, ObjectWriter
 
 SCHEME: Final = "aes-256-gcm-1"
 _OF_WORKSPACES: Final = ("packs/", "revisions/")
@@ -34,37 +33,42 @@ _FRAME: Final = b"ramet frame 1\0"
 _PADDING: Final = b"ramet padding 1\0"
 
 
-class SealedObjects(CommonObjects):
-    """The objects of an encrypted store. Only what `under` or `like` gives can write what belongs to a workspace."""
+class EncryptedObjects(CommonObjects):
+    """The objects of an encrypted store.
+
+    Only the results of `for_workspace` and `for_pack` can write what belongs to a workspace.
+    """
 
     def __init__(
         self,
         raw: Objects,
-        vault: Vault,
+        keychain: Keychain,
         key: DataKey | None = None,
         visible: frozenset[bytes] | None = None,
         plain_cache: bool = False,
     ) -> None:
-        super().__init__(raw, vault)
-        self._sealer = vault.sealer
+        super().__init__(raw, keychain)
+        self._sealer = keychain.sealer
         self.key = key
         self.visible = visible
-        """The keys that this workspace has: what is sealed with another one is not there for its writers."""
+        """The ids of the keys that this workspace has: its writers do not see objects of other keys."""
         self.plain_cache = plain_cache
-        """Whether whole files may be kept on this machine as they are."""
+        """Whether local caches may hold plain files."""
 
-    def under(self, workspace: str) -> SealedObjects:
-        """The same objects for a writer of this workspace, with the key that it has now."""
-        identity, visible = self.vault.rings.write_key(workspace)
-        return SealedObjects(self.raw, self.vault, self.vault.find(identity), visible, self.plain_cache)
+    def for_workspace(self, workspace: str) -> EncryptedObjects:
+        """Return the same objects for a writer of this workspace, with its current key."""
+        identity, visible = self.keychain.rings.write_key(workspace)
+        return EncryptedObjects(self.raw, self.keychain, self.keychain.find(identity), visible, self.plain_cache)
 
-    def like(self, pack: str) -> SealedObjects:
-        """The same objects for whoever writes anew what is in a pack: for those who could read it, and nobody else."""
+    def for_pack(self, pack: str) -> EncryptedObjects:
+        """Return the same objects for repacking a pack, with the key that the pack has."""
         identity = self.key_of(f"packs/{pack}.idx", f"packs/{pack}.pack")
-        return SealedObjects(self.raw, self.vault, self.vault.find(identity), frozenset({identity}), self.plain_cache)
+        return EncryptedObjects(
+            self.raw, self.keychain, self.keychain.find(identity), frozenset({identity}), self.plain_cache
+        )
 
     def key_of(self, *keys: str) -> bytes:
-        """The id of the key that an object is sealed with; of several, of the first that says it."""
+        """Return the id of the key that encrypts an object; of several objects, the first that is readable."""
         *others, last = keys
         for key in others:
             try:
@@ -75,27 +79,27 @@ class SealedObjects(CommonObjects):
 
     def _key_of(self, key: str) -> bytes:
         skip = len(SEALED_MAGIC) if _is_pack(key) else 0
-        found = self.vault.sealer.key_of(self.raw.get_range(self.vault.names.sealed(key), skip, HEADER))
-        return self.vault.find(found).id
+        found = self.keychain.sealer.key_of(self.raw.get_range(self.keychain.names.sealed(key), skip, HEADER))
+        return self.keychain.find(found).id
 
     @property
     def common(self) -> CommonObjects:
-        """The same store for what belongs to no workspace."""
-        return CommonObjects(self.raw, self.vault)
+        """The same store for objects of no workspace."""
+        return CommonObjects(self.raw, self.keychain)
 
     def index(self, pack: str, data: bytes, identity: bytes) -> bytes:
-        """The index of a pack as it might lie in the store, sealed with the key of that pack."""
+        """Encrypt the index of a pack with the key of that pack."""
         pad = padded_size(len(data)) - len(data)
-        return self.vault.sealer.seal(self.vault.find(identity), label_of(f"packs/{pack}.idx"), data, pad)
+        return self.keychain.sealer.seal(self.keychain.find(identity), label_of(f"packs/{pack}.idx"), data, pad)
 
     def key_for(self, key: str) -> DataKey:
         if self.key is not None:
             return self.key
         if key.startswith(_OF_WORKSPACES):
             raise RametError(
-                "invalid_argument", "in an encrypted store content belongs to a workspace", "name the workspace"
+                "invalid_argument", "cannot write without a workspace: the store is encrypted", "name the workspace"
             )
-        return self.vault.common
+        return self.keychain.common
 
     def get(self, key: str) -> bytes:
         return self.raw.get(key) if _is_pack(key) else super().get(key)
@@ -107,52 +111,52 @@ class SealedObjects(CommonObjects):
         return _as_pack(data) if _is_pack(key) else super()._sealed(key, data)
 
     @property
-    def grow(self) -> Callable[[str, bytes], Growing] | None:
-        """How to write a pack piece by piece, where the place can; its frames are sealed one by one."""
-        begin: Callable[[str, bytes], Growing] | None = getattr(self.raw, "grow", None)
+    def open_writer(self) -> Callable[[str, bytes], ObjectWriter] | None:
+        """Opens a writer for a pack, whose frames are encrypted separately; None where the storage cannot."""
+        begin: Callable[[str, bytes], ObjectWriter] | None = getattr(self.raw, "open_writer", None)
         return None if begin is None else lambda folder, head: begin(folder, _as_pack(head))
 
-    def log(self, log: Log, space: str) -> SealedLog:
-        """A log that is kept elsewhere."""
-        return SealedLog(log, self.vault, space)
+    def log(self, log: Log, space: str) -> EncryptedLog:
+        """Encrypt a log that is stored outside of the objects."""
+        return EncryptedLog(log, self.keychain, space)
 
     @property
     def clean(self) -> Any:
-        """How to remove what dead writers left, where the place needs that."""
+        """Removes temporary files of dead writers, where the storage has any."""
         return getattr(self.raw, "clean", None)
 
-    def cache(self, workspace: str) -> LocalCache:
-        """How this machine keeps what it knows of a workspace."""
-        return LocalCache(self, workspace)
+    def cache(self, workspace: str) -> CacheCipher:
+        """Return the cipher for local caches of a workspace."""
+        return CacheCipher(self, workspace)
 
     @property
-    def frames(self) -> SealedFrames:
-        return SealedFrames(self)
+    def frames(self) -> EncryptedFrameCodec:
+        return EncryptedFrameCodec(self)
 
     @property
-    def as_they_are(self) -> Objects:
-        """The objects under their plain names, their bytes as the bucket holds them: for moving what is damaged."""
-        return _AsTheyAre(self.raw, self.vault)
+    def raw_objects(self) -> Objects:
+        """The objects under their plain names with their encrypted bytes, for moving damaged ones."""
+        return _RawObjects(self.raw, self.keychain)
 
     # ------------------------------------------------------------------------------------------------- keys
 
     def rotate(self, new: KeySource, old: KeySource | None = None) -> int:
-        """Let another key wrap all keys, and this one none. Data stays as it is. Gives how many objects were written.
+        """Replace the wrapping key. Data is not rewritten. Returns the number of objects written.
 
-        First everything is wrapped for both, then the marker for the new one alone, then the rest. Whoever begins again
-        goes on where it ended.
+        All keys are first wrapped for both, then the marker for the new key only, then the rest. An interrupted
+        rotation continues when it is started again.
         """
-        key, rings = open_key(new), self.vault.rings
+        key, rings = open_key(new), self.keychain.rings
         rings.older = None if old is None else open_key(old)
         root = _root(self.raw, rings.key)
         marker = _Marker.read(self.raw)
         assert marker is not None
-        mine = [wrap for wrap in marker.wraps if wrap.key == key.id] or [Wrap(key.id, "", key.wrap(root))]
+        mine = [wrap for wrap in marker.wraps if wrap.key == key.id] or [WrappedKey(key.id, "", key.wrap(root))]
         both = (*(wrap for wrap in marker.wraps if wrap.key != key.id), *mine)
         if both != marker.wraps:
             self.raw.put(MARKER, _Marker(both).encode())
         done = rings.rewrap(key, only=False)
-        # From here on the old key opens nothing that is written any more.
+        # From here on the old key opens nothing that is written.
         self.raw.put(MARKER, _Marker(tuple(mine)).encode())
         for _ in range(_TRIES):
             more = rings.rewrap(key, only=True)
@@ -163,22 +167,22 @@ class SealedObjects(CommonObjects):
         return done
 
     def shred(self, workspace: str) -> Shredded:
-        """Destroy the keys of a workspace, and remove what nobody can open any more."""
-        gone, kept = self.vault.rings.shred(workspace)
-        self.vault.forget()
+        """Destroy the keys of a workspace, and delete the objects that no key opens any longer."""
+        gone, kept = self.keychain.rings.shred(workspace)
+        self.keychain.forget()
         destroyed = {identity for identity in gone if self._is_destroyed(identity)}
         done = Shredded(workspace, len(destroyed), kept)
-        names = self.vault.names
+        names = self.keychain.names
         for prefix in _OF_WORKSPACES:
             for key in list(self.list(prefix)):
                 if _is_pack(key):
                     continue
                 try:
-                    found = self.vault.sealer.key_of(self.raw.get_range(names.sealed(key), 0, HEADER))
+                    found = self.keychain.sealer.key_of(self.raw.get_range(names.sealed(key), 0, HEADER))
                 except (KeyError, RametError):
                     continue
                 if found in destroyed:
-                    # The index goes first: a pack without one is nobody's.
+                    # The index goes first: a pack without one belongs to no workspace.
                     self.raw.delete(names.sealed(key))
                     if key.endswith(".idx"):
                         self.raw.delete(key.removesuffix(".idx") + ".pack")
@@ -188,21 +192,21 @@ class SealedObjects(CommonObjects):
         return done
 
     def _is_destroyed(self, identity: bytes) -> bool:
-        """Whether nobody can open what has this key, for sure: what has it is about to be removed."""
+        """Return whether a key is certainly destroyed: its objects are about to be deleted."""
         try:
-            self.vault.find(identity)
+            self.keychain.find(identity)
         except RametError as error:
             return bool(error.context.get("shredded"))
         return False
 
 
-class SealedFrames:
-    """Frames of an encrypted store; only those that know under which key can make new ones."""
+class EncryptedFrameCodec:
+    """Frames of an encrypted store; encoding one needs the key of a workspace."""
 
     magic = SEALED_MAGIC
 
-    def __init__(self, objects: SealedObjects) -> None:
-        self._sealer = objects.vault.sealer
+    def __init__(self, objects: EncryptedObjects) -> None:
+        self._sealer = objects.keychain.sealer
         self._objects = objects
 
     def frame(self, packed: bytes) -> bytes:
@@ -213,12 +217,12 @@ class SealedFrames:
             opened = self._sealer.open(_FRAME, frame)
         except RametError as error:
             if error.code == "store_corrupt":
-                raise Damaged(error.cause) from None
+                raise DamagedFrame(error.cause) from None
             raise
-        return decompressed(opened, most)
+        return decompress(opened, most)
 
     def trailer(self, size: int, last: bytes) -> bytes:
-        """Padding that says nothing but that frames end before it: its length is 0, which no frame has."""
+        """Return padding that marks the end of the frames: its length field is 0, which no frame has."""
         pad = padded_size(size + OVERHEAD) - size - OVERHEAD
         return self._sealer.seal(self._objects.key_for("packs/"), _PADDING + last[-TAG:], b"", pad)
 
@@ -231,7 +235,7 @@ class SealedFrames:
                 return
             try:
                 yield at, self.unpack(pack[at:end])
-            except (Damaged, RametError):
+            except (DamagedFrame, RametError):
                 return
             at = end
 
@@ -242,41 +246,43 @@ class SealedFrames:
 
 @dataclass
 class Shredded:
-    """What a shredding did."""
+    """What `shred` did."""
 
     workspace: str
     destroyed: int
-    """Keys that nobody has any more."""
+    """Keys that no workspace has any longer."""
     kept_by: dict[str, int] = field(default_factory=dict)
-    """Workspaces that have copies of some of its keys, because they began with it or merged it, and of how many."""
+    """Workspaces that hold copies of some of its keys after a fork or merge, and how many."""
     removed: int = 0
-    """Objects that nobody could open any more and that were removed."""
+    """Objects that no key opens any longer and that were deleted."""
 
 
-class LocalCache:
-    """Files beside an encrypted store: names and bytes say nothing, and what another workspace kept is not there."""
+class CacheCipher:
+    """Encrypts the local caches of one workspace; another workspace cannot read them."""
 
-    def __init__(self, objects: SealedObjects, workspace: str) -> None:
-        self._objects, self._workspace, self._vault = objects, workspace, objects.vault
+    def __init__(self, objects: EncryptedObjects, workspace: str) -> None:
+        self._objects, self._workspace, self._keychain = objects, workspace, objects.keychain
         self._label = b"ramet local 1\0" + workspace.encode()
 
     def name(self, path: bytes) -> str:
-        return self._vault.names.digest(self._label + b"\0" + path)
+        return self._keychain.names.digest(self._label + b"\0" + path)
 
     def seal(self, data: bytes) -> bytes:
-        return self._vault.sealer.seal(self._objects.under(self._workspace).key_for("packs/"), self._label, data)
+        return self._keychain.sealer.seal(
+            self._objects.for_workspace(self._workspace).key_for("packs/"), self._label, data
+        )
 
     def open(self, data: bytes) -> bytes | None:
         try:
-            return self._vault.sealer.open(self._label, data)
+            return self._keychain.sealer.open(self._label, data)
         except RametError:
             return None
 
 
-class _AsTheyAre:
-    def __init__(self, raw: Objects, vault: Vault) -> None:
-        self._raw, self._names = raw, vault.names
-        self._common = CommonObjects(raw, vault)
+class _RawObjects:
+    def __init__(self, raw: Objects, keychain: Keychain) -> None:
+        self._raw, self._names = raw, keychain.names
+        self._common = CommonObjects(raw, keychain)
 
     def get(self, key: str) -> bytes:
         return self._raw.get(self._names.sealed(key))
@@ -297,30 +303,30 @@ class _AsTheyAre:
         return self._common.list(prefix, after)
 
 
-class SealedLog:
-    """A log in a database whose names and entries are sealed as those in a bucket are."""
+class EncryptedLog:
+    """A log whose names and entries are encrypted like those in a bucket."""
 
-    def __init__(self, log: Log, vault: Vault, space: str) -> None:
-        self._log, self._vault, self._space = log, vault, space
+    def __init__(self, log: Log, keychain: Keychain, space: str) -> None:
+        self._log, self._keychain, self._space = log, keychain, space
 
     def names(self, start: str = "") -> list[str]:
         cut = len(self._space) + 1
         folder = start.rpartition("/")[0]
         begin = self._name(folder) + "/" if folder else ""
-        plain = (self._vault.names.plain(f"{self._space}/{name}") for name in self._log.names(begin))
+        plain = (self._keychain.names.plain(f"{self._space}/{name}") for name in self._log.names(begin))
         return sorted(name[cut:] for name in plain if name is not None and name[cut:].startswith(start))
 
     def _name(self, name: str) -> str:
-        return self._vault.names.sealed(f"{self._space}/{name}")[len(self._space) + 1 :]
+        return self._keychain.names.sealed(f"{self._space}/{name}")[len(self._space) + 1 :]
 
     def _label(self, name: str, number: int) -> bytes:
         return f"ramet entry 1\0{self._space}/{name}/{number}".encode()
 
     def _opened(self, name: str, number: int, data: bytes) -> bytes:
         try:
-            return self._vault.sealer.open(self._label(name, number), data)
+            return self._keychain.sealer.open(self._label(name, number), data)
         except RametError:
-            return b""  # no entry: whoever decodes it says so
+            return b""  # decoding the empty entry reports the damage
 
     def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
         found = self._log.newest(self._name(name), after)
@@ -331,7 +337,7 @@ class SealedLog:
             yield number, self._opened(name, number, data)
 
     def append(self, name: str, number: int, data: bytes) -> bool:
-        sealed = self._vault.sealer.seal(self._vault.common, self._label(name, number), data, -len(data) % 256)
+        sealed = self._keychain.sealer.seal(self._keychain.common, self._label(name, number), data, -len(data) % 256)
         return self._log.append(self._name(name), number, sealed)
 
 
@@ -342,7 +348,7 @@ def _as_pack(data: bytes) -> bytes:
 
 
 def _is_pack(key: str) -> bool:
-    """Whether an object is a pack, whose frames are sealed one by one."""
+    """Return whether an object is a pack, whose frames are encrypted separately."""
     return key.startswith("packs/") and key.endswith(".pack")
 
 
@@ -351,9 +357,9 @@ def _is_pack(key: str) -> bool:
 
 @dataclass(frozen=True)
 class _Marker:
-    """The one object that anybody can read: it says that the rest is encrypted, and how."""
+    """The one plain object: it says that the store is encrypted, and how."""
 
-    wraps: tuple[Wrap, ...]
+    wraps: tuple[WrappedKey, ...]
 
     def encode(self) -> bytes:
         rows = [{"key": wrap.key, "data": base64.b64encode(wrap.data).decode()} for wrap in self.wraps]
@@ -368,18 +374,20 @@ class _Marker:
         try:
             plain: dict[str, Any] = json.loads(data)
             found = plain["encryption"]
-            scheme, wraps = found["scheme"], wraps_of(found["wraps"])
+            scheme, wraps = found["scheme"], decode_wraps(found["wraps"])
         except (ValueError, KeyError, TypeError):
             raise RametError(
-                "store_corrupt", f"{MARKER} says how the store is encrypted, and cannot be understood",
-                "bring it back from a copy",
+                "store_corrupt", f"cannot open the store: {MARKER} is damaged",
+                "restore it from a backup",
             ) from None  # fmt: skip
         if scheme != SCHEME:
-            raise RametError("unsupported", f"the store is encrypted as {scheme}", "use a newer version")
+            raise RametError(
+                "unsupported", f"cannot open the store: unknown encryption {scheme}", "use a newer version"
+            )
         return cls(wraps)
 
 
-def open_sealed(
+def open_encrypted(
     objects: Objects,
     key: KeySource | None,
     *,
@@ -387,42 +395,42 @@ def open_sealed(
     clock: Callable[[], float] = time.time,
     claim: Callable[[bytes], bytes] | None = None,
 ) -> Objects:
-    """A store's objects, opened if they are encrypted. An empty store that is opened with a key becomes encrypted."""
-    if isinstance(objects, SealedObjects):
+    """Open objects that may be encrypted. An empty store opened with a key becomes encrypted."""
+    if isinstance(objects, EncryptedObjects):
         return objects
     marker = _Marker.read(objects)
     if key is None:
         if marker is None:
             return objects
         raise RametError(
-            "wrong_key", "this store is encrypted, and no key was given",
-            "give key= (RAMET_KEY on the command line)", {"wrapped_by": [wrap.key for wrap in marker.wraps]},
+            "wrong_key", "cannot open the store: it is encrypted, and no key was given",
+            "pass key= (RAMET_KEY on the command line)", {"wrapped_by": [wrap.key for wrap in marker.wraps]},
         )  # fmt: skip
     wrapping = open_key(key)
     if marker is None:
         used = any(True for space in _SPACES for _ in objects.list(space))
         if used and _Marker.read(objects) is None:
             raise RametError(
-                "wrong_key", "a key was given, and this store is not encrypted",
+                "wrong_key", "cannot open the store: a key was given, but it is not encrypted",
                 "open it without a key, or export its workspaces into a new store that has one",
             )  # fmt: skip
-        made = _Marker((Wrap(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode()
+        made = _Marker((WrappedKey(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode()
         if not used and claim is None:
-            objects.create(MARKER, made)  # of two that make one at once, one holds
+            objects.create(MARKER, made)  # of two concurrent creators, one wins
         elif not used and claim is not None:
             objects.put(MARKER, claim(made))
     root = _root(objects, wrapping, marker)
-    vault = Vault(objects, root, wrapping, lambda current: _root(objects, current), clock)
-    return SealedObjects(objects, vault, plain_cache=plain_cache)
+    keychain = Keychain(objects, root, wrapping, lambda current: _root(objects, current), clock)
+    return EncryptedObjects(objects, keychain, plain_cache=plain_cache)
 
 
 def _root(objects: Objects, key: WrappingKey, marker: _Marker | None = None) -> bytes:
-    """The key of the store, as it is now (or as was just read); `wrong_key` when this key does not open it."""
+    """Return the root key of the store; `wrong_key` when this key does not open it."""
     marker = marker or _Marker.read(objects)
     if marker is None:
         raise _gone()
-    return unwrapped(marker.wraps, key, "the store")
+    return unwrap_key(marker.wraps, key, "the store")
 
 
 def _gone() -> RametError:
-    return RametError("store_corrupt", f"{MARKER} is gone", "bring it back from a copy")
+    return RametError("store_corrupt", f"cannot open the store: {MARKER} is missing", "restore it from a backup")

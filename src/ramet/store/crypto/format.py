@@ -1,10 +1,9 @@
-"""Sealing: bytes and names that only the holder of a key can read. The bytes are described in docs/format.md.
+"""Encryption format: authenticated encryption of bytes and names; docs/format.md describes the bytes.
 
-Rules that this file keeps:
-- The same bytes under the same label and key give the same sealed bytes; whatever differs gives another nonce, because
-  the nonce is a keyed digest of all that is encrypted and authenticated.
-- Everything but sizes looks random to whoever has no key: which key an object has is hidden, too.
-- No key is ever part of a repr, an error or a log.
+- Equal bytes with an equal label and key give equal ciphertext; any difference gives another nonce, since the nonce is
+  a keyed digest of everything that is encrypted and authenticated.
+- Without a key, everything but sizes looks random; even the id of the key is masked.
+- No key appears in a repr, an error or a log.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ TAG: Final = 16
 HEADER: Final = NONCE + KEY_ID + 4
 OVERHEAD: Final = HEADER + TAG
 SMALLEST: Final = 256
-"""Objects are never smaller than this, so that those of a few bytes all look alike."""
+"""Minimum size of an object in bytes, so that all tiny objects look alike."""
 _LENGTH: Final = struct.Struct(">I")
 _NUMBER: Final = re.compile(r"[0-9]{20}")
 _KEPT_NAMES: Final = 65_536
 
 
 def derive(key: bytes, label: bytes) -> bytes:
-    """A key for one purpose: the first block of HKDF-Expand (RFC 5869) with SHA-256."""
+    """Derive a key for one purpose: the first block of HKDF-Expand (RFC 5869) with SHA-256."""
     return hmac.digest(key, label + b"\x01", "sha256")
 
 
 def padded_size(size: int) -> int:
-    """The size that `size` bytes take up: as Padmé says, which hides all but the leading bits and adds 12 % at most."""
+    """Return the padded size of `size` bytes: Padmé, which hides all but the leading bits and adds 12 % at most."""
     size = max(size, SMALLEST)
     exponent = size.bit_length() - 1
     unseen = exponent - exponent.bit_length()
@@ -52,7 +51,7 @@ def padded_size(size: int) -> int:
 
 
 class DataKey:
-    """A key that content is sealed with, by its id."""
+    """A key that encrypts content, with its id."""
 
     __slots__ = ("_cipher", "_nonces", "id")
 
@@ -65,7 +64,7 @@ class DataKey:
         return f"<data key {self.id.hex()}>"
 
     def encrypt(self, about: bytes, data: bytes) -> tuple[bytes, bytes]:
-        """The nonce, and the ciphertext with its tag; `about` is authenticated."""
+        """Return the nonce, and the ciphertext with its tag; `about` is authenticated."""
         digest = blake3(len(about).to_bytes(4, "big") + about).digest() + blake3(data).digest()
         nonce = hmac.digest(self._nonces, digest, "sha256")[:NONCE]
         return nonce, self._cipher.encrypt(nonce, data, about)
@@ -78,9 +77,9 @@ FindKey = Callable[[bytes], DataKey]
 
 
 class Sealer:
-    """Seals and opens bytes: nonce (12), masked [key id (12), length (4)], ciphertext, tag (16).
+    """Encrypts and decrypts bytes: nonce (12), masked [key id (12), length (4)], ciphertext, tag (16).
 
-    The label says what the bytes are and where they belong; sealed bytes of another label do not open.
+    The label says what the bytes are and where they belong; bytes of another label do not decrypt.
     """
 
     def __init__(self, mask: bytes, find: FindKey) -> None:
@@ -92,7 +91,7 @@ class Sealer:
         return b"".join((nonce, self._masked(nonce, about), sealed))
 
     def open(self, label: bytes, sealed: bytes) -> bytes:
-        """The bytes that were sealed under this label; `store_corrupt` when they are not what was sealed."""
+        """Decrypt bytes that were encrypted with this label; `store_corrupt` when they were changed."""
         about, size = self._about(sealed)
         key = self._find(about[:KEY_ID])
         try:
@@ -102,7 +101,7 @@ class Sealer:
         return data if size == len(data) else data[:size]
 
     def key_of(self, sealed: bytes) -> bytes:
-        """The id of the key that sealed bytes (or their beginning) have."""
+        """Return the key id of encrypted bytes, or of their first bytes."""
         return self._about(sealed)[0][:KEY_ID]
 
     def length_of(self, sealed: bytes) -> int:
@@ -120,14 +119,14 @@ class Sealer:
 
 
 def damaged() -> RametError:
-    return RametError("store_corrupt", "an encrypted object is damaged or was exchanged", "run verify, then repair")
+    return RametError("store_corrupt", "an encrypted object is damaged or swapped", "run verify, then repair")
 
 
-class Names:
-    """Keys of objects as a bucket shows them: every part that says something is encrypted (AES-SIV) below its parents.
+class NameCipher:
+    """Encrypts the keys of objects, part by part (AES-SIV), each part bound to its parents.
 
-    What stays: the first part, which is what kind of object it is; the 20-digit number of an entry of a log, so that
-    they sort; and the names of packs, which are digests of encrypted bytes.
+    Plain are the first part, which is the kind of the object, the 20-digit number of a log entry, so that entries sort,
+    and the names of packs, which are digests of encrypted bytes.
     """
 
     def __init__(self, root: bytes) -> None:
@@ -140,7 +139,7 @@ class Names:
         return key.startswith("packs/")
 
     def sealed(self, key: str) -> str:
-        """The key that an object has in the bucket."""
+        """Return the key of an object in the bucket."""
         if self.is_clear(key):
             return key
         parts = key.split("/")
@@ -151,12 +150,12 @@ class Names:
         return "/".join(done)
 
     def plain(self, key: str) -> str | None:
-        """The key of an object of the bucket; None when it is none of this store."""
+        """Return the plain key of an object of the bucket; None when it does not belong to this store."""
         if self.is_clear(key):
             return key
         parts = key.split("/")
         if len(parts) == 1:
-            return None  # what says how to open the rest
+            return None  # the marker
         done = parts[0]
         for number, part in enumerate(parts[1:], 1):
             if number < len(parts) - 1 or not _NUMBER.fullmatch(part):
@@ -168,7 +167,7 @@ class Names:
         return done
 
     def digest(self, text: bytes) -> str:
-        """A name for something that is kept beside the store."""
+        """Return the file name of a local cache entry."""
         return base64.urlsafe_b64encode(self._cipher.encrypt(text, [b"ramet local name 1"])[:24]).decode()
 
     def _sealed(self, parent: str, part: str) -> str:

@@ -1,7 +1,6 @@
-"""`Vault`: all keys of an opened store, and the objects that belong to no workspace.
+"""`Keychain`: all keys of an open store, and the objects that belong to no workspace.
 
-The rule that this file keeps: keyrings are opened with the common key and no other, so that a damaged one cannot send
-anybody looking for its key in keyrings.
+Keyrings are encrypted with the common key only, so that reading a damaged one cannot search keyrings for its key.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ramet.store.crypto.format import KEY_ID, DataKey, Names, Sealer, damaged, derive, padded_size
+from ramet.store.crypto.format import KEY_ID, DataKey, NameCipher, Sealer, damaged, derive, padded_size
 from ramet.store.crypto.keyrings import Keyrings
 from ramet.store.crypto.wrapping_keys import WrappingKey
 from ramet.store.objects.objects import Objects, delete_all
 
 COMMON: Final = bytes(KEY_ID)
-"""The id of the key for what belongs to no workspace: refs, tags, and how far a feed came."""
+"""Id of the common key, for refs, tags and the cursors of feeds."""
 
 
-class Vault:
-    """The keys of one store, opened. `check` refuses a wrapping key that does not open the store any more."""
+class Keychain:
+    """The keys of one open store. `check` refuses a wrapping key that no longer opens the store."""
 
     def __init__(
         self,
@@ -30,7 +29,7 @@ class Vault:
         check: Callable[[WrappingKey], object],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.names = Names(root)
+        self.names = NameCipher(root)
         self.common = DataKey(COMMON, derive(root, b"ramet common 1"))
         mask = derive(root, b"ramet mask 1")
         self.sealer = Sealer(mask, self.find)
@@ -39,7 +38,7 @@ class Vault:
         self.rings = Keyrings(CommonObjects(raw, self), key, clock, check)
 
     def __repr__(self) -> str:
-        return "<vault>"
+        return "<keychain>"
 
     def find(self, identity: bytes) -> DataKey:
         found = self._known.get(identity)
@@ -58,16 +57,16 @@ class Vault:
 
 
 def label_of(key: str) -> bytes:
-    """What an object is sealed with beside its bytes: one that is put in the place of another does not open."""
+    """Return the label that binds an encrypted object to its key: swapped objects do not decrypt."""
     return b"ramet object 1\0" + key.encode("utf-8", "surrogateescape")
 
 
 class CommonObjects:
-    """Objects of no workspace, sealed with the common key. Their names are sealed, too."""
+    """Objects of no workspace; names and bytes are encrypted with the common key."""
 
-    def __init__(self, raw: Objects, vault: Vault) -> None:
-        self.raw, self.vault = raw, vault
-        self._sealer = vault.common_sealer
+    def __init__(self, raw: Objects, keychain: Keychain) -> None:
+        self.raw, self.keychain = raw, keychain
+        self._sealer = keychain.common_sealer
         self.local: str | None = getattr(raw, "local", None)
         self.remote: bool = getattr(raw, "remote", False)
 
@@ -75,10 +74,10 @@ class CommonObjects:
         return f"<{type(self).__name__}>"
 
     def key_for(self, key: str) -> DataKey:
-        return self.vault.common
+        return self.keychain.common
 
     def get(self, key: str) -> bytes:
-        return self.opened(key, self.raw.get(self.vault.names.sealed(key)))
+        return self.opened(key, self.raw.get(self.keychain.names.sealed(key)))
 
     def opened(self, key: str, sealed: bytes) -> bytes:
         return self._sealer.open(label_of(key), sealed)
@@ -88,26 +87,26 @@ class CommonObjects:
 
     def _sealed(self, key: str, data: bytes) -> bytes:
         pad = padded_size(len(data)) - len(data)
-        return self.vault.sealer.seal(self.key_for(key), label_of(key), data, pad)
+        return self.keychain.sealer.seal(self.key_for(key), label_of(key), data, pad)
 
     def put(self, key: str, data: bytes) -> None:
-        self.raw.put(self.vault.names.sealed(key), self._sealed(key, data))
+        self.raw.put(self.keychain.names.sealed(key), self._sealed(key, data))
 
-    def lay(self, key: str, data: bytes) -> None:
-        """As `put`, but where that can be had without waiting for a disk."""
-        getattr(self.raw, "lay", self.raw.put)(self.vault.names.sealed(key), self._sealed(key, data))
+    def put_unsynced(self, key: str, data: bytes) -> None:
+        """As `put`, without fsync where the storage supports that."""
+        getattr(self.raw, "put_unsynced", self.raw.put)(self.keychain.names.sealed(key), self._sealed(key, data))
 
     def create(self, key: str, data: bytes) -> bool:
-        return self.raw.create(self.vault.names.sealed(key), self._sealed(key, data))
+        return self.raw.create(self.keychain.names.sealed(key), self._sealed(key, data))
 
     def delete(self, key: str) -> None:
-        self.raw.delete(self.vault.names.sealed(key))
+        self.raw.delete(self.keychain.names.sealed(key))
 
     def delete_all(self, keys: Sequence[str]) -> None:
-        delete_all(self.raw, [self.vault.names.sealed(key) for key in keys])
+        delete_all(self.raw, [self.keychain.names.sealed(key) for key in keys])
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
-        names = self.vault.names
+        names = self.keychain.names
         if names.is_clear(prefix):
             yield from self.raw.list(prefix, after)
             return

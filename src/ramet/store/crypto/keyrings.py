@@ -1,13 +1,12 @@
-"""Keyrings: the data keys of each workspace, wrapped by a key that is not in the store.
+"""Keyrings: the data keys of each workspace, wrapped by a key outside of the store.
 
     keys/<workspace>/<random>        a batch: wrapped ring key, ids of data keys, the data keys sealed with the ring key
-    keys/<workspace>/closed-<id>     nothing new is sealed with that key: somebody else has a copy of it
+    keys/<workspace>/closed-<id>     that key encrypts nothing new: another ring has a copy of it
     keys/<workspace>/shredded-<...>  ids of keys that were destroyed
 
-Rules that this file keeps:
-- A ring only grows, by objects with new names, until it is shredded: no two writers can overwrite each other's keys.
-- A key is closed before a copy of it leaves its ring. What a workspace writes after that has a new key.
-- The keys of a ring have an order. What a revision needs was sealed with the key of the revision or one before it.
+- A ring only grows, by objects with new names, until it is shredded: writers cannot overwrite each other's keys.
+- A key is closed before a copy of it leaves its ring. The workspace encrypts later writes with a new key.
+- The keys of a ring have an order. What a revision needs has the key of the revision or an earlier one.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _SHREDDED: Final = "shredded-"
 
 
 @dataclass(frozen=True)
-class Wrap:
-    """A key as one wrapping key wrapped it."""
+class WrappedKey:
+    """A key, encrypted by one wrapping key."""
 
     key: str
     name: str
@@ -45,15 +44,15 @@ class Wrap:
         return {"key": self.key, "name": self.name, "data": base64.b64encode(self.data).decode()}
 
 
-def wraps_of(plain: list[dict[str, str]]) -> tuple[Wrap, ...]:
-    return tuple(Wrap(row["key"], row.get("name", ""), base64.b64decode(row["data"])) for row in plain)
+def decode_wraps(plain: list[dict[str, str]]) -> tuple[WrappedKey, ...]:
+    return tuple(WrappedKey(row["key"], row.get("name", ""), base64.b64decode(row["data"])) for row in plain)
 
 
-def unwrapped(wraps: tuple[Wrap, ...], key: WrappingKey, what: str) -> bytes:
-    """The key that one of these wraps holds; `wrong_key` when none is for this wrapping key."""
+def unwrap_key(wraps: tuple[WrappedKey, ...], key: WrappingKey, what: str) -> bytes:
+    """Unwrap the key that one of these wraps holds; `wrong_key` when none is for this wrapping key."""
     kind = key.id.partition("-")[0]
     mine = [wrap for wrap in wraps if wrap.key == key.id]
-    # A KMS key has several names, so that another id may be the same key.
+    # A KMS key has several names, so another id may be the same key.
     mine += [wrap for wrap in wraps if wrap.key != key.id and kind == "kms" and wrap.key.startswith("kms-")]
     for number, wrap in enumerate(mine, 1):
         try:
@@ -63,24 +62,24 @@ def unwrapped(wraps: tuple[Wrap, ...], key: WrappingKey, what: str) -> bytes:
                 raise
     made = " and ".join(sorted({wrap.key for wrap in wraps})) or "none"
     raise RametError(
-        "wrong_key", f"{what} is wrapped by {made}, not by {key.id}", "give the key that it was made or rotated with",
+        "wrong_key", f"{what} is wrapped by {made}, not by {key.id}", "pass the key of its creation or last rotation",
         {"wrapped_by": made},
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Data keys that came into a ring together: one of its own, or copies of those of another workspace."""
+class KeyBatch:
+    """Data keys that were added to a ring together: a new one, or copies of those of another workspace."""
 
     workspace: str
     name: str
     number: int
-    """Its place in the ring's order."""
+    """Its position in the order of the ring."""
     own: bool
     created: float
     origin: str
     ids: tuple[bytes, ...]
-    wraps: tuple[Wrap, ...]
+    wraps: tuple[WrappedKey, ...]
     sealed: bytes
 
     def encode(self) -> bytes:
@@ -92,24 +91,24 @@ class Batch:
         return json.dumps(plain, sort_keys=True).encode()
 
 
-def _decode(workspace: str, name: str, data: bytes) -> Batch:
+def _decode(workspace: str, name: str, data: bytes) -> KeyBatch:
     try:
         plain: dict[str, Any] = json.loads(data)
         ids = tuple(bytes.fromhex(identity) for identity in plain["ids"])
-        return Batch(
+        return KeyBatch(
             workspace, name, plain["number"], plain["own"], plain["created"], plain["origin"], ids,
-            wraps_of(plain["wraps"]), base64.b64decode(plain["sealed"]),
+            decode_wraps(plain["wraps"]), base64.b64decode(plain["sealed"]),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError):
-        raise RametError("store_corrupt", "a keyring cannot be understood", "bring it back from a copy") from None
+        raise RametError("store_corrupt", "a keyring is damaged", "restore it from a backup") from None
 
 
 @dataclass
-class Ring:
+class Keyring:
     """The keys of one workspace."""
 
     workspace: str
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[KeyBatch] = field(default_factory=list)
     closed: set[bytes] = field(default_factory=set)
     shredded: set[bytes] = field(default_factory=set)
 
@@ -119,8 +118,8 @@ class Ring:
         order = sorted(self.batches, key=lambda batch: (batch.number, batch.name))
         return list(dict.fromkeys(identity for batch in order for identity in batch.ids))
 
-    def open_batch(self) -> Batch | None:
-        """The newest of its own keys that nobody else has."""
+    def open_batch(self) -> KeyBatch | None:
+        """Return the newest own key that no other ring has."""
         mine = [batch for batch in self.batches if batch.own and batch.ids[0] not in self.closed]
         return max(mine, key=lambda batch: (batch.number, batch.name), default=None)
 
@@ -130,7 +129,7 @@ class Ring:
 
 
 class Keyrings:
-    """All keyrings of a store. `objects` seals what it is given with the common key."""
+    """All keyrings of a store. `objects` encrypts with the common key."""
 
     def __init__(
         self, objects: Objects, key: WrappingKey, clock: Callable[[], float], check: Callable[[WrappingKey], object]
@@ -138,38 +137,38 @@ class Keyrings:
         self._objects, self.key, self._clock, self._check = objects, key, clock, check
         self.older: WrappingKey | None = None
         """While rotating, the key before this one."""
-        self._batches: dict[str, Batch] = {}
-        """By the key of their object: a batch never changes but for its wraps."""
+        self._batches: dict[str, KeyBatch] = {}
+        """By object key: a batch never changes except for its wraps."""
         self._gone: dict[str, frozenset[bytes]] = {}
         self._secrets: dict[bytes, bytes] = {}
         self._ring_keys: dict[bytes, bytes] = {}
-        """By what was unwrapped, so that a KMS is asked once for a ring."""
-        self._homes: dict[bytes, Batch] = {}
+        """By wrapped bytes, so that a KMS is asked once per ring."""
+        self._homes: dict[bytes, KeyBatch] = {}
         self._shredded: set[bytes] = set()
         self._met: set[str] = set()
         self._lock = threading.RLock()
 
     # ---------------------------------------------------------------------------------------------- reading
 
-    def ring(self, workspace: str) -> Ring:
-        """The ring of a workspace as it is now."""
+    def ring(self, workspace: str) -> Keyring:
+        """Read the current ring of a workspace."""
         return self._read(workspace, self._objects.list(f"keys/{workspace}/"), False)
 
-    def meet(self, workspace: str) -> None:
-        """Read the ring of a workspace that somebody asks for, once: what it opens need not be looked for elsewhere."""
+    def preload(self, workspace: str) -> None:
+        """Read the ring of a workspace once, so that its keys need no search through all rings."""
         if workspace not in self._met:
             self._met.add(workspace)
             self._read(workspace, self._objects.list(f"keys/{workspace}/"), True)
 
-    def rings(self, *, skip_damaged: bool = False) -> list[Ring]:
-        """All rings. With `skip_damaged` what cannot be read is left out: others must not suffer from it."""
+    def rings(self, *, skip_damaged: bool = False) -> list[Keyring]:
+        """Read all rings; with `skip_damaged`, leave out those that cannot be read."""
         found: dict[str, list[str]] = {}
         for key in self._objects.list("keys/"):
             found.setdefault(key.split("/")[1], []).append(key)
         return [self._read(workspace, iter(keys), skip_damaged) for workspace, keys in sorted(found.items())]
 
-    def _read(self, workspace: str, keys: Iterator[str], skip_damaged: bool) -> Ring:
-        ring = Ring(workspace)
+    def _read(self, workspace: str, keys: Iterator[str], skip_damaged: bool) -> Keyring:
+        ring = Keyring(workspace)
         for key in keys:
             name = key.rpartition("/")[2]
             if name.startswith(_CLOSED):
@@ -181,13 +180,13 @@ class Keyrings:
                 else:
                     ring.batches.append(self._batch(key, workspace, name))
             except KeyError:
-                continue  # shredded meanwhile
+                continue  # shredded concurrently
             except RametError:
                 if not skip_damaged:
                     raise
         return ring
 
-    def _batch(self, key: str, workspace: str, name: str) -> Batch:
+    def _batch(self, key: str, workspace: str, name: str) -> KeyBatch:
         with self._lock:
             batch = self._batches.get(key)
             if batch is None:
@@ -205,11 +204,11 @@ class Keyrings:
 
     @property
     def known(self) -> Set[bytes]:
-        """Keys that a ring has or had that was read until now."""
+        """Ids of keys that any ring read so far has or had."""
         return self._homes.keys() | self._shredded if self._shredded else self._homes.keys()
 
     def secret(self, identity: bytes) -> bytes:
-        """A data key; `wrong_key` when it was destroyed, `store_corrupt` when no ring has ever had it."""
+        """Return a data key; `wrong_key` when it was destroyed, `store_corrupt` when no ring ever had it."""
         with self._lock:
             if identity not in self._secrets:
                 if identity not in self._homes:
@@ -217,7 +216,7 @@ class Keyrings:
                 home = self._homes.get(identity)
                 if home is None and identity in self._shredded:
                     raise RametError(
-                        "wrong_key", "the key of this was destroyed", "nothing can bring it back",
+                        "wrong_key", "cannot decrypt: the key was destroyed", "nothing can restore it",
                         {"shredded": True},
                     )  # fmt: skip
                 if home is None:
@@ -227,35 +226,35 @@ class Keyrings:
                 self._open(home)
             return self._secrets[identity]
 
-    def _open(self, batch: Batch) -> None:
+    def _open(self, batch: KeyBatch) -> None:
         plain = _opened(batch, self._ring_key(batch))
         if plain is None:
-            raise RametError("store_corrupt", "a keyring is damaged", "bring it back from a copy")
+            raise RametError("store_corrupt", "a keyring is damaged", "restore it from a backup")
         for number, identity in enumerate(batch.ids):
             self._secrets[identity] = plain[number * SECRET : (number + 1) * SECRET]
 
-    def _ring_key(self, batch: Batch) -> bytes:
+    def _ring_key(self, batch: KeyBatch) -> bytes:
         for wrap in batch.wraps:
             known = self._ring_keys.get(wrap.data)
             if known is not None:
                 return known
         try:
-            found = unwrapped(batch.wraps, self.key, "a keyring")
+            found = unwrap_key(batch.wraps, self.key, "a keyring")
         except RametError as error:
             if error.code != "wrong_key":
                 raise
             other = self._from_siblings(batch)
             if other is None and self.older is None:
                 raise
-            found = other if other is not None else unwrapped(batch.wraps, cast(WrappingKey, self.older), "a keyring")
+            found = other if other is not None else unwrap_key(batch.wraps, cast(WrappingKey, self.older), "a keyring")
         self._ring_keys.update((wrap.data, found) for wrap in batch.wraps)
         return found
 
-    def _from_siblings(self, batch: Batch) -> bytes | None:
-        """The key of a ring from its other batches: who did not hear of a rotation may have added this one."""
+    def _from_siblings(self, batch: KeyBatch) -> bytes | None:
+        """Find the key of a ring through its other batches: a writer that missed a rotation may have added this one."""
         for other in self.ring(batch.workspace).batches:
             try:
-                found = unwrapped(other.wraps, self.key, "a keyring")
+                found = unwrap_key(other.wraps, self.key, "a keyring")
             except RametError as error:
                 if error.code != "wrong_key":
                     raise
@@ -267,7 +266,7 @@ class Keyrings:
     # ---------------------------------------------------------------------------------------------- writing
 
     def write_key(self, workspace: str) -> tuple[bytes, frozenset[bytes]]:
-        """The id of the key that a workspace seals with from now on, and those of all keys in its ring."""
+        """Return the id of the key for new writes of a workspace, and the ids of all keys in its ring."""
         with self._lock:
             ring = self.ring(workspace)
             batch = ring.open_batch()
@@ -276,22 +275,22 @@ class Keyrings:
             return batch.ids[0], frozenset(ring.ids)
 
     def _still_valid(self) -> None:
-        """Refuse to wrap a new ring with a key that the store does not have any more: nobody could open it."""
+        """Refuse to wrap a new ring with a key that no longer opens the store."""
         self._check(self.key)
 
-    def _add(self, ring: Ring, keys: list[tuple[bytes, bytes]], own: bool, origin: str) -> Batch:
+    def _add(self, ring: Keyring, keys: list[tuple[bytes, bytes]], own: bool, origin: str) -> KeyBatch:
         if ring.batches:
             older = max(ring.batches, key=lambda batch: batch.number)
             ring_key, wraps = self._ring_key(older), older.wraps
         else:
             self._still_valid()
             ring_key = secrets.token_bytes(SECRET)
-            wraps = (Wrap(self.key.id, self.key.name, self.key.wrap(ring_key)),)
+            wraps = (WrappedKey(self.key.id, self.key.name, self.key.wrap(ring_key)),)
         nonce = secrets.token_bytes(NONCE)
         sealed = nonce + AESGCM(ring_key).encrypt(nonce, b"".join(secret for _, secret in keys), _RING)
         ids = tuple(identity for identity, _ in keys)
         name = secrets.token_hex(8)
-        batch = Batch(ring.workspace, name, ring.next_number, own, self._clock(), origin, ids, wraps, sealed)
+        batch = KeyBatch(ring.workspace, name, ring.next_number, own, self._clock(), origin, ids, wraps, sealed)
         key = f"keys/{ring.workspace}/{batch.name}"
         self._objects.put(key, batch.encode())
         ring.batches.append(batch)
@@ -303,9 +302,9 @@ class Keyrings:
         return batch
 
     def share(self, source: str, target: str, newest: bytes) -> None:
-        """Give a workspace copies of the keys of another one, up to the one that sealed a revision.
+        """Copy keys of one workspace to another, up to the key of a revision.
 
-        What either writes after this has a new key.
+        Both workspaces encrypt later writes with new keys.
         """
         with self._lock:
             theirs, mine = self.ring(source), self.ring(target)
@@ -320,29 +319,29 @@ class Keyrings:
             if not missing:
                 return
             added = self._add(mine, [(identity, self.secret(identity)) for identity in missing], False, source)
-            # Who shreds says so, and then looks for copies: one of the two sees the other.
+            # `shred` records the ids before it looks for copies: one of the two sees the other.
             if self.ring(source).shredded.intersection(missing):
                 self._objects.delete(f"keys/{target}/{added.name}")
                 self.forget()
                 raise _too_late(source)
             for batch in mine.batches:
-                # Its order must say that what comes after this may need what was copied.
+                # Later writes may need the copied keys, so they need a later key.
                 if batch.own and batch.ids[0] not in mine.closed:
                     self._objects.put(f"keys/{target}/{_CLOSED}{batch.ids[0].hex()}", b"closed")
 
     # ------------------------------------------------------------------------------- destroying and rotating
 
     def shred(self, workspace: str) -> tuple[set[bytes], dict[str, int]]:
-        """Destroy a ring. Gives the keys that nobody has any more, and how many keys others still have copies of.
+        """Destroy a ring. Returns the keys that no ring has any longer, and how many keys each other ring still has.
 
-        One that was interrupted is ended by the next.
+        An interrupted `shred` is completed by the next one.
         """
         with self._lock:
-            self.rings()  # one that cannot be read may have copies: nothing is destroyed then
+            self.rings()  # an unreadable ring may hold copies: fail before anything is destroyed
             mine = self.ring(workspace)
             if mine.ids:
                 plain = {"ids": sorted(identity.hex() for identity in mine.ids), "time": self._clock()}
-                # Before the keys go: whoever finds an object of theirs must know that it is not damage.
+                # Before the keys go: their objects must read as shredded, not as damaged.
                 self._objects.put(f"keys/{workspace}/{_SHREDDED}{secrets.token_hex(8)}", json.dumps(plain).encode())
             for batch in mine.batches:
                 self._objects.delete(f"keys/{workspace}/{batch.name}")
@@ -350,13 +349,13 @@ class Keyrings:
                 self._objects.delete(f"keys/{workspace}/{_CLOSED}{identity.hex()}")
             self.forget()
             gone = set(mine.ids) | mine.shredded
-            # Only now, so that a fork that was made meanwhile keeps what it has.
+            # Only now, so that a concurrent fork keeps its copies.
             others = {ring.workspace: set(ring.ids) & gone for ring in self.rings()}
             kept = {name: len(ids) for name, ids in others.items() if ids}
             return gone - {identity for ids in others.values() for identity in ids}, kept
 
     def forget(self) -> None:
-        """Read everything anew when it is needed again."""
+        """Drop everything that was read."""
         with self._lock:
             for known in (self._batches, self._gone, self._secrets, self._ring_keys, self._homes):
                 known.clear()
@@ -364,9 +363,9 @@ class Keyrings:
             self._met.clear()
 
     def rewrap(self, new: WrappingKey, *, only: bool) -> int:
-        """Wrap all rings for another key as well, or with `only` for that one alone. Data keys stay as they are."""
+        """Wrap all rings for another key as well, or with `only` for that key alone. Data keys are unchanged."""
         done = 0
-        wrapped: dict[bytes, Wrap] = {}
+        wrapped: dict[bytes, WrappedKey] = {}
         with self._lock:
             self.forget()
             for ring in self.rings():
@@ -375,7 +374,7 @@ class Keyrings:
                     if not theirs:
                         ring_key = self._ring_key(batch)
                         if ring_key not in wrapped:
-                            wrapped[ring_key] = Wrap(new.id, new.name, new.wrap(ring_key))
+                            wrapped[ring_key] = WrappedKey(new.id, new.name, new.wrap(ring_key))
                         theirs = [wrapped[ring_key]]
                     wraps = tuple(theirs) if only else (*(w for w in batch.wraps if w.key != new.id), *theirs)
                     if wraps != batch.wraps:
@@ -387,11 +386,13 @@ class Keyrings:
 
 
 def _too_late(workspace: str) -> RametError:
-    return RametError("workspace_not_found", f"the keys of {workspace!r} were destroyed meanwhile", "nothing is left")
+    return RametError(
+        "workspace_not_found", f"cannot copy the keys of {workspace!r}: they were destroyed", "nothing can restore them"
+    )
 
 
-def _opened(batch: Batch, ring_key: bytes) -> bytes | None:
-    """The data keys of a batch; None when the ring key is not the one."""
+def _opened(batch: KeyBatch, ring_key: bytes) -> bytes | None:
+    """Decrypt the data keys of a batch; None when the ring key is wrong."""
     try:
         return AESGCM(ring_key).decrypt(batch.sealed[:NONCE], batch.sealed[NONCE:], _RING)
     except InvalidTag:

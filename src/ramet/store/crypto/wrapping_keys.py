@@ -1,7 +1,7 @@
-"""Keys that wrap keys: from a file, from the environment, or a KMS. What a store holds is useless without one of them.
+"""Wrapping keys from a file, the environment or a KMS: without one, a store cannot be read.
 
-Rules that this file keeps: a key is never part of a repr, an error, a log, or the arguments of a process; a key file
-that others can read is refused.
+- A key never appears in a repr, an error, a log, or the arguments of a process.
+- A key file that other users can read is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LARGEST_FILE: Final = 4096
 
 
 class WrappingKey(Protocol):
-    """Wraps the keys of a store. `name` says where it comes from, `id` which key it is; neither gives anything away."""
+    """Wraps the keys of a store. `name` is its source, `id` identifies the key; neither reveals it."""
 
     @property
     def name(self) -> str: ...
@@ -37,12 +37,12 @@ class WrappingKey(Protocol):
     def wrap(self, key: bytes) -> bytes: ...
 
     def unwrap(self, wrapped: bytes) -> bytes:
-        """The key again; `wrong_key` when it was wrapped by another one."""
+        """Unwrap a key; `wrong_key` when another key wrapped it."""
         ...
 
 
 class LocalKey:
-    """A key of 32 bytes that this process has."""
+    """A key of 32 bytes in this process."""
 
     def __init__(self, secret: bytes, name: str = "given") -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -67,12 +67,14 @@ class LocalKey:
             return self._cipher.decrypt(wrapped[:NONCE], wrapped[NONCE:], _ABOUT)
         except (InvalidTag, ValueError):
             raise RametError(
-                "wrong_key", f"key {self.id} does not open this", "give the key that the store was made or rotated with"
+                "wrong_key",
+                f"key {self.id} does not open the store",
+                "pass the key that the store was created or rotated with",
             ) from None
 
 
 class KmsKey:
-    """A key that never leaves AWS KMS: wrapping and unwrapping are requests to it."""
+    """A key that stays in AWS KMS: wrapping and unwrapping are requests."""
 
     def __init__(self, key: str, client: Any = None) -> None:
         self.name = f"kms:{key}"
@@ -99,10 +101,10 @@ class KmsKey:
             answer = getattr(self._client, verb)(KeyId=self._key, EncryptionContext=_CONTEXT, **values)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", "refused"))
-            raise RametError("wrong_key", f"KMS does not {verb}: {code}", "check the key's id and its policy") from None
+            raise RametError("wrong_key", f"KMS cannot {verb}: {code}", "check the key's id and its policy") from None
         except BotoCoreError as error:
             raise RametError(
-                "unavailable", f"KMS cannot be reached: {type(error).__name__}", "check region, network and credentials"
+                "unavailable", f"cannot reach KMS: {type(error).__name__}", "check region, network and credentials"
             ) from None
         return bytes(answer[wanted])
 
@@ -122,7 +124,7 @@ KeySource = str | bytes | WrappingKey
 
 
 def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> WrappingKey:
-    """The key that `file:PATH`, `env:NAME` or `kms:ID` names; 32 bytes, their hex or base64, are a key themselves."""
+    """Open the key at `file:PATH`, `env:NAME` or `kms:ID`; 32 bytes, their hex or base64, are a key themselves."""
     if isinstance(source, bytes):
         return LocalKey(source)
     if not isinstance(source, str):
@@ -133,7 +135,9 @@ def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> Wra
     if colon and kind == "env":
         text = (os.environ if environ is None else environ).get(rest)
         if not text:
-            raise RametError("wrong_key", f"the environment has no key in {rest}", "set it, or name another source")
+            raise RametError(
+                "wrong_key", f"the environment variable {rest} has no key", "set it, or name another source"
+            )
         if text.partition(":")[0] in ("file", "kms"):
             return open_key(text)
         return LocalKey(_decoded(text), source)
@@ -143,21 +147,25 @@ def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> Wra
 
 
 def read_key_file(path: str) -> LocalKey:
-    """The key in a file that nobody else may read."""
+    """Read a key file that only its owner may read."""
     path = os.path.expanduser(path)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise RametError(
-            "wrong_key", f"the key file {path} cannot be read: {error.strerror}", "check the path, or make a key there"
+            "wrong_key", f"cannot read the key file {path}: {error.strerror}", "check the path, or create a key there"
         ) from None
     try:
         found = os.fstat(fd)
         if not modes.S_ISREG(found.st_mode):
-            raise RametError("invalid_config", f"the key file {path} is not a file", "name a file")
+            raise RametError(
+                "invalid_config", f"cannot use the key file {path}: not a regular file", "name a regular file"
+            )
         if found.st_mode & 0o077 or found.st_uid not in (os.geteuid(), 0):
             raise RametError(
-                "invalid_config", f"the key file {path} is open to other users", f"chmod 600 {path}, and own it"
+                "invalid_config",
+                f"cannot use the key file {path}: other users can read it",
+                f"chmod 600 {path}, and own it",
             )
         text = os.read(fd, _LARGEST_FILE)
     finally:
@@ -166,13 +174,15 @@ def read_key_file(path: str) -> LocalKey:
 
 
 def new_key_file(path: str) -> LocalKey:
-    """Make a key in a new file that only its owner may read. It is on the disk when this returns."""
+    """Create a key in a new file that only its owner may read; durable on return."""
     path = os.path.expanduser(path)
     secret = secrets.token_bytes(SECRET)
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise RametError("already_exists", f"{path} exists already", "a key is never written over") from None
+        raise RametError(
+            "already_exists", f"cannot create a key: {path} exists", "use another path; keys are never overwritten"
+        ) from None
     try:
         os.write(fd, base64.b64encode(secret) + b"\n")
         os.fsync(fd)
@@ -187,7 +197,7 @@ def new_key_file(path: str) -> LocalKey:
 
 
 def _decoded(text: str) -> bytes:
-    """32 bytes from hex or base64. What was given is not in the error: it may be a key with a typing error."""
+    """Decode 32 bytes from hex or base64. The error omits the input: it may be a mistyped key."""
     text = text.strip()
     if _HEX.fullmatch(text):
         return bytes.fromhex(text)
@@ -202,5 +212,7 @@ def _decoded(text: str) -> bytes:
 
 def _no_key() -> RametError:
     return RametError(
-        "invalid_config", "that is not a key", "give 32 bytes as hex or base64, or file:PATH, env:NAME, kms:ID"
+        "invalid_config",
+        "cannot use this value as a key",
+        "pass 32 bytes as hex or base64, or file:PATH, env:NAME, kms:ID",
     )

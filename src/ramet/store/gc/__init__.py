@@ -1,1 +1,1 @@
-"""Collect garbage and consolidate packs."""
+"""Garbage collection and consolidation of packs."""

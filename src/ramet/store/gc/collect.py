@@ -1,12 +1,11 @@
-"""Collecting what nobody refers to, beside writers and readers on any number of machines.
+"""Garbage collection (mark and sweep), concurrent with writers and readers on any number of machines.
 
-Rules that this file keeps:
-- Nothing is removed at first sight. What nobody refers to is suspected, after half of the grace condemned, and removed
-  when it was condemned for the other half and a fresh look, after a barrier, still finds nobody who refers to it.
-- The barrier: before that look, every workspace that has a writer gets an entry in its log. A writer whose last look at
-  the decisions was earlier cannot move its head over that entry; it looks again, and writes anew what it relied on.
-- Revisions go before the packs that hold them, an index before its pack: a crash leaves garbage, never a hole.
-- A store in which something that must be kept cannot be read is not collected.
+- Nothing is removed at first sight. An unreferenced object is suspected, condemned after half of the grace period, and
+  removed after the other half, if a new mark after a barrier still finds no reference.
+- The barrier: before that mark, the log of every workspace with a writer gets an entry. A writer with an older view of
+  the decisions cannot move its head over that entry; it reads them again, and rewrites what it relied on.
+- Revisions go before their packs, an index before its pack: a crash leaves garbage, never a missing object.
+- A store in which a needed object cannot be read is not collected.
 """
 
 from __future__ import annotations
@@ -17,64 +16,64 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model import trees
 from ramet.store.model.ids import SIZE, RevisionId, chunk_id, tree_id
 from ramet.store.model.revisions import Revision
 from ramet.store.packs.index import RECORD, Index
 from ramet.store.packs.reader import PackReader
-from ramet.store.packs.repack import Rewriters
+from ramet.store.packs.repack import RepackWriters
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs.drafts import read_drafts
-from ramet.store.refs.gc_decisions import PACKS, REVISIONS, Sentence, State
+from ramet.store.refs.gc_log import PACKS, REVISIONS, Condemnation, GcState
 from ramet.store.refs.refs import SKEW
-from ramet.store.refs.retention import GRACE, Kept, kept
+from ramet.store.refs.retention import GRACE, KeepSet, keep_set
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 PAYS: Final = 0.5
-"""The part of a pack that must be dead for writing the rest anew."""
+"""Fraction of dead bytes from which on a pack is repacked."""
 LEAST: Final = 4096
-"""Dead bytes for which a pack is worth being written anew."""
+"""Dead bytes from which on repacking is worth it."""
 TINY: Final = 1024 * 1024
 CROWD: Final = 64
-"""Tiny packs from which on they are joined."""
+"""Tiny packs from which on they are repacked."""
 ORPHAN: Final = 600.0
-"""Seconds for which a pack without an index, whose writer may be at work, is left alone whatever the grace is."""
+"""Seconds before a pack without an index is removed at any grace: its writer may be alive."""
 ATTEMPTS: Final = 5
 
 
 @dataclass
 class Collected:
-    """What a collection did, or with `dry` would do when all grace is over."""
+    """What a collection did, or with `dry` would do once the grace period is over."""
 
     dry: bool = False
     expired: list[str] = field(default_factory=list)
-    """Revisions that went out of reach in this pass."""
+    """Revisions that became unreachable in this pass."""
     kept: int = 0
     suspected: int = 0
     condemned: int = 0
     rewritten: int = 0
-    """Packs of which the living part was written anew."""
+    """Packs whose live objects were repacked."""
     removed: int = 0
-    """Packs that were removed."""
+    """Removed packs."""
     revisions: int = 0
-    """Revisions that were removed."""
+    """Removed revisions."""
     reclaimed: int = 0
-    """Bytes that were removed."""
+    """Removed bytes."""
     waiting: int = 0
-    """Bytes that nobody refers to and that are not removed yet."""
+    """Unreferenced bytes that are not removed yet."""
     written: int = 0
     temporary: int = 0
-    """Temporary files of writers that died."""
+    """Removed temporary files of dead writers."""
 
     def as_dict(self) -> dict[str, Any]:
         return {**self.__dict__, "expired": list(self.expired)}
 
 
-class Marked:
-    """Ids of everything that the kept revisions need."""
+class LiveObjects:
+    """Ids of all objects that kept revisions need."""
 
     def __init__(self, packs: PackReader, revisions: Iterable[Revision], progress: Progress = silent) -> None:
         self._packs, self._seen = packs, set[bytes]()
@@ -84,12 +83,12 @@ class Marked:
             self.live |= self.of(revision)
 
     def of(self, revision: Revision) -> set[bytes]:
-        """Ids that a revision needs and that were not asked for before."""
+        """Return the ids that a revision needs and that were not returned before."""
         found: set[bytes] = set(revision.chunks)
         return found | self.below(tree for mount in revision.mounts for tree in mount.trees)
 
     def below(self, tops: Iterable[bytes]) -> set[bytes]:
-        """Ids of trees and of what they need, as far as they were not asked for before."""
+        """Return the ids of trees and everything below them that were not returned before."""
         found: set[bytes] = set()
         pending = list(tops)
         while pending:
@@ -107,9 +106,9 @@ class Marked:
         return found
 
 
-def mark(repository: Repository, keep: Kept, progress: Progress = silent) -> set[bytes]:
-    """The ids that must stay. What only its age keeps and what is not whole does not stop anything."""
-    marked = Marked(repository.packs, (r for i, r in keep.revisions.items() if i not in keep.strays), progress)
+def mark_live(repository: Repository, keep: KeepSet, progress: Progress = silent) -> set[bytes]:
+    """Return the ids to keep. A damaged revision that only its age keeps is dropped."""
+    marked = LiveObjects(repository.packs, (r for i, r in keep.revisions.items() if i not in keep.strays), progress)
     for identity in list(keep.strays):
         try:
             marked.live |= marked.of(keep.revisions[identity])
@@ -123,14 +122,16 @@ def mark(repository: Repository, keep: Kept, progress: Progress = silent) -> set
     lost = [key for key in marked.live if repository.packs.find(key) is None]
     if lost:
         raise RametError(
-            "store_corrupt", f"{len(lost)} objects that are needed are missing", "run verify and repair before gc"
+            "store_corrupt",
+            f"cannot collect: {len(lost)} needed objects are missing",
+            "run verify and repair before gc",
         )
     return marked.live
 
 
 @dataclass
-class Use:
-    """One pack: how large it is, how much of that is needed, and which ids have their home in it."""
+class PackUsage:
+    """Usage of one pack: its size, the live bytes, and the ids that are counted for it."""
 
     name: str
     size: int
@@ -142,17 +143,19 @@ class Use:
         return 1.0 - self.living / max(self.size, 1)
 
 
-def uses(packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozenset[bytes] | None = None) -> list[Use]:
-    """Give each live id one home. Packs in `late` are the last choice, else the more of a pack lives the earlier.
+def pack_usages(
+    packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozenset[bytes] | None = None
+) -> list[PackUsage]:
+    """Assign each live id to one pack. Packs in `late` come last, otherwise the packs with most live bytes come first.
 
-    In an encrypted store it has one for each key: those who have one copy's key may not have the other's. `keys` are
-    those that somebody has who keeps something; what has another one is of no use to anybody.
+    In an encrypted store each id gets one pack per key, as a reader may have only one key. `keys` are those of
+    workspaces that keep something; packs of other keys are dead.
     """
-    found: list[tuple[bool, float, Use, Index]] = []
+    found: list[tuple[bool, float, PackUsage, Index]] = []
     for name in packs.packs():
         index = packs.index(name)
-        use = Use(name, pack_size(index))
-        use.living = sum(shares(index, live).values())
+        use = PackUsage(name, pack_size(index))
+        use.living = sum(object_shares(index, live).values())
         found.append((name in late, use.dead, use, index))
     left: dict[bytes, set[bytes]] = {}
     for _, _, use, index in sorted(found, key=lambda row: (row[0], row[1], row[2].name)):
@@ -160,18 +163,18 @@ def uses(packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozen
         mine = left.setdefault(key, set(live) if keys is None or key in keys else set())
         use.home = mine.intersection(index.ids())
         mine -= use.home
-        use.living = sum(shares(index, use.home).values())
+        use.living = sum(object_shares(index, use.home).values())
     return [row[2] for row in found]
 
 
 def pack_size(index: Index) -> int:
-    """The bytes of a pack and its index."""
+    """Return the bytes of a pack and its index."""
     ends = (start + length for start, length, _, _ in index.table().values())
     return max(ends, default=0) + len(index.data)
 
 
-def shares(index: Index, wanted: set[bytes] | None = None) -> dict[bytes, float]:
-    """The part of a pack's bytes that each object has, with its line of the index."""
+def object_shares(index: Index, wanted: set[bytes] | None = None) -> dict[bytes, float]:
+    """Return the share of each object of the bytes of its pack, with its index record."""
     whole: dict[int, int] = {}
     table = index.table()
     for start, _, offset, size in table.values():
@@ -192,27 +195,29 @@ def collect(
     pays: float = PAYS,
     progress: Progress = silent,
 ) -> Collected:
-    """One pass. `grace` in seconds; with 0 everything that nobody refers to goes at once."""
+    """Run one pass. `grace` is in seconds; 0 removes everything unreferenced at once."""
     if grace is None:
         said = repository.policies.said().grace
         grace = GRACE if said is None else said
     if not grace >= 0:
-        raise RametError("invalid_argument", f"a grace of {grace!r} cannot be", "give 0 or more seconds")
+        raise RametError("invalid_argument", f"invalid grace {grace!r}", "pass 0 or more seconds")
     for _ in range(ATTEMPTS):
-        before = repository.decisions.now().number
+        before = repository.gc_log.now().number
         try:
-            done = _Pass(repository, grace, dry, pays, progress).run()
+            done = _GcPass(repository, grace, dry, pays, progress).run()
         except RametError as error:
             gone = error.code in ("revision_not_found", "revision_expired", "store_corrupt")
-            if not gone or repository.decisions.now().number == before:
-                raise  # else another collector took away what this one was looking at
+            if not gone or repository.gc_log.now().number == before:
+                raise  # else a concurrent collector removed what this one needs
             continue
         if done is not None:
             return done
-    raise RametError("head_moved", "another collection is at work on this store", "let it end, then try again")
+    raise RametError(
+        "head_moved", "cannot collect: another collection is running on this store", "wait for it, then try again"
+    )
 
 
-class _Pass:
+class _GcPass:
     def __init__(self, repository: Repository, grace: float, dry: bool, pays: float, progress: Progress) -> None:
         self.repository, self.grace, self.dry = repository, grace, dry
         self.pays, self.progress = pays, progress
@@ -220,23 +225,23 @@ class _Pass:
         self.now = repository.clock()
 
     def run(self) -> Collected | None:
-        """None when another collector decided something meanwhile: what was seen here is old then."""
+        """Run the pass; None when a concurrent collector made a decision, which makes this one stale."""
         repository, done = self.repository, self.done
-        state = repository.decisions.now()
+        state = repository.gc_log.now()
         repository.packs.condemn(state.condemned_packs)
-        keys = list(repository.objects.list(PACKS))  # before the heads are read: what is newer is not judged
+        keys = list(repository.objects.list(PACKS))  # before the heads are read: newer packs are not judged
         repository.packs.refresh()
         stored = list(repository.objects.list(REVISIONS))
         notes = [*repository.objects.list("probes/"), *self._idle_notes(), *self._idle_drafts()]
-        keep = kept(repository, self.now)
-        live = mark(repository, keep, self.progress)
+        keep = keep_set(repository, self.now)
+        live = mark_live(repository, keep, self.progress)
         done.kept = len(keep.revisions)
         done.expired = sorted(
             repository.read_revision(identity, expired=True).name
             for identity in self._reached(state, stored)
             if identity not in keep.revisions
         )
-        found = uses(repository.packs, live, state.condemned_packs | self._swept(state), self._keys(keep))
+        found = pack_usages(repository.packs, live, state.condemned_packs | self._swept(state), self._keys(keep))
         listed = {key[len(PACKS) :].rpartition(".")[0] for key in keys}
         readable = {use.name for use in found}
         idle = {PACKS + use.name for use in found if not use.home and use.name in listed}
@@ -260,7 +265,7 @@ class _Pass:
             sweeping=frozenset(k for k in state.sweeping if k in doomed),
         )  # fmt: skip
         if (decided.doomed, decided.shallow, decided.sweeping) != (state.doomed, state.shallow, state.sweeping):
-            appended = repository.decisions.append(decided)
+            appended = repository.gc_log.append(decided)
             if appended is None:
                 return None
             state = appended
@@ -269,20 +274,20 @@ class _Pass:
         done.condemned = len(doomed) - done.suspected
         if not self._sweep(state, orphans):
             return None
-        done.waiting = sum(sizes.get(key, 0) for key in repository.decisions.now().doomed)
+        done.waiting = sum(sizes.get(key, 0) for key in repository.gc_log.now().doomed)
         repository.pins.clean()
-        repository.refs.tidy_all()
-        repository.decisions.tidy(self.now)
+        repository.refs.compact_all()
+        repository.gc_log.compact(self.now)
         clean = getattr(repository.objects, "clean", None)
         if clean is not None:
             done.temporary = clean(max(self.grace, ORPHAN))
         return done
 
-    def _swept(self, state: State) -> frozenset[str]:
+    def _swept(self, state: GcState) -> frozenset[str]:
         return frozenset(key[len(PACKS) :] for key in state.sweeping if key.startswith(PACKS))
 
     def _idle_notes(self) -> Iterator[str]:
-        """Pushes that were written down for a revision that was never committed."""
+        """Yield recorded pushes of revisions that were never committed."""
         import json
 
         for key in self.repository.objects.list("pushes/"):
@@ -294,13 +299,13 @@ class _Pass:
                 yield key
 
     def _idle_drafts(self) -> Iterator[str]:
-        """Drafts of workspaces that are no more, and what writers left that came too late."""
+        """Yield drafts of removed workspaces and of late writers."""
         for draft in read_drafts(self.repository.objects):
             if not self.repository.refs.exists(draft.workspace) or (draft.opened is None and not draft.broken):
                 yield from draft.keys
 
-    def _reached(self, state: State, stored: list[str]) -> list[RevisionId]:
-        """Revisions that could be reached until now, from workspaces that exist."""
+    def _reached(self, state: GcState, stored: list[str]) -> list[RevisionId]:
+        """Return the revisions that were reachable from existing workspaces so far."""
         there = set(stored)
         found: set[RevisionId] = set()
         for name in self.repository.refs.names():
@@ -310,18 +315,18 @@ class _Pass:
                 found.update(self.repository.ancestors(top))
         return sorted(i for i in found if REVISIONS + i.hex() in there and not state.is_doomed(i))
 
-    def _sentence(self, state: State, key: str, orphan: bool, rewrite: list[Use]) -> Sentence:
-        old = state.doomed.get(key, Sentence(self.now))
+    def _sentence(self, state: GcState, key: str, orphan: bool, rewrite: list[PackUsage]) -> Condemnation:
+        old = state.doomed.get(key, Condemnation(self.now))
         if old.condemned:
             return old
         half = max(self.grace / 2, ORPHAN if orphan else 0.0)
         fresh = any(PACKS + use.name == key for use in rewrite)
-        return Sentence(old.since, self.now if fresh or self.now - old.since >= half else 0.0)
+        return Condemnation(old.since, self.now if fresh or self.now - old.since >= half else 0.0)
 
     # --------------------------------------------------------------------------------------------- rewriting
 
-    def _worth(self, found: list[Use]) -> list[Use]:
-        """Packs whose living part is worth being written anew."""
+    def _worth(self, found: list[PackUsage]) -> list[PackUsage]:
+        """Return the packs that are worth repacking."""
         used = [use for use in found if use.home and use.name not in self.repository.packs.condemned]
         tiny = [use for use in used if use.size < TINY]
         chosen = {use.name: use for use in used if use.dead >= self.pays and use.dead * use.size >= LEAST}
@@ -329,19 +334,19 @@ class _Pass:
             chosen.update((use.name, use) for use in tiny)
         return sorted(chosen.values(), key=lambda use: use.name)
 
-    def _rewritten(self, rewrite: list[Use]) -> set[str]:
-        """Write what lives in these packs into new ones; durable before the old ones are condemned."""
+    def _rewritten(self, rewrite: list[PackUsage]) -> set[str]:
+        """Repack the live objects of these packs; durable before the old packs are condemned."""
         if not rewrite:
             return set()
         packs = self.repository.packs
         before = packs.condemned
         packs.condemn(before | {use.name for use in rewrite})
-        writers = Rewriters(self.repository.objects, packs)
+        writers = RepackWriters(self.repository.objects, packs)
         try:
             for number, use in enumerate(rewrite):
-                writer = writers.like(use.name)
+                writer = writers.for_pack(use.name)
                 if writer is None:
-                    raise RametError("store_corrupt", f"the key of pack {use.name} is not to be had", "run verify")
+                    raise RametError("store_corrupt", f"the key of pack {use.name} is not available", "run verify")
                 self.progress("rewrite", number, len(rewrite))
                 _copy(packs, use, writer)
             writers.finish()
@@ -355,8 +360,8 @@ class _Pass:
 
     # ---------------------------------------------------------------------------------------------- sweeping
 
-    def _sweep(self, state: State, orphans: set[str]) -> bool:
-        """Remove what was condemned long enough. False when another collector was first."""
+    def _sweep(self, state: GcState, orphans: set[str]) -> bool:
+        """Remove what was condemned long enough. False when a concurrent collector was first."""
         repository = self.repository
         half = self.grace / 2 + (SKEW if self.grace else 0.0)
         due = {
@@ -367,18 +372,18 @@ class _Pass:
         due |= state.sweeping
         if not due:
             return True
-        begun = repository.decisions.append(replace(state, kind="sweep", time=self.now, sweeping=frozenset(due)))
+        begun = repository.gc_log.append(replace(state, kind="sweep", time=self.now, sweeping=frozenset(due)))
         if begun is None:
             return False
         for name in repository.refs.names():
             repository.refs.barrier(name)
         repository.packs.refresh()
-        keep = kept(repository, self.now)
-        live = mark(repository, keep, self.progress)
+        keep = keep_set(repository, self.now)
+        live = mark_live(repository, keep, self.progress)
         needed = self._needed(live, due, self._keys(keep))
         removed = sorted(key for key in due if key not in needed and not self._kept_revision(key, keep))
         counts = self._remove(removed)
-        # What was kept when this pass began may not be any more: its history still ends where it did.
+        # A history that ended in this pass must still end there, even if its end is no longer kept.
         ends = frozenset((begun.shallow | keep.shallow) - keep.revisions.keys())
         after = replace(
             begun, kind="swept", time=repository.clock(), sweeping=frozenset(), removed=counts, shallow=ends,
@@ -386,31 +391,31 @@ class _Pass:
         )  # fmt: skip
         self.done.removed, self.done.revisions = counts["packs"], counts["revisions"]
         self.done.reclaimed = counts["bytes"]
-        repository.decisions.append(after)  # if another collector goes on with it, that one says it
+        repository.gc_log.append(after)  # else another collector completes the sweep
         repository.packs.refresh()
         repository.forget({RevisionId(bytes.fromhex(k[len(REVISIONS) :])) for k in removed if k.startswith(REVISIONS)})
         return True
 
     def _needed(self, live: set[bytes], due: set[str], keys: frozenset[bytes] | None) -> set[str]:
-        """Packs among those that are due without which something would be missing."""
+        """Return the packs among those due that live objects need."""
         names = frozenset(key[len(PACKS) :] for key in due if key.startswith(PACKS))
-        found = uses(self.repository.packs, live, names, keys)
+        found = pack_usages(self.repository.packs, live, names, keys)
         return {PACKS + use.name for use in found if use.home and use.name in names}
 
-    def _keys(self, keep: Kept) -> frozenset[bytes] | None:
-        """In an encrypted store, the keys of all workspaces that exist or keep something."""
-        sealed = sealed_of(self.repository.objects)
+    def _keys(self, keep: KeepSet) -> frozenset[bytes] | None:
+        """In an encrypted store, return the keys of all workspaces that exist or keep something."""
+        sealed = as_encrypted(self.repository.objects)
         if sealed is None:
             return None
         names = {*self.repository.refs.names(), *(name for owners in keep.owners.values() for name in owners)}
         names.update(revision.workspace for revision in keep.revisions.values())
-        return frozenset(key for ring in sealed.vault.rings.rings() if ring.workspace in names for key in ring.ids)
+        return frozenset(key for ring in sealed.keychain.rings.rings() if ring.workspace in names for key in ring.ids)
 
-    def _kept_revision(self, key: str, keep: Kept) -> bool:
+    def _kept_revision(self, key: str, keep: KeepSet) -> bool:
         return key.startswith(REVISIONS) and RevisionId(bytes.fromhex(key[len(REVISIONS) :])) in keep.revisions
 
     def _remove(self, keys: list[str]) -> dict[str, int]:
-        """Revisions first, then each index before its pack."""
+        """Delete revisions first, then each index before its pack."""
         objects, packs = self.repository.objects, self.repository.packs
         counts = {"packs": 0, "revisions": 0, "bytes": 0}
         known = set(packs.packs())
@@ -432,13 +437,13 @@ class _Pass:
         return counts
 
 
-def _copy(packs: PackReader, use: Use, writer: PackWriter) -> None:
-    """What lives in a pack into another one, in the order in which it lies there."""
+def _copy(packs: PackReader, use: PackUsage, writer: PackWriter) -> None:
+    """Copy the live objects of a pack in storage order."""
     index = packs.index(use.name)
     for place, key in sorted((place, key) for key in use.home if (place := index.find(key)) is not None):
         frame = packs.frame(place)
         data = frame[place.offset : place.offset + place.size]
         is_tree = chunk_id(data) != key
         if is_tree and tree_id(data) != key:
-            raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify, then repair")
+            raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
         (writer.add_tree if is_tree else writer.add)(key, data)

@@ -1,12 +1,11 @@
-"""Joining small packs: whoever commits often writes many of them, and nobody should have to list them all for ever.
+"""Consolidate small packs: frequent commits create many, which every open must list.
 
-Rules that this file keeps:
-- A pack goes only after everything that was in it is durable in another one, so that no id is ever without a place.
-  Nothing is judged: what nobody refers to is carried along until a collection takes it.
-- It is a decision among those of collections and in their log: who decides from an older state fails to append. So no
-  collection counts on a pack that goes, and nothing goes that was joined into what a collection has taken meanwhile.
-- One joins at a time: who begins says so first. One that died is not waited for longer than `PATIENCE`.
-- In an encrypted store packs are joined with those that have the same key.
+- A pack is deleted only after all its objects are durable in another one. Nothing is judged: garbage is copied until a
+  collection removes it.
+- A consolidation is a decision in the gc log: appending from an outdated state fails. So no collection relies on a pack
+  that is being removed, and no pack is removed for the sake of one that a collection has removed.
+- One process consolidates at a time, announced in the log; a dead one is ignored after `PATIENCE`.
+- In an encrypted store only packs with the same key are merged.
 """
 
 from __future__ import annotations
@@ -16,81 +15,81 @@ from typing import TYPE_CHECKING, Final
 
 from ramet.core.errors import RametError
 from ramet.store.model.ids import chunk_id, tree_id
-from ramet.store.packs.index import Index, Place
+from ramet.store.packs.index import Index, Location
 from ramet.store.packs.reader import LARGE, PackReader
-from ramet.store.packs.repack import Rewriters
+from ramet.store.packs.repack import RepackWriters
 from ramet.store.packs.writer import SALT, PackWriter
-from ramet.store.refs.gc_decisions import JOINED, JOINING, PACKS, Sentence, State
+from ramet.store.refs.gc_log import JOINED, JOINING, PACKS, Condemnation, GcState
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 WORTH: Final = 64
-"""Small packs with one key that are worth the work."""
+"""Small packs with one key from which on they are merged."""
 TIERS: Final = 16
-"""Joined packs from which on these are joined in turn."""
+"""Merged packs from which on these are merged in turn."""
 MEDIUM: Final = 16 * 1024
-"""Objects from which on it is, too."""
+"""Objects up to which a pack counts as merged, not large."""
 PATIENCE: Final = 120.0
-"""Seconds after which one that began to join is taken for dead."""
+"""Seconds after which a consolidation in progress counts as dead."""
 
 
 @dataclass
-class Joined:
-    """What was done."""
+class ConsolidationReport:
+    """What a consolidation did."""
 
     packs: int = 0
-    """Packs that were removed."""
+    """Removed packs."""
     into: list[str] = field(default_factory=list)
 
 
-def join_packs(repository: Repository) -> Joined:
-    """Join the small packs of a store. Nothing happens while another one does, or where there is nothing to gain."""
-    reader, decisions = repository.packs, repository.decisions
+def consolidate_packs(repository: Repository) -> ConsolidationReport:
+    """Merge the small packs of a store. Does nothing while another process does, or without enough small packs."""
+    reader, decisions = repository.packs, repository.gc_log
     state = decisions.now()
     now = repository.clock()
     if state.kind == JOINING and abs(now - state.time) < PATIENCE:
-        return Joined()
+        return ConsolidationReport()
     reader.refresh()
     if state.kind == JOINING:
-        state = _finished(repository, state, _doubled(reader, state))  # what one that died has left
+        state = _finished(repository, state, _doubled(reader, state))  # leftovers of a dead process
     chosen = _chosen(reader, state)
     if not chosen:
-        return Joined()
+        return ConsolidationReport()
     begun = decisions.append(replace(state, kind=JOINING, time=now, removed={}))
     if begun is None:
-        return Joined()
-    made = PackReader(repository.objects)  # knows nothing, so that everything is written anew
-    made.lean = reader.lean
+        return ConsolidationReport()
+    made = PackReader(repository.objects)  # empty, so that every object is written
+    made.low_memory = reader.low_memory
     gone = _copied(repository, chosen, made)
-    # Going is written down before it begins; what is left by who dies then, the next who joins or collects removes.
+    # The removal is recorded first; the next consolidation or collection completes it after a crash.
     if not gone or not _decided(repository, begun, gone):
-        return Joined()
+        return ConsolidationReport()
     for name in made.names():
         reader.add(name, made.index(name).data, made.key_of(name))
     _finished(repository, decisions.now(), gone)
-    reader.tell_joined(gone, made.names())
-    decisions.tidy(repository.clock())
-    return Joined(len(gone), made.names())
+    reader.record_consolidation(gone, made.names())
+    decisions.compact(repository.clock())
+    return ConsolidationReport(len(gone), made.names())
 
 
-def _finished(repository: Repository, state: State, gone: list[str]) -> State:
-    """Remove packs of which it is written down that they go, and then that they are gone."""
+def _finished(repository: Repository, state: GcState, gone: list[str]) -> GcState:
+    """Delete packs whose removal is recorded, then record that they are gone."""
     for name in gone:
         repository.objects.delete(f"{PACKS}{name}.idx")
         repository.objects.delete(f"{PACKS}{name}.pack")
     repository.packs.refresh()
     keys = {PACKS + name for name in gone}
     if not keys <= state.sweeping or not keys:
-        return state  # a collection was quicker to say it
+        return state  # a collection has recorded it
     left = {key: sentence for key, sentence in state.doomed.items() if key not in keys}
     said = replace(state, kind=JOINED, time=repository.clock(), doomed=left, sweeping=state.sweeping - keys, removed={})
-    return repository.decisions.append(said) or repository.decisions.now()
+    return repository.gc_log.append(said) or repository.gc_log.now()
 
 
-def _doubled(reader: PackReader, state: State) -> list[str]:
-    """Packs that are going and hold nothing that others do not hold which stay."""
-    opened, there = set(reader.opened()), reader.there()
+def _doubled(reader: PackReader, state: GcState) -> list[str]:
+    """Return packs in removal whose objects are all in packs that stay."""
+    opened, there = set(reader.opened()), reader.all_names()
     staying = [reader.index(name) for name in opened if PACKS + name not in state.doomed]
     found: list[str] = []
     for name in sorted(key[len(PACKS) :] for key in state.sweeping if key.startswith(PACKS)):
@@ -98,25 +97,25 @@ def _doubled(reader: PackReader, state: State) -> list[str]:
             if all(any(other.find(one) for other in staying) for one in _contents(reader.index(name))):
                 found.append(name)
         elif name not in there:
-            found.append(name)  # its index went, and so must the rest
+            found.append(name)  # the index is deleted; delete the pack as well
     return found
 
 
-def _decided(repository: Repository, begun: State, gone: list[str]) -> bool:
-    """Have it said that packs go. Where a collection has decided anything meanwhile, it may have counted on them.
+def _decided(repository: Repository, begun: GcState, gone: list[str]) -> bool:
+    """Record that packs go. Fails when a collection made any decision since: it may rely on them.
 
-    What was written is one more copy then, and goes as such.
+    The new packs are then just one more copy, and are collected as such.
     """
     now, going = repository.clock(), {PACKS + name for name in gone}
-    doomed = {**begun.doomed, **{key: Sentence(now, now) for key in going}}
+    doomed = {**begun.doomed, **{key: Condemnation(now, now) for key in going}}
     said = replace(begun, kind=JOINING, time=now, doomed=doomed, sweeping=begun.sweeping | going)
-    return repository.decisions.append(said) is not None
+    return repository.gc_log.append(said) is not None
 
 
-def _chosen(reader: PackReader, state: State) -> list[str]:
-    """Packs that are worth joining; none of which a collection thinks that it may go."""
+def _chosen(reader: PackReader, state: GcState) -> list[str]:
+    """Return the packs to merge, without those that a collection suspects."""
     chosen: list[str] = []
-    for names in reader.crowds():
+    for names in reader.small_packs():
         small = [name for name in names if PACKS + name not in state.doomed and name not in reader.unreadable]
         if len(small) >= WORTH:
             chosen += small
@@ -125,7 +124,7 @@ def _chosen(reader: PackReader, state: State) -> list[str]:
 
 
 def _medium(reader: PackReader, key: bytes, but: set[str]) -> list[str]:
-    """Packs that earlier ones were joined into, when they are many."""
+    """Return earlier results of merging, when they are many."""
     found: list[str] = []
     for name in reader.opened():
         mine = reader.key_of(name) == key and name not in reader.unreadable and not but & {name, PACKS + name}
@@ -139,16 +138,16 @@ def _size(index: Index) -> int:
 
 
 def _copied(repository: Repository, chosen: list[str], made: PackReader) -> list[str]:
-    """Write what is in packs anew; which of them are whole in what was written. One that is damaged stays."""
+    """Copy the objects of packs; returns the packs that were copied completely. A damaged pack stays."""
     reader = repository.packs
-    writers = Rewriters(repository.objects, made)
+    writers = RepackWriters(repository.objects, made)
     gone: list[str] = []
     try:
         for name in chosen:
-            writer = writers.like(name)
+            writer = writers.for_pack(name)
             try:
                 if writer is None:
-                    raise RametError("store_corrupt", f"the key of pack {name} is not to be had", "run verify")
+                    raise RametError("store_corrupt", f"the key of pack {name} is not available", "run verify")
                 _copy(reader, reader.index(name), writer)
                 gone.append(name)
             except RametError as error:
@@ -163,7 +162,7 @@ def _copied(repository: Repository, chosen: list[str], made: PackReader) -> list
 
 
 def _contents(index: Index) -> set[bytes]:
-    """The ids of everything in a pack but what it was begun with."""
+    """Return all ids of a pack except its salt."""
     first = min((start for start, _, _, _ in index.table().values()), default=0)
     begun = [key for key, (start, _, _, _) in index.table().items() if start == first]
     salt = set(begun) if len(begun) == 1 and index.table()[begun[0]][3] == SALT else set()
@@ -171,16 +170,16 @@ def _contents(index: Index) -> set[bytes]:
 
 
 def _copy(reader: PackReader, index: Index, writer: PackWriter) -> None:
-    """Everything in a pack but what it was begun with, checked, in the order in which it lies there."""
+    """Copy all objects of a pack except its salt, checked, in storage order."""
     wanted, frames = _contents(index), dict[int, list[tuple[int, int, int, bytes]]]()
     for key, (start, length, offset, size) in index.table().items():
         if key in wanted:
             frames.setdefault(start, []).append((offset, size, length, key))
     for start, rows in sorted(frames.items()):
-        frame = reader.fetch(Place(index.pack, start, rows[0][2], 0, 0))
+        frame = reader.fetch(Location(index.pack, start, rows[0][2], 0, 0))
         for offset, size, _, key in sorted(rows):
             data = frame[offset : offset + size]
             is_tree = chunk_id(data) != key
             if is_tree and tree_id(data) != key:
-                raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify")
+                raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify")
             (writer.add_tree if is_tree else writer.add)(key, data)

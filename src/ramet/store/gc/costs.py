@@ -1,25 +1,28 @@
-"""What each workspace of a store costs: bytes that would go with it, and bytes that others need as well.
+"""Disk usage per workspace: unique bytes, and bytes shared with others.
 
-Sizes are those that the objects have in their packs, compressed; what lies there and nobody needs is told apart.
+Sizes are compressed sizes in packs; unreferenced bytes are counted separately.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ramet.core.progress import Progress, silent
-from ramet.store.gc.collect import Marked, pack_size, shares
-from ramet.store.refs.retention import kept
-from ramet.store.repository import Repository
+from ramet.store.gc.collect import LiveObjects, object_shares, pack_size
+from ramet.store.refs.retention import keep_set
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One workspace."""
+    """Disk usage of one workspace."""
 
     workspace: str
     unique: int
-    """Bytes that go when this workspace goes."""
+    """Bytes that only this workspace needs."""
     shared: int
     """Bytes that other workspaces need as well."""
     revisions: int
@@ -33,23 +36,23 @@ class Cost:
 class Costs:
     workspaces: list[Cost] = field(default_factory=list)
     shared: int = 0
-    """Bytes that more than one workspace needs, each counted once."""
+    """Bytes that several workspaces need, counted once."""
     unused: int = 0
-    """Bytes that nobody needs: a collection takes them."""
+    """Unreferenced bytes, for the next collection."""
     total: int = 0
     """Bytes of all packs and indexes."""
 
 
-def costs(repository: Repository, progress: Progress = silent) -> Costs:
+def compute_costs(repository: Repository, progress: Progress = silent) -> Costs:
     repository.packs.refresh()
-    keep = kept(repository, repository.clock())
+    keep = keep_set(repository, repository.clock())
     mine: dict[str, set[bytes]] = {}
     counts: dict[str, int] = {}
-    marks: dict[str, Marked] = {}
+    marks: dict[str, LiveObjects] = {}
     for number, (identity, revision) in enumerate(keep.revisions.items()):
         progress("cost", number, len(keep.revisions))
         for name in keep.owners[identity]:
-            marked = marks.setdefault(name, Marked(repository.packs, ()))
+            marked = marks.setdefault(name, LiveObjects(repository.packs, ()))
             mine.setdefault(name, set()).update(marked.of(revision))
             counts[name] = counts.get(name, 0) + 1
     sizes = _sizes(repository)
@@ -71,8 +74,8 @@ def costs(repository: Repository, progress: Progress = silent) -> Costs:
 
 
 def _sizes(repository: Repository) -> dict[bytes, float]:
-    """The bytes that each object has in its pack, with its line of the index."""
+    """Return the size of each object in its pack, with its index record."""
     found: dict[bytes, float] = {}
     for name in repository.packs.packs():
-        found.update(shares(repository.packs.index(name)))
+        found.update(object_shares(repository.packs.index(name)))
     return found

@@ -1,4 +1,4 @@
-"""How people name things of a store: `NAME`, `NAME@REV`, `NAME@REV:/path`; REV may end in `~2` or `^2`."""
+"""Parse addresses of a store: `NAME`, `NAME@REV`, `NAME@REV:/path`; REV may end in `~2` or `^2`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEPS: Final = re.compile(r"(.*?)((?:[~^][0-9]*)*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Address:
-    """A workspace, perhaps one of its revisions, perhaps a path of it."""
+    """A workspace, with an optional revision and an optional path."""
 
     name: str
     revision: str | None = None
@@ -22,18 +22,20 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """The parts of an address. A path is absolute, so the first `:/` ends the name."""
+    """Split an address into its parts. A path is absolute, so the first `:/` ends the name."""
     where, colon, path = text.partition(":")
     if colon and not path.startswith("/"):
-        raise RametError("invalid_argument", f"{text!r} names no absolute path", "write NAME@REVISION:/path")
+        raise RametError("invalid_argument", f"{text!r} has no absolute path", "write NAME@REVISION:/path")
     name, at, revision = where.partition("@")
     if not name or (at and not revision):
-        raise RametError("invalid_argument", f"{text!r} names no workspace or revision", "write NAME or NAME@REVISION")
+        raise RametError(
+            "invalid_argument", f"{text!r} does not name a workspace or revision", "write NAME or NAME@REVISION"
+        )
     return Address(name, revision if at else None, path if colon else None)
 
 
 def split_steps(spec: str) -> tuple[str, list[tuple[str, int]]]:
-    """`head~2^2` as `head` and the steps to take from there: `("~", 2)` parents back, `("^", 2)` the second parent."""
+    """Split `head~2^2` into `head` and the steps from there: `("~", 2)` parents back, `("^", 2)` the second parent."""
     matched = _STEPS.fullmatch(spec)
     assert matched is not None
     return matched[1], [(sign, int(number) if number else 1) for sign, number in _STEP.findall(matched[2])]

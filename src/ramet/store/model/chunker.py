@@ -1,4 +1,7 @@
-"""Cutting files into chunks: small files whole, large ones where their content says, so an insertion moves one cut."""
+"""Chunker: cut large files at content-defined boundaries (FastCDC); small files are one chunk.
+
+An insertion into a large file changes the chunks around it and no others.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ _WINDOW: Final = 4 * 1024 * 1024
 
 @cache
 def _cutter() -> Any:
-    """Imported when a large file is cut: most commits have none."""
+    """Import the chunker on first use: most commits cut nothing."""
     from pyfastcdc import FastCDC
 
     return FastCDC(avg_size=AVERAGE, min_size=MINIMUM, max_size=MAXIMUM)
 
 
 def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
-    """The chunks of a content of known size; memory is bounded by the window, not by the content.
+    """Yield the chunks of content of a known size, in memory bounded by the window.
 
-    They are views into the window: most of them are only hashed, and a copy of each would cost more than that.
+    The chunks are views into the window: most are only hashed, and copying each would cost more than that.
     """
     if size <= WHOLE:
         yield b"".join(blocks)
@@ -46,10 +49,10 @@ def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
 
 
 def file_chunks(file: int) -> Iterator[memoryview]:
-    """The chunks of a file that is open, large or not.
+    """Yield the chunks of an open file of any size.
 
-    Each window begins where a chunk does: what the one before could not tell is read again, which costs less than to
-    put the bytes together.
+    Each window begins where a chunk begins: reading the undecided tail of the last window again costs less than joining
+    bytes.
     """
     at, last = 0, False
     while not last:
@@ -64,10 +67,10 @@ def file_chunks(file: int) -> Iterator[memoryview]:
 
 
 def cut(window: bytes, *, last: bool = False) -> tuple[list[memoryview], int]:
-    """The chunks that a part of a large content begins with, and where they end.
+    """Cut a window of large content; return its chunks and the offset where they end.
 
-    Where a chunk ends depends on nothing that follows. Only one that ends with the part may go on, unless it is the
-    last.
+    A chunk boundary does not depend on the bytes that follow. A chunk that ends with the window may continue, unless
+    the window is the `last`.
     """
     view, done = memoryview(window), 0
     found: list[memoryview] = []
@@ -81,5 +84,5 @@ def cut(window: bytes, *, last: bool = False) -> tuple[list[memoryview], int]:
 
 
 def first_cut(data: bytes) -> int:
-    """Where the first chunk of a large content that begins like this ends, if more follows."""
+    """Return the length of the first chunk of large content that begins with these bytes."""
     return next((int(chunk.length) for chunk in _cutter().cut_buf(data)), 0)

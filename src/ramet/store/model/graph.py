@@ -1,4 +1,4 @@
-"""The order and the picture of a history: children before their parents, and lines that join and part beside them."""
+"""Topological order of a history, and the graph that `log --graph` draws."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramet.store.model.revisions import Revision
 
 
 def newest_first(revisions: Iterable[Revision]) -> list[Revision]:
-    """Children before their parents, the newer of two unrelated ones first. The same history gives the same order."""
+    """Sort children before their parents, and the newer of two unrelated revisions first. Deterministic."""
     import heapq
 
     known = {revision.id: revision for revision in revisions}
@@ -36,44 +36,44 @@ def _rank(revision: Revision) -> tuple[float, int, RevisionId]:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the picture; lines between revisions have none."""
+class GraphRow:
+    """One line of the graph; `revision` is None on connecting lines."""
 
     lines: str
     revision: Revision | None = None
 
 
-def picture(revisions: Sequence[Revision]) -> list[Row]:
-    """A history, newest first, drawn with one column per line of descent that is open at that point."""
+def draw_graph(revisions: Sequence[Revision]) -> list[GraphRow]:
+    """Draw a history, newest first, with one column per open line of descent."""
     present = {revision.id for revision in revisions}
     columns: list[RevisionId] = []
-    rows: list[Row] = []
+    rows: list[GraphRow] = []
     for revision in revisions:
         if revision.id not in columns:
             columns.append(revision.id)
         here = columns.index(revision.id)
-        rows.append(Row(_marks(len(columns), here), revision))
+        rows.append(GraphRow(_marks(len(columns), here), revision))
         parents = [parent for parent in dict.fromkeys(revision.parents) if parent in present]
         _advance(columns, here, parents, rows)
     return rows
 
 
-def _advance(columns: list[RevisionId], here: int, parents: list[RevisionId], rows: list[Row]) -> None:
-    """Replace a revision by its parents in the columns and draw what that does to the lines."""
+def _advance(columns: list[RevisionId], here: int, parents: list[RevisionId], rows: list[GraphRow]) -> None:
+    """Replace a revision by its parents in the columns, and draw the connecting lines."""
     width = len(columns)
     first = parents[0] if parents else None
     for parent in parents[1:]:
         if parent in columns:
             there = columns.index(parent)
-            rows.append(Row(_bridge(width, here, there)))
+            rows.append(GraphRow(_bridge(width, here, there)))
         else:
             columns.insert(here + 1, parent)
-            rows.append(Row("| " * here + "|\\" + " \\" * (width - here - 1)))
+            rows.append(GraphRow("| " * here + "|\\" + " \\" * (width - here - 1)))
             width = len(columns)
     if first is not None and first in columns and columns.index(first) != here:
         there = columns.index(first)
         left, right = min(here, there), max(here, there)
-        rows.append(Row("| " * left + "|" + "_" * (2 * (right - left) - 2) + "/" + " /" * (width - right - 1)))
+        rows.append(GraphRow("| " * left + "|" + "_" * (2 * (right - left) - 2) + "/" + " /" * (width - right - 1)))
         del columns[right]
         columns[left] = first
     elif first is not None:
@@ -81,7 +81,7 @@ def _advance(columns: list[RevisionId], here: int, parents: list[RevisionId], ro
     else:
         del columns[here]
         if here < len(columns):
-            rows.append(Row("| " * here + " /" * (len(columns) - here)))
+            rows.append(GraphRow("| " * here + " /" * (len(columns) - here)))
 
 
 def _marks(width: int, here: int) -> str:

@@ -1,4 +1,4 @@
-"""Typed ids. Equal content has equal ids, whatever the store, the compression or the encryption."""
+"""Typed ids of objects. Equal content has equal ids in any store, compressed or encrypted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REVISION_TAG: Final = b"ramet revision 1\n"
 
 
 def chunk_id(data: bytes | memoryview) -> ChunkId:
-    """BLAKE3 of the bytes: bulk data wants the fastest digest there is."""
+    """Digest a chunk with BLAKE3, the fastest digest for bulk data."""
     return ChunkId(blake3(data).digest())
 
 

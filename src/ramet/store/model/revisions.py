@@ -1,4 +1,4 @@
-"""Revisions: a committed state of a workspace. Canonical JSON, named by its digest, never changed."""
+"""Revisions: committed states of a workspace as canonical JSON, named by their digest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ramet.store.model.ids import ChunkId, RevisionId, TreeId, revision_id
 
 @dataclass(frozen=True)
 class MountState:
-    """One mount of a revision: its tree, or the description of a resource whose bytes live elsewhere."""
+    """One mount of a revision: its tree, or the description of a remote resource."""
 
     prefix: str
     type: str
@@ -24,16 +24,16 @@ class MountState:
     needs_override: bool = False
     scratch: bool = False
     pin: TreeId | None = None
-    """For a resource whose bytes live elsewhere: a tree of the versions that its paths had."""
+    """For a remote resource: a tree of the versions of its paths."""
 
     @property
     def trees(self) -> tuple[TreeId, ...]:
-        """Everything of the store that this mount needs."""
+        """Every tree that this mount needs."""
         return tuple(tree for tree in (self.tree, self.pin) if tree is not None)
 
 
 class MemoryImage(NamedTuple):
-    """What makes a head resumable: where the image of the processes is, and whose it is."""
+    """Reference to a process image, which makes a head resumable, and the principal that owns it."""
 
     ref: str
     principal: str = ""
@@ -41,7 +41,7 @@ class MemoryImage(NamedTuple):
 
 @dataclass(frozen=True)
 class Revision:
-    """What a commit recorded. `name` (`proj-x-3`) is for people; the id is the digest of everything here."""
+    """What a commit recorded. `name` (`proj-x-3`) is for people; the id is the digest of all fields."""
 
     workspace: str
     seq: int
@@ -49,15 +49,15 @@ class Revision:
     lineage: str
     mounts: tuple[MountState, ...]
     kernel: ChunkId | None = None
-    """Sessions, jobs and the newest history, kept like a file of their own."""
+    """Sessions, jobs and the newest history, stored as one chunk."""
     history: tuple[ChunkId, ...] = ()
     """The older history in segments, oldest first."""
     withheld: tuple[str, ...] = ()
-    """Paths that were there and never enter a revision."""
+    """Paths that were left out by the ignore rules."""
     suspected: tuple[str, ...] = ()
-    """Paths whose new content seemed to hold secrets, each with the kind; never the content."""
+    """Paths whose new content looked like a secret, each with its kind; never the content."""
     outputs: tuple[str, ...] = ()
-    """The paths that whoever made this revision narrowed it to; none means everything."""
+    """The paths to which this revision was narrowed; empty means everything."""
     author: str = ""
     agent: str = ""
     time: float = 0.0
@@ -66,10 +66,10 @@ class Revision:
     phase: str = "Committed"
     diff: Mapping[str, Any] | None = None
     ops: Mapping[str, Any] | None = None
-    """Which commands of the history led here: `first` and `last` number, and `writers`: the last one per path."""
+    """The commands that led here: `first` and `last` number, and `writers`: the last command per path."""
 
     memory: MemoryImage | None = None
-    """The image of the processes that were running; a pointer, never the bytes."""
+    """Reference to an image of the running processes, never the bytes."""
 
     @property
     def resumable(self) -> bool:
@@ -77,7 +77,7 @@ class Revision:
 
     @property
     def chunks(self) -> tuple[ChunkId, ...]:
-        """Everything of the store that this revision needs beside its trees."""
+        """Every chunk that this revision needs, without its trees."""
         return self.history if self.kernel is None else (self.kernel, *self.history)
 
     @property
@@ -120,12 +120,12 @@ class Revision:
 
     @property
     def content(self) -> tuple[tuple[str, TreeId | None], ...]:
-        """What decides whether two revisions hold the same files."""
+        """The trees by prefix; two revisions with equal trees hold the same files."""
         return tuple((mount.prefix, mount.tree) for mount in self.mounts)
 
     @property
     def content_manifest(self) -> str:
-        """Lowercase hex SHA-256 of the trees of all mounts: the same wherever the same files are."""
+        """Lowercase hex SHA-256 over the trees of all mounts: equal for equal files in any store."""
         import hashlib
 
         parts = [
@@ -136,7 +136,7 @@ class Revision:
 
 
 def decode(data: bytes) -> Revision:
-    """A revision from its bytes. Keys that may be absent are absent when empty, so encoding again gives the same id."""
+    """Decode a revision. Optional keys are absent when empty, so encoding it again gives the same id."""
     plain = json.loads(data)
     mounts = tuple(
         MountState(

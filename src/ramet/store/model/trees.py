@@ -1,8 +1,8 @@
-"""Trees: one directory as canonical bytes. Equal directories encode equally, so a tree's id is its content.
+"""Trees: canonical encoding of one directory, so that a tree's id identifies its content.
 
 An entry is a msgpack array `[name, kind, mode, mtime_ns, size, payload, group, xattrs]`; a tree is the array of its
 entries, sorted by the bytes of their names. `payload` is the joined chunk ids of a file, the id of a directory's tree,
-or the target of a link; `group` ties the names of a hard-linked file together, 0 for none.
+or the target of a link; `group` connects the names of a hard-linked file, 0 for none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Node(NamedTuple):
 _encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
 _decoder: Final = msgspec.msgpack.Decoder(list[Node])
 Row = tuple[bytes, int, int, int, int, bytes, int, dict[str, bytes]]
-"""The fields of a node as they are, for whoever looks at very many of them: `Node(*row)` is the node."""
+"""The fields of a node as a plain tuple, for hot loops over many entries; `Node(*row)` is the node."""
 _rows: Final = msgspec.msgpack.Decoder(list[Row])
 
 
@@ -50,15 +50,15 @@ def encode(nodes: Iterable[Node]) -> bytes:
 
 
 def decode(data: bytes) -> list[Node]:
-    """The entries of a tree; ValueError when the bytes are not one."""
+    """Decode the entries of a tree; ValueError when the bytes are not a tree."""
     try:
         return _decoder.decode(data)
     except msgspec.DecodeError as error:
         raise ValueError(f"damaged tree: {error}") from None
 
 
-def rows(data: bytes) -> list[Row]:
-    """As `decode`, but the fields of each entry alone."""
+def decode_rows(data: bytes) -> list[Row]:
+    """As `decode`, without creating `Node` objects."""
     try:
         return _rows.decode(data)
     except msgspec.DecodeError as error:
@@ -66,7 +66,7 @@ def rows(data: bytes) -> list[Row]:
 
 
 def hard_group(number: int, names: int) -> int:
-    """The `group` of a file with several names: which file, and how many names it has."""
+    """Encode the `group` of a hard-linked file: the file's number and its count of names."""
     return number << 16 | min(names, 0xFFFF)
 
 

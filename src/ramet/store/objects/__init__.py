@@ -1,1 +1,1 @@
-"""Object storage and numbered logs: everything a store needs of a server."""
+"""Object storage and append-only logs: the only interfaces to a storage server."""

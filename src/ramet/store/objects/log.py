@@ -1,10 +1,10 @@
-"""`Log`: numbered entries by name, appended one at a time. It is all that refs, leases and tags need of a server.
+"""`Log`: append-only logs of numbered entries, the base of refs, leases and tags.
 
-The rule of every implementation: of many callers that append the same number, exactly one succeeds, and an entry that
-was appended is never changed.
+Every implementation guarantees: of many callers that append the same number, exactly one succeeds, and an entry never
+changes once it is appended.
 
     <space>/<name>/<20-digit number>     an entry
-    past/<name>/<20-digit number>        of a log of refs, what is worth keeping of the entries up to this number
+    past/<name>/<20-digit number>        of a log of refs, the compacted entries up to this number
     past/@gc/store/<20-digit number>     the same of the log of collections
 """
 
@@ -19,33 +19,33 @@ from typing import Final, Protocol
 from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import Damaged, compressed, decompressed
+from ramet.store.objects.compression import DamagedFrame, compress, decompress
 from ramet.store.objects.objects import Objects, delete_all
 
 PAST: Final = {"refs": "past", "gc": "past/@gc"}
-"""Where what is kept of old entries lies, by the space of their log; no workspace can be called `@gc`."""
+"""Key prefix of compacted entries, by the space of their log; no workspace can be called `@gc`."""
 MAGIC: Final = b"RAMETPA1"
 DIGEST: Final = 32
 FULL: Final = 256 * 1024
-"""Bytes from which on what is kept of old entries is not written again with newer ones."""
+"""Bytes from which on a compacted object is not rewritten with newer entries."""
 AT_ONCE: Final = 16
 
 
 class Log(Protocol):
     def names(self, start: str = "") -> list[str]:
-        """Names that begin with `start` and have at least one entry, sorted."""
+        """List names that begin with `start` and have at least one entry, sorted."""
         ...
 
     def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
-        """The last entry, if its number is above `after`."""
+        """Return the last entry, if its number is above `after`."""
         ...
 
     def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
-        """All entries with numbers above `after`, in order."""
+        """Yield all entries with numbers above `after`, in order."""
         ...
 
     def append(self, name: str, number: int, data: bytes) -> bool:
-        """Add an entry; False when the number is taken."""
+        """Append an entry; False when the number is taken."""
         ...
 
 
@@ -67,7 +67,7 @@ class ObjectLog:
         return None if newest is None else (int(newest.rpartition("/")[2]), self._read(newest))
 
     def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Those that were joined come without the ones that say nothing any more."""
+        """Compaction drops entries that carry no information, so numbers may have gaps."""
         while True:
             live = list(self._objects.list(f"{self._space}/{name}/", self._key(name, after) if after else ""))
             try:
@@ -86,28 +86,28 @@ class ObjectLog:
                         after = _number(key)
                 return
             except KeyError:
-                continue  # joined since it was listed: it is with the others now
+                continue  # compacted since it was listed: read the compacted object
 
     # ------------------------------------------------------------------------------------------ old entries
 
     def counts(self) -> Counter[str]:
-        """How many entries each log has that were not joined."""
+        """Count the entries of each log that are not compacted."""
         cut = len(self._space) + 1
         return Counter(key[cut:].rpartition("/")[0] for key in self._objects.list(f"{self._space}/"))
 
     def live(self, name: str) -> list[int]:
-        """The numbers of the entries that were not joined."""
+        """List the numbers of the entries that are not compacted."""
         return [_number(key) for key in self._objects.list(f"{self._space}/{name}/")]
 
     def read_all(self, name: str, numbers: Sequence[int]) -> list[bytes]:
-        """Some entries; on a remote store many at a time."""
+        """Read several entries; concurrently on a remote store."""
         if not getattr(self._objects, "remote", False):
             return [self._read(self._key(name, number)) for number in numbers]
         with ThreadPoolExecutor(AT_ONCE, "ramet-log") as pool:
             return list(pool.map(lambda number: self._read(self._key(name, number)), numbers))
 
     def join(self, name: str, upto: int, kept: Sequence[tuple[int, bytes]]) -> None:
-        """Let `kept` stand for all entries up to a number. Nothing is removed before that is durable."""
+        """Replace all entries up to a number by `kept`. Nothing is removed before the replacement is durable."""
         before = self._covered(name)
         rows = [(number, data) for number, data in kept if number > max(before, default=0)]
         last = f"{self._past}/{name}/{max(before):020d}" if before else ""
@@ -115,14 +115,14 @@ class ObjectLog:
         if last and len(packed := self._read(last)) < FULL and (older := joined_rows(packed)):
             rows = [*older, *rows]
             needless.append(last)
-        data = compressed(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())
+        data = compress(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())
         key = f"{self._past}/{name}/{upto:020d}"
         self._objects.put(key, MAGIC + blake3(data).digest() + data)
         old = (other for other in self._objects.list(f"{self._space}/{name}/") if _number(other) <= upto)
         delete_all(self._objects, [*old, *(other for other in needless if other != key)])
 
     def has(self, name: str, number: int) -> bool:
-        """Whether there is an entry with this number that was not joined with others."""
+        """Return whether an entry with this number exists outside of compacted objects."""
         try:
             self._objects.get_range(self._key(name, number), 0, 1)
         except KeyError:
@@ -130,7 +130,7 @@ class ObjectLog:
         return True
 
     def withdraw(self, name: str, number: int) -> None:
-        """Take back an entry that was appended in the place of one that is no more."""
+        """Delete an entry that was appended under the number of a compacted one."""
         self._objects.delete(self._key(name, number))
 
     def _covered(self, name: str) -> list[int]:
@@ -142,7 +142,7 @@ class ObjectLog:
         except RametError as error:
             if error.code != "store_corrupt":
                 raise
-            return b""  # an encrypted entry that is damaged is no entry: whoever decodes it says so
+            return b""  # a damaged encrypted entry reads as empty: decoding it reports the damage
 
     def append(self, name: str, number: int, data: bytes) -> bool:
         return self._objects.create(self._key(name, number), data)
@@ -156,12 +156,12 @@ def _number(key: str) -> int:
 
 
 def joined_rows(data: bytes) -> list[tuple[int, bytes]] | None:
-    """What is kept of old entries, by number; None when the bytes are not what was written."""
+    """Decode compacted entries, by number; None when the bytes are damaged."""
     start = len(MAGIC) + DIGEST
     packed = data[start:]
     if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
         return None
     try:
-        return [(number, text.encode()) for number, text in json.loads(decompressed(packed))]
-    except (ValueError, TypeError, Damaged):
+        return [(number, text.encode()) for number, text in json.loads(decompress(packed))]
+    except (ValueError, TypeError, DamagedFrame):
         return None

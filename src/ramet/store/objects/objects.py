@@ -1,7 +1,8 @@
-"""`Objects`: the few things a store needs of whatever keeps its bytes: a directory, memory, or any object store.
+"""`Objects`: the object storage interface of a store, with a directory, memory and obstore behind it.
 
-Rules that every implementation keeps: an object appears whole or not at all; `create` succeeds for exactly one of many
-callers; what `put` or `create` returned from survives a crash of this process.
+- An object appears whole or not at all.
+- `create` succeeds for exactly one of many callers.
+- What `put` or `create` has returned from survives a crash of this process.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TEMPORARY: Final = ".tmp-"
 
 class Objects(Protocol):
     def get(self, key: str) -> bytes:
-        """The whole object; KeyError when it is not there."""
+        """Return the whole object; KeyError when there is none."""
         ...
 
     def get_range(self, key: str, start: int, size: int) -> bytes: ...
@@ -29,34 +30,34 @@ class Objects(Protocol):
     def put(self, key: str, data: bytes) -> None: ...
 
     def create(self, key: str, data: bytes) -> bool:
-        """Create the object; False when the key exists already, which then stays as it is."""
+        """Create an object; False when the key exists, which is then unchanged."""
         ...
 
     def delete(self, key: str) -> None:
-        """Remove an object; nothing happens when it is not there."""
+        """Delete an object; a missing one is no error."""
         ...
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
-        """Keys below a prefix that sort after `after`, in order."""
+        """Yield the keys below a prefix that sort after `after`, in order."""
         ...
 
 
-class Growing(Protocol):
-    """An object that is written piece by piece and gets its name last; nobody sees it before."""
+class ObjectWriter(Protocol):
+    """Writes one object in pieces; the object is invisible until `name` publishes it."""
 
     def write(self, data: bytes) -> None: ...
 
     def name(self, key: str) -> None:
-        """It is whole: give it its name. Then it is as durable as what `put` wrote."""
+        """Publish the object under a key, as durable as `put`."""
         ...
 
     def drop(self) -> None:
-        """Nothing became of it. Nothing happens when it has its name."""
+        """Discard the object; does nothing once it is published."""
         ...
 
 
 class MemoryObjects:
-    """For tests and throw-away stores."""
+    """Objects in memory, for tests and temporary stores."""
 
     local: str | None = None
     remote = False
@@ -80,24 +81,26 @@ class MemoryObjects:
         self._objects.pop(key, None)
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
-        there = list(self._objects)  # at once: other threads write meanwhile
+        there = list(self._objects)  # a copy: other threads write concurrently
         yield from sorted(key for key in there if key.startswith(prefix) and key > after)
 
 
 class DirectoryObjects:
-    """A directory of files. Writes go to a temporary name, are synced, and get their real name by rename or link.
+    """Objects as files. Writes go to a temporary name, are synced, then renamed or linked.
 
-    The directory is made by the first write: looking for a store leaves nothing behind.
+    The directory is created by the first write: opening a missing store leaves nothing behind.
     """
 
     def __init__(self, root: str, *, sync: bool = True) -> None:
         self.root = os.path.abspath(os.path.expanduser(root))
         self._sync = sync
         self._made: set[str] = set()
-        if os.path.lexists(self.root) and not os.path.isdir(self.root):  # in this order: others may just make it
+        if os.path.lexists(self.root) and not os.path.isdir(
+            self.root
+        ):  # in this order: another process may be creating it
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
         self.local: str | None = f"{self.root}/local"
-        """Where what can be made again at any time is kept: no object, and of no use to another machine."""
+        """Directory for caches, which can be rebuilt at any time and never hold objects."""
         self.remote = False
 
     def _path(self, key: str) -> str:
@@ -126,14 +129,14 @@ class DirectoryObjects:
         self._settle(key)
 
     def adopt(self, temporary: str, fd: int, key: str) -> None:
-        """Give a file that is written its name."""
+        """Publish a written temporary file under a key."""
         if self._sync:
             os.fdatasync(fd)
         os.rename(temporary, self._path(key))
         self._settle(key)
 
-    def lay(self, key: str, data: bytes) -> None:
-        """As `put`, but only a crash of the process is survived, and not that of the machine. No disk is waited for."""
+    def put_unsynced(self, key: str, data: bytes) -> None:
+        """As `put` without fsync: survives a crash of the process, not of the machine."""
         os.rename(self._written(key, data, sync=False), self._path(key))
 
     def create(self, key: str, data: bytes) -> bool:
@@ -147,12 +150,12 @@ class DirectoryObjects:
         self._settle(key)
         return True
 
-    def grow(self, folder: str, head: bytes) -> Growing:
-        """Begin an object in a folder that will begin with these bytes, for who has much to write and little memory."""
-        return _GrowingFile(self, self._begun(self._path(folder)))
+    def open_writer(self, folder: str, head: bytes) -> ObjectWriter:
+        """Start writing an object in a folder piece by piece, in bounded memory; it will begin with `head`."""
+        return _FileWriter(self, self._begun(self._path(folder)))
 
     def _begun(self, folder: str) -> tuple[str, int]:
-        """A file without a name of its own in a folder, open for writing."""
+        """Create a temporary file in a folder, open for writing."""
         if folder not in self._made:
             self._make(folder)
             self._made.add(folder)
@@ -173,12 +176,12 @@ class DirectoryObjects:
         return temporary
 
     def _make(self, folder: str) -> None:
-        """Make a folder; it lasts as long as what is written into it."""
+        """Create a directory, and sync its parent."""
         if os.path.isdir(folder):
             return
         above = os.path.dirname(folder)
         self._make(above)
-        with suppress(FileExistsError):  # another writer was quicker, and may not have settled it yet
+        with suppress(FileExistsError):  # another writer created it first and may not have synced it yet
             os.mkdir(folder)
         self._settled(above)
 
@@ -201,7 +204,7 @@ class DirectoryObjects:
             return
 
     def clean(self, older: float) -> int:
-        """Remove temporary files that writers left which died, if they are `older` than this many seconds."""
+        """Remove temporary files of dead writers that are `older` than this many seconds."""
         limit, gone = time.time() - older, 0
         for folder, _, names in os.walk(self.root):
             for name in names:
@@ -211,7 +214,7 @@ class DirectoryObjects:
                         os.unlink(path)
                         gone += 1
                 except FileNotFoundError:
-                    continue  # its writer lives
+                    continue  # its writer has published it
         return gone
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
@@ -235,7 +238,7 @@ class DirectoryObjects:
                 yield key
 
 
-class _GrowingFile:
+class _FileWriter:
     def __init__(self, objects: DirectoryObjects, begun: tuple[str, int]) -> None:
         self._objects = objects
         self._temporary, self._fd = begun
@@ -250,10 +253,10 @@ class _GrowingFile:
     def drop(self) -> None:
         if self._fd >= 0:
             self._fd = self._close()
-            with suppress(FileNotFoundError):  # it got its name, and then something failed
+            with suppress(FileNotFoundError):  # published before the failure
                 os.unlink(self._temporary)
 
-    __del__ = drop  # who forgot it leaves nothing behind either
+    __del__ = drop  # an abandoned writer leaves no file behind
 
     def _close(self) -> int:
         os.close(self._fd)
@@ -261,14 +264,14 @@ class _GrowingFile:
 
 
 def _write(fd: int, data: bytes) -> None:
-    """Write all of it: the system may take a part only."""
+    """Write all bytes: one write call may take only a part."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
 class ObstoreObjects:
-    """Anything obstore talks to: S3 and its family, GCS, Azure."""
+    """Objects of any service that obstore supports: S3 and its family, GCS, Azure."""
 
     def __init__(self, store: Any, prefix: str = "", local: str | None = None) -> None:
         self._store = store
@@ -316,7 +319,7 @@ class ObstoreObjects:
             return
 
     def delete_all(self, keys: Sequence[str]) -> None:
-        """Remove many objects with few requests, in no order."""
+        """Delete many objects with few requests, in any order."""
         import obstore
 
         try:
@@ -337,7 +340,7 @@ class ObstoreObjects:
 
 
 def delete_all(objects: Objects, keys: Sequence[str]) -> None:
-    """Remove many objects, in no order."""
+    """Delete many objects, in any order."""
     at_once = getattr(objects, "delete_all", None)
     if at_once is not None and len(keys) > 1:
         at_once(keys)
@@ -347,7 +350,8 @@ def delete_all(objects: Objects, keys: Sequence[str]) -> None:
 
 
 def open_objects(url: str, **options: Any) -> Objects:
-    """`memory:`, a path, or a URL that obstore understands (`s3://bucket/prefix`, `gs://`, `az://`)."""
+    """Open the objects at `memory:`, a path, or a URL that obstore understands (`s3://bucket/prefix`, `gs://`,
+    `az://`)."""
     if url in ("memory:", "memory://"):
         return MemoryObjects()
     if "://" not in url:
@@ -361,7 +365,7 @@ def open_objects(url: str, **options: Any) -> Objects:
 
 
 def _cache_folder(url: str) -> str:
-    """Where the local part of a remote store lives: one folder per store, as users expect caches to be."""
+    """Return the cache directory of a remote store, one per store, below the user's cache directory."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return f"{base}/ramet/{hashlib.sha256(url.encode()).hexdigest()[:24]}"
 

@@ -1,8 +1,8 @@
-"""Refs, leases and tags in PostgreSQL, for object stores that do not honour create-if-absent.
+"""PostgreSQL logs: refs, leases and tags for object stores without create-if-absent.
 
-One table of entries whose primary key is (store, space, name, number): appending is an insert that does nothing when
-the number is taken, so exactly one of many writers wins. Nothing else is asked of the server: no session state, no
-advisory lock, no isolation level above the default.
+One table of entries has the primary key (store, space, name, number): appending is an insert that does nothing when the
+number is taken, so exactly one of many writers wins. It needs no session state, no advisory lock and no isolation level
+above the default.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import RametError, missing_extra
-from ramet.store.crypto.codec import sealed_of
 from ramet.store.objects.log import Log
 from ramet.store.objects.objects import DirectoryObjects, Objects
 
@@ -46,16 +45,16 @@ def is_postgres(url: str) -> bool:
     return _SCHEME.match(url) is not None
 
 
-class Answer(NamedTuple):
-    """How many rows a statement changed, the rows it gave, and whether it was sent twice."""
+class QueryResult(NamedTuple):
+    """The result of a statement: rows changed, rows returned, and whether it was sent twice."""
 
     changed: int
     rows: list[tuple[Any, ...]]
     repeated: bool
 
 
-class Server:
-    """One connection, made when it is needed and made again once when the server has closed it."""
+class PostgresConnection:
+    """One connection, opened on first use and reopened once when the server closed it."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -63,14 +62,14 @@ class Server:
         self._lock = threading.Lock()
         weakref.finalize(self, _close, self._connections)
 
-    def run(self, query: str, values: tuple[object, ...]) -> Answer:
-        """Run a statement, once more when the connection is found broken: every statement here may be repeated."""
+    def run(self, query: str, values: tuple[object, ...]) -> QueryResult:
+        """Run a statement; retry once on a broken connection, as every statement here is idempotent."""
         psycopg = _driver()
         with self._lock:
             for last in (False, True):
                 try:
                     cursor = self._open(psycopg).execute(query, values)
-                    return Answer(cursor.rowcount, cursor.fetchall() if cursor.description else [], last)
+                    return QueryResult(cursor.rowcount, cursor.fetchall() if cursor.description else [], last)
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                     _close(self._connections)
                     if last:
@@ -83,7 +82,7 @@ class Server:
             try:
                 connection.execute(TABLE)
             except psycopg.errors.UniqueViolation:
-                pass  # another process made the table at the same moment
+                pass  # another process created the table concurrently
             self._connections.append(connection)
         return self._connections[0]
 
@@ -95,7 +94,7 @@ class Server:
 class PostgresLog:
     """The entries of one store and one space in a shared table."""
 
-    def __init__(self, server: Server, store: str, space: str = "refs") -> None:
+    def __init__(self, server: PostgresConnection, store: str, space: str = "refs") -> None:
         self._server, self._where = server, (store, space)
 
     def names(self, start: str = "") -> list[str]:
@@ -114,7 +113,7 @@ class PostgresLog:
         answer = self._server.run(_INSERT, (*self._where, name, number, data))
         if answer.changed or not answer.repeated:
             return answer.changed == 1
-        # The connection broke; the first attempt may have gone through, and then the entry there is this one.
+        # The first attempt may have succeeded before the connection broke: then the stored entry is this one.
         return (number, data) == next((entry for entry in self._after(name, number - 1)), None)
 
     def _after(self, name: str, after: int) -> list[tuple[int, bytes]]:
@@ -123,23 +122,22 @@ class PostgresLog:
 
 
 def logs_of(where: str | Objects, objects: Objects, refs: str, refs_name: str | None) -> Callable[[str], Log]:
-    """Logs that are kept in PostgreSQL, by space."""
+    """Return a function from a space to its log in PostgreSQL."""
     if not is_postgres(refs):
-        raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
-    sealed = sealed_of(objects)
-    raw = objects if sealed is None else sealed.raw
+        raise RametError("invalid_argument", "refs= is not a PostgreSQL address", "write postgresql://user@host/base")
+    raw = getattr(objects, "raw", objects)  # below the encryption of an encrypted store
     if refs_name is None and isinstance(raw, DirectoryObjects):
         refs_name = os.path.realpath(raw.root)
     elif refs_name is None and isinstance(where, str):
         refs_name = where.rstrip("/")
     if refs_name is None:
-        raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
-    server, store = Server(refs), refs_name
+        raise RametError("invalid_argument", "the refs of this store have no name", "pass refs_name=")
+    server, store = PostgresConnection(refs), refs_name
     return lambda space: PostgresLog(server, store, space)
 
 
-class Claim:
-    """Which of the markers holds that several who make a store at once have written: the first in the log."""
+class MarkerClaim:
+    """Decides which marker wins when several processes create an encrypted store: the first in the log."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -164,6 +162,6 @@ def _driver() -> Any:
 
 
 def _unreachable(error: Exception) -> RametError:
-    # The driver's text may name the server and the user, never the password; the first line says what happened.
+    # The driver's text may name the server and the user, never the password; its first line is enough.
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return RametError("unavailable", f"PostgreSQL cannot be reached: {text}", "check the refs= address and the server")
+    return RametError("unavailable", f"cannot reach PostgreSQL: {text}", "check the refs= address and the server")

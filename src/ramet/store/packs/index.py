@@ -1,8 +1,8 @@
-"""Indexes of packs: where an object lies, found by its id.
+"""Pack index: find the location of an object by its id.
 
-An index is a few bytes, the number of its records, and the records sorted by id, all of one width. It is searched as it
-lies: beside its bytes there are only the first four bytes of each id, taken out at once, so that a store of a million
-objects is opened and asked without a Python object for any of them.
+An index is a magic number, the count of its records, and the records of equal width, sorted by id. It is searched in
+its encoded form: besides the bytes, only the first four bytes of each id are extracted, all at once, so that opening
+and searching a store of a million objects creates no Python object per record.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _HEAD: Final = 12
 _WIDTH: Final = RECORD.size
 _PREFIX: Final = 4
 _OWNER: Final = 20
-"""Bits that say which of many indexes a prefix is from."""
+"""Bits that name the index a prefix comes from."""
 _PIECES: Final = 256
 _MOST: Final = 6
-"""Unpacking all records of an index costs as much as looking for one in so many of them."""
+"""Unpacking all records of an index costs as much as this many searches."""
 _MANY: Final = 100_000
-"""Ids above which they are merged piece by piece, so that few of them are Python integers at a time."""
+"""Ids above which the merge runs in slices, to bound the number of Python integers."""
 
 
-class Place(NamedTuple):
-    """Where an object lies: in which pack, in which compressed frame, and where inside it."""
+class Location(NamedTuple):
+    """Location of an object: its pack, the compressed frame, and the offset inside the block."""
 
     pack: str
     start: int
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 def encode_index(records: list[bytes]) -> bytes:
-    """An index of records as `RECORD` packs them, which it sorts."""
+    """Encode an index of `RECORD` records, which it sorts in place."""
     records.sort()
     return b"".join((INDEX_MAGIC, len(records).to_bytes(4, "big"), *records))
 
@@ -61,7 +61,7 @@ class Index:
         self._prefixes: array[int] | None = None
 
     def prefixes(self) -> array[int]:
-        """The first four bytes of each id as a number, in order."""
+        """Return the first four bytes of each id as integers, in order."""
         if self._prefixes is None:
             joined = bytearray(_PREFIX * self.count)
             for at in range(_PREFIX):
@@ -72,7 +72,7 @@ class Index:
             self._prefixes = found
         return self._prefixes
 
-    def find(self, key: bytes) -> Place | None:
+    def find(self, key: bytes) -> Location | None:
         prefixes = self._prefixes
         if prefixes is None:
             prefixes = self.prefixes()
@@ -82,30 +82,30 @@ class Index:
             begin = _HEAD + at * _WIDTH
             if self.data[begin : begin + SIZE] == key:
                 _, start, length, offset, size = RECORD.unpack_from(self.data, begin)
-                return Place(self.pack, start, length, offset, size)
+                return Location(self.pack, start, length, offset, size)
             at += 1
         return None
 
-    def find_all(self, keys: Set[bytes]) -> dict[bytes, Place]:
-        """Those of many objects that are here, sooner than asking for each."""
+    def find_all(self, keys: Set[bytes]) -> dict[bytes, Location]:
+        """Find many objects, faster than one by one."""
         if len(keys) * _MOST >= self.count:
             table, name = self.table(), self.pack
-            return {key: Place(name, *table[key]) for key in table.keys() & keys}
+            return {key: Location(name, *table[key]) for key in table.keys() & keys}
         prefixes, data, count, pack, unpack = self.prefixes(), self.data, self.count, self.pack, RECORD.unpack_from
-        found: dict[bytes, Place] = {}
+        found: dict[bytes, Location] = {}
         for key in keys:
             number = int.from_bytes(key[:_PREFIX], "big")
             at = bisect_left(prefixes, number)
             while at < count and prefixes[at] == number:
                 known, *where = unpack(data, _HEAD + at * _WIDTH)
                 if known == key:
-                    found[key] = Place(pack, *where)
+                    found[key] = Location(pack, *where)
                     break
                 at += 1
         return found
 
     def table(self) -> dict[bytes, tuple[int, int, int, int]]:
-        """Everything at once, for whoever asks for much of it: start, length, offset and size by id."""
+        """Decode all records: start, length, offset and size by id."""
         records = RECORD.iter_unpack(memoryview(self.data)[_HEAD:])
         return {key: (start, length, offset, size) for key, start, length, offset, size in records}
 
@@ -114,8 +114,8 @@ class Index:
             yield self.data[at : at + SIZE]
 
 
-class Merged:
-    """Many indexes asked as one, at eight bytes an object; where several know an object, the first of them answers."""
+class MergedIndex:
+    """Searches many indexes as one, at eight bytes per object; the first index that has an object wins."""
 
     __slots__ = ("_indexes", "_rows")
 
@@ -137,7 +137,7 @@ class Merged:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def find(self, key: bytes) -> Place | None:
+    def find(self, key: bytes) -> Location | None:
         rows = self._rows
         number = int.from_bytes(key[:_PREFIX], "big")
         at = bisect_left(rows, number << _OWNER)

@@ -1,12 +1,12 @@
-"""Indexes of encrypted packs that are not opened yet: opening a store must not cost a key of every workspace in it."""
+"""Undecrypted indexes of encrypted packs: opening a store does not need the keys of all its workspaces."""
 
 from __future__ import annotations
 
 from collections.abc import Set
 
 
-class Deferred:
-    """Indexes as they lie in the store, by the key that opens them."""
+class LazyIndexes:
+    """Encrypted indexes, by the key that opens them."""
 
     def __init__(self) -> None:
         self._by_key: dict[bytes, dict[str, bytes]] = {}
@@ -24,19 +24,19 @@ class Deferred:
         self._by_key.setdefault(key, {})[name] = index
 
     def small(self, most: int) -> dict[str, bytes]:
-        """Indexes of up to so many bytes, by the names of their packs."""
+        """Return the indexes of up to `most` bytes, by pack name."""
         mine = [item for indexes in list(self._by_key.values()) for item in list(indexes.items())]
         return {name: index for name, index in mine if len(index) <= most}
 
     def drop(self, names: list[str]) -> None:
-        """Forget packs that are gone."""
+        """Drop removed packs."""
         for name in names:
             key = self._keys.pop(name, None)
             if key is not None:
                 del self._by_key[key][name]
 
     def take(self, keys: Set[bytes] | None) -> list[tuple[str, bytes]]:
-        """The indexes that these keys open; with None, all."""
+        """Remove and return the indexes that these keys open; with None, all."""
         found: list[tuple[str, bytes]] = []
         for key in list(self._by_key) if keys is None else self._by_key.keys() & keys:
             mine = self._by_key.pop(key)

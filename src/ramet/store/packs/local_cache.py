@@ -1,7 +1,7 @@
-"""What a machine keeps of a store's packs and indexes so that it need not ask twice. Bounded, and never needed.
+"""Local cache of pack frames and indexes of a store. Bounded, and optional.
 
-Every file carries the digest of its content: one that is damaged or half written is as good as none. When the shelf
-grows over its bound, what was used longest ago goes first.
+Every file starts with the digest of its content: a damaged or partial file is a miss. When the cache exceeds its bound,
+the least recently used files are deleted.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _MAGIC: Final = b"RAMETCA1"
 _catalog: Final = msgspec.msgpack.Decoder(dict[str, bytes])
 _joins: Final = msgspec.msgpack.Decoder(list[tuple[list[str], list[str]]])
 JOINS: Final = 64
-"""Joinings of packs that are remembered."""
+"""Consolidations that are remembered."""
 
 
-def packed_indexes(indexes: dict[str, bytes]) -> bytes:
-    """The indexes of many packs as one piece of bytes that says whether it is whole."""
+def encode_indexes(indexes: dict[str, bytes]) -> bytes:
+    """Encode the indexes of many packs with a digest."""
     body = msgspec.msgpack.encode(indexes)
     return _MAGIC + blake3(body).digest() + body
 
 
-def unpacked_indexes(data: bytes) -> dict[str, bytes]:
-    """Indexes by the names of their packs; none when the bytes are not what was written."""
+def decode_indexes(data: bytes) -> dict[str, bytes]:
+    """Decode indexes by pack name; empty when the bytes are damaged."""
     start = len(_MAGIC) + _DIGEST
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != blake3(body).digest():
@@ -42,8 +42,8 @@ def unpacked_indexes(data: bytes) -> dict[str, bytes]:
         return {}
 
 
-class Catalog:
-    """The indexes of very many packs in one file, so that opening a store reads one file and not each."""
+class IndexCache:
+    """The indexes of all packs in one file, so that opening a store reads one file."""
 
     def __init__(self, folder: str) -> None:
         self._path = f"{folder}/indexes"
@@ -51,7 +51,7 @@ class Catalog:
     def load(self) -> dict[str, bytes]:
         try:
             with open(self._path, "rb") as file:
-                return unpacked_indexes(file.read())
+                return decode_indexes(file.read())
         except OSError:
             return {}
 
@@ -60,14 +60,14 @@ class Catalog:
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             with open(temporary, "wb") as file:
-                file.write(packed_indexes(indexes))
+                file.write(encode_indexes(indexes))
             os.replace(temporary, self._path)
         except OSError:
             return
 
 
-class Joins:
-    """Which packs were joined into which, as far back as is of use to caches that name packs."""
+class ConsolidationLog:
+    """Records which packs replaced which, for caches that name packs."""
 
     def __init__(self, folder: str) -> None:
         self._path = f"{folder}/joined"
@@ -88,10 +88,10 @@ class Joins:
                 file.write(msgspec.msgpack.encode(rows))
             os.replace(temporary, self._path)
         except OSError:
-            return  # a cache is made anew then
+            return  # the cache is rebuilt then
 
-    def standing(self, names: set[str]) -> set[str]:
-        """Packs that are there, and those that were joined into such."""
+    def names_before_consolidation(self, names: set[str]) -> set[str]:
+        """Add the packs that were consolidated into these names."""
         found = set(names)
         for gone, into in reversed(self._rows()):
             if found.issuperset(into):
@@ -99,8 +99,8 @@ class Joins:
         return found
 
 
-class Shelf:
-    """Small files in one folder, by name."""
+class FrameCache:
+    """Frames of packs as small files in one directory."""
 
     def __init__(self, folder: str, bound: int = BOUND) -> None:
         self._folder, self._bound = f"{folder}/packs", bound
@@ -124,15 +124,15 @@ class Shelf:
         try:
             os.utime(path)
         except OSError:
-            return body  # another process made room, or the disk is read-only; the content is good all the same
+            return body  # another process evicted it, or the disk is read-only; the content is valid
         return body
 
     def has(self, name: str) -> bool:
-        """Whether something of this name is kept, good or not."""
+        """Return whether a file of this name exists, valid or not."""
         return os.path.exists(self._path(name))
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep it if there is room on the disk; a cache that cannot be written is no error."""
+        """Cache the data; a failed write is ignored."""
         path = self._path(name)
         temporary = f"{path}.tmp-{os.urandom(4).hex()}"
         try:

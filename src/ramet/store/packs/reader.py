@@ -1,13 +1,13 @@
-"""Packs: many chunks and trees in one object, joined into blocks that are compressed together, with an index beside it.
+"""`PackReader`: read chunks and trees from packs, found through their indexes.
 
     packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 64 KiB, of trees 256 KiB
-                      ("RAMETPS1" and sealed ones where the store is encrypted)
+                      ("RAMETPS1" and encrypted frames where the store is encrypted)
     packs/<id>.idx    "RAMETIX1", count (4), then sorted records:
                       id (32), start of the frame (8), size of the frame (4), offset in the block (4), size (4)
 
-The id of a pack is the BLAKE3 of its bytes. A pack begins with an object of a few random bytes, so that no two have
-the same name: one that was condemned and is removed cannot be one that a writer has just made. Blocks of files are
-small enough that one file alone is had soon, and large enough to compress; whoever reads trees reads many of them.
+The id of a pack is the BLAKE3 of its bytes. A pack begins with an object of random bytes, so that no two packs have the
+same name: a condemned pack that is being removed is never one that a writer has just created. Blocks of files are
+small, so that one file is read quickly; trees are read in groups, so their blocks are larger.
 """
 
 from __future__ import annotations
@@ -20,113 +20,113 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import Damaged, frames_of, sealed_of
+from ramet.store.crypto.codec import as_encrypted, frame_codec
 from ramet.store.model.ids import chunk_id, tree_id
+from ramet.store.objects.compression import DamagedFrame
 from ramet.store.objects.objects import Objects
 from ramet.store.packs import catalog as catalogs
-from ramet.store.packs.index import Index, Merged, Place
-from ramet.store.packs.lazy_index import Deferred
-from ramet.store.packs.local_cache import Catalog, Joins, Shelf
+from ramet.store.packs.index import Index, Location, MergedIndex
+from ramet.store.packs.lazy_index import LazyIndexes
+from ramet.store.packs.local_cache import ConsolidationLog, FrameCache, IndexCache
 
 SMALL: Final = 1024
-"""Objects up to which a pack is small."""
+"""Objects up to which a pack counts as small."""
 LARGE: Final = 1024 * 1024
-"""Bytes from which on a pack is not small however few objects it has."""
+"""Bytes from which on a pack never counts as small."""
 DEPARTED: Final = 1024 * 1024
-"""Bytes of the indexes of small packs that are remembered when the packs are gone."""
+"""Bytes of indexes that are remembered of removed small packs."""
 SEVERAL: Final = 16
-"""Indexes of packs that are not small which are searched one by one."""
+"""Indexes of large packs that are searched one by one; more are merged."""
 OVERTAKEN: Final = 8
-"""Times that packs are listed again because some of them were joined or collected meanwhile."""
+"""Retries of a listing that overlaps with a consolidation or collection."""
 CATALOG: Final = 32
-"""Indexes that are worth one file of them all."""
+"""Indexes from which on they are cached in one file."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
 NEAR: Final = 256 * 1024
-"""Bytes up to which a pack of a remote store is rather fetched as a whole than block by block."""
+"""Bytes up to which a remote pack is fetched whole, not block by block."""
 AT_ONCE: Final = 16
-"""Requests that a remote store is asked at a time."""
+"""Concurrent requests to a remote store."""
 
 
 class PackReader:
-    """All packs of a store: finds objects by id, keeps indexes and the last frames.
+    """All packs of a store: finds objects by id, caches indexes and recent blocks.
 
-    Any thread may read. Several that need the same frame at once fetch it once.
+    Thread-safe. Threads that need the same block share one fetch.
     """
 
     def __init__(self, objects: Objects, keep: int = KEPT_FRAMES) -> None:
         self._objects = objects
         self._indexes: dict[str, Index] = {}
         self._newest_first: list[Index] = []
-        """The indexes of packs that are not small."""
-        self._searched: tuple[list[Index], Merged] = ([], Merged([]))
-        """The newest of them, which are searched one by one, and the others at once; exchanged as one value."""
-        self._arranging = threading.RLock()
-        """Held by whoever changes what is known of packs, which takes no time."""
-        self._crowds: dict[bytes, set[str]] = {}
-        """The small packs by the key that they are sealed with."""
+        """The indexes of large packs, newest first."""
+        self._searched: tuple[list[Index], MergedIndex] = ([], MergedIndex([]))
+        """The newest large indexes, searched one by one, and all others merged; replaced as one value."""
+        self._lock_indexes = threading.RLock()
+        """Held while the tables of packs change; never during I/O."""
+        self._small_packs: dict[bytes, set[str]] = {}
+        """Names of small packs by their encryption key."""
         self.unreadable: set[str] = set()
-        """Packs that could not be joined with others because they are damaged."""
-        self._small: dict[bytes, Place] = {}
-        """What small packs hold: a store that is committed to often has very many of them."""
-        self._departed: dict[str, Index] = {}
-        """Indexes of packs that were here and are gone: whoever still has a place in one is told where it is now."""
+        """Damaged packs, which consolidation skips."""
+        self._small: dict[bytes, Location] = {}
+        """Objects of all small packs; frequent commits create many of those."""
+        self._removed_indexes: dict[str, Index] = {}
+        """Indexes of removed packs, to find the objects of a stale location again."""
         self.condemned: frozenset[str] = frozenset()
-        """Packs that will be removed: they are read, but nothing new may rely on them."""
+        """Packs that will be removed: readable, but nothing new may refer to them."""
         self._keys: dict[str, bytes] = {}
-        """In an encrypted store, the id of the key that a pack is sealed with."""
+        """In an encrypted store, the key id of each pack."""
         self._shredded: set[str] = set()
         """Packs whose key was destroyed."""
-        self._later = Deferred()
-        """In an encrypted store, packs of workspaces that nobody has asked for yet."""
-        self._waking = threading.RLock()
-        self._codec = frames_of(objects)
-        self._looked = -1e9
+        self._unopened = LazyIndexes()
+        """In an encrypted store, indexes whose keys are not loaded yet."""
+        self._opening_lock = threading.RLock()
+        self._codec = frame_codec(objects)
+        self._refreshed_at = -1e9
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
-        self._coming: dict[tuple[str, int], Future[bytes]] = {}
+        self._in_flight: dict[tuple[str, int], Future[bytes]] = {}
         self._kept, self._keep = 0, keep
         self._lock = threading.Lock()
         self.local: str | None = getattr(objects, "local", None)
         self.remote: bool = getattr(objects, "remote", False)
-        """Whether a read may take long, so that an event loop must not wait for it."""
-        sealed = sealed_of(objects)
+        """Whether reads use the network, so that an event loop must not wait for them."""
+        sealed = as_encrypted(objects)
         self._sealed = sealed is not None
         self.plain_cache = sealed is None or sealed.plain_cache
-        """Whether whole files may be kept on this machine as they are."""
-        self.lean = False
-        """Whether whoever writes here would rather have smaller packs than use more memory."""
-        self._shelf = Shelf(self.local) if self.remote and self.local is not None else None
-        self._catalog = Catalog(self.local) if self.local is not None else None
-        self._joins = Joins(self.local) if self.local is not None else None
+        """Whether local caches may hold plain files."""
+        self.low_memory = False
+        """Whether writers make smaller packs to save memory."""
+        self._frame_cache = FrameCache(self.local) if self.remote and self.local is not None else None
+        self._catalog = IndexCache(self.local) if self.local is not None else None
+        self._consolidations = ConsolidationLog(self.local) if self.local is not None else None
         self._cataloged: frozenset[str] = frozenset()
-        """Packs whose indexes the catalog of a remote store has, as far as is known."""
+        """Packs known to be in the catalog of a remote store."""
 
     def refresh(self, older: float = 0.0) -> None:
-        """Learn of packs that others have written, if the last look is `older` than this many seconds."""
+        """Load packs that other processes have written, unless the last refresh is younger than `older` seconds."""
         now = time.monotonic()
-        if now - self._looked < older:
-            self._wake_known()
+        if now - self._refreshed_at < older:
+            self._open_known_indexes()
             return
         for _ in range(OVERTAKEN):
-            if self._listed():
+            if self._refresh_once():
                 break
-        self._looked = now
-        self._wake_known()
+        self._refreshed_at = now
+        self._open_known_indexes()
 
-    def _listed(self) -> bool:
-        """Learn of the packs that are listed; False if one was gone before it was read: it was joined with others, and
-        where its content is now only another listing tells."""
-        before = [*self._indexes, *self._later.names]  # what is added while this lists is not gone
+    def _refresh_once(self) -> bool:
+        """Load the listed packs; False when one vanished before it was read: list again to find its content."""
+        before = [*self._indexes, *self._unopened.names]  # a pack that is added during the listing is not gone
         wanted = {key[6:-4] for key in self._objects.list("packs/") if key.endswith(".idx")}
         gone = [name for name in before if name not in wanted]
         if gone:
-            self._later.drop(gone)
+            self._unopened.drop(gone)
             self._forget(gone)
-        there = self._indexes.keys() | self._shredded | set(self._later.names)
+        there = self._indexes.keys() | self._shredded | set(self._unopened.names)
         missing = [name for name in wanted if name not in there]
         whole = True
         if missing:
             here = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
-            kept = self._gathered(missing, here) if self.remote else here
+            kept = self._fetch_indexes(missing, here) if self.remote else here
             fetched: dict[str, bytes] = {}
             for name in missing:
                 try:
@@ -137,11 +137,11 @@ class PackReader:
                 self._catalog.save({name: index for name, index in {**kept, **fetched}.items() if name in wanted})
         return whole
 
-    def _gathered(self, missing: list[str], kept: dict[str, bytes]) -> dict[str, bytes]:
-        """Indexes as they lie in a remote store: those of its catalog at once, and of the others several at a time."""
+    def _fetch_indexes(self, missing: list[str], kept: dict[str, bytes]) -> dict[str, bytes]:
+        """Fetch indexes of a remote store: from its catalog, the rest concurrently."""
         lacking = [name for name in missing if name not in kept]
         if len(lacking) > catalogs.FEW:
-            sealed = sealed_of(self._objects)
+            sealed = as_encrypted(self._objects)
             found = catalogs.load(self._objects if sealed is None else sealed.common)
             self._cataloged = frozenset(found)
             kept = {**found, **kept}
@@ -154,57 +154,57 @@ class PackReader:
             try:
                 return name, raw.get(f"packs/{name}.idx")
             except KeyError:
-                return name, b""  # it was removed since it was listed, and will be asked for again
+                return name, b""  # removed since it was listed; requested again later
 
         with ThreadPoolExecutor(AT_ONCE, "ramet-indexes") as pool:
             return {**kept, **{name: data for name, data in pool.map(get, lacking) if data}}
 
     def publish(self, lacking: int = 1) -> None:
-        """Write the catalog of a remote store anew if it lacks so many small indexes; for those who write to it.
+        """Rewrite the catalog of a remote store if at least `lacking` small indexes are missing from it.
 
-        A store with few packs needs none.
+        A store with few packs has no catalog.
         """
         if not self.remote:
             return
         there = [(name, index.data) for name, index in list(self._indexes.items())]
         small = {name: data for name, data in there if len(data) <= catalogs.EACH}
         if len(small) > catalogs.FEW and len(small.keys() - self._cataloged) >= lacking:
-            sealed = sealed_of(self._objects)
+            sealed = as_encrypted(self._objects)
             if sealed is None:
                 catalogs.save(self._objects, small)
             else:
                 resealed = {name: sealed.index(name, data, self._keys[name]) for name, data in small.items()}
-                catalogs.save(sealed.common, {**self._later.small(catalogs.EACH), **resealed})
+                catalogs.save(sealed.common, {**self._unopened.small(catalogs.EACH), **resealed})
             self._cataloged = frozenset(small)
 
     def _forget(self, gone: Iterable[str]) -> None:
-        """Packs are gone. Of large ones the indexes are remembered, of small ones the last."""
-        with self._arranging:
+        """Drop removed packs. Keeps the indexes of large ones, and of the last small ones."""
+        with self._lock_indexes:
             for name in gone:
                 index = self._indexes.pop(name, None)
                 if index is not None:
-                    self._departed[name] = index
-                    self._crowds.get(self._keys[name], set()).discard(name)
+                    self._removed_indexes[name] = index
+                    self._small_packs.get(self._keys[name], set()).discard(name)
             room = DEPARTED
-            for name in reversed(list(self._departed)):
-                if self._departed[name].count <= SMALL:
-                    room -= len(self._departed[name].data)
+            for name in reversed(list(self._removed_indexes)):
+                if self._removed_indexes[name].count <= SMALL:
+                    room -= len(self._removed_indexes[name].data)
                     if room < 0:
-                        del self._departed[name]
+                        del self._removed_indexes[name]
                         self._keys.pop(name, None)
             self._arrange()
 
-    def _wake_known(self) -> None:
-        """Open the indexes of workspaces that were asked for by now."""
-        sealed = sealed_of(self._objects)
-        if sealed is not None and self._later:
-            self._wake(sealed.vault.rings.known)
+    def _open_known_indexes(self) -> None:
+        """Decrypt the indexes whose keys are loaded by now."""
+        sealed = as_encrypted(self._objects)
+        if sealed is not None and self._unopened:
+            self._open_indexes(sealed.keychain.rings.known)
 
-    def _wake(self, keys: Set[bytes] | None = None) -> None:
-        """Open indexes that were left for later: all, or those with these keys. A damaged one stops no other."""
+    def _open_indexes(self, keys: Set[bytes] | None = None) -> None:
+        """Decrypt deferred indexes: all, or those with these keys. A damaged one does not stop the others."""
         failure: RametError | None = None
-        with self._waking:
-            for name, data in self._later.take(keys):
+        with self._opening_lock:
+            for name, data in self._unopened.take(keys):
                 try:
                     self.load(name, data)
                 except RametError as error:
@@ -213,21 +213,21 @@ class PackReader:
             raise failure
 
     def load(self, name: str, data: bytes | None = None, *, later: bool = False) -> bytes:
-        """Add a pack by its index, as it lies in the store or was kept of it; gives the index as it lies there.
+        """Add a pack by its index, read from the store or from a cache; returns the stored bytes of the index.
 
-        A pack whose key was destroyed is left out: nobody can say what was in it. With `later`, one whose key nobody
-        has asked for is opened when something is looked for that is not found elsewhere.
+        A pack whose key was destroyed is skipped. With `later`, an index whose key is not loaded is decrypted only when
+        an object is found nowhere else.
         """
         key = f"packs/{name}.idx"
-        sealed = sealed_of(self._objects)
+        sealed = as_encrypted(self._objects)
         if sealed is None:
             data = data or self._objects.get(key)
             self.add(name, data)
             return data
         data = data or sealed.raw.get(key)
-        identity = sealed.vault.sealer.key_of(data)
-        if later and identity not in sealed.vault.rings.known:
-            self._later.put(name, identity, data)
+        identity = sealed.keychain.sealer.key_of(data)
+        if later and identity not in sealed.keychain.rings.known:
+            self._unopened.put(name, identity, data)
             return data
         try:
             self.add(name, sealed.opened(key, data), identity)
@@ -240,46 +240,46 @@ class PackReader:
     def add(self, name: str, index: bytes, sealed_with: bytes = b"") -> None:
         found = Index(name, index)
         table = found.table() if found.count <= SMALL else {}
-        with self._arranging:
+        with self._lock_indexes:
             self._keys[name] = sealed_with
             if table:
-                self._small.update((key, Place(name, *where)) for key, where in table.items())
+                self._small.update((key, Location(name, *where)) for key, where in table.items())
                 if max(start + length for start, length, _, _ in table.values()) < LARGE:
-                    self._crowds.setdefault(sealed_with, set()).add(name)
+                    self._small_packs.setdefault(sealed_with, set()).add(name)
             else:
                 self._newest_first = [found, *self._newest_first]
                 self._searched = ([found, *self._searched[0]], self._searched[1])
             self._indexes[name] = found
 
     def condemn(self, names: frozenset[str]) -> None:
-        """Say which packs nothing new may rely on. Where an object has another copy, that one is found first."""
+        """Set the packs that nothing new may refer to. Other copies of their objects are found first."""
         if names != self.condemned:
             self.condemned = names
             self._arrange()
 
     def _arrange(self) -> None:
-        """Put what is searched in order: the last that is added is found first."""
-        with self._arranging:
+        """Rebuild the search order: the last added pack is searched first."""
+        with self._lock_indexes:
             order = sorted(self._indexes.values(), key=lambda index: index.pack not in self.condemned)
-            small: dict[bytes, Place] = {}
+            small: dict[bytes, Location] = {}
             for index in order:
                 if index.count <= SMALL:
-                    small.update((key, Place(index.pack, *where)) for key, where in index.table().items())
+                    small.update((key, Location(index.pack, *where)) for key, where in index.table().items())
             self._small = small
             self._newest_first = [index for index in reversed(order) if index.count > SMALL]
-            self._searched = (self._newest_first, Merged([]))
+            self._searched = (self._newest_first, MergedIndex([]))
 
-    def _merge(self) -> tuple[list[Index], Merged]:
-        """Let very many indexes be one: a store that a server writes to has a pack for every few megabytes."""
-        with self._arranging:
-            self._searched = ([], Merged(self._newest_first))
+    def _merge(self) -> tuple[list[Index], MergedIndex]:
+        """Merge many indexes: a busy server adds a pack for every few megabytes."""
+        with self._lock_indexes:
+            self._searched = ([], MergedIndex(self._newest_first))
             return self._searched
 
     def keeps(self, key: bytes, keys: frozenset[bytes] | None = None) -> bool:
-        """Whether the store has an object in a pack that stays, sealed with one of these keys if some are given."""
+        """Return whether a pack that stays has this object, with one of `keys` if given."""
         place = self.find(key)
-        if self._later and (place is None or not self._usable(place.pack, keys)):
-            self._wake(keys)
+        if self._unopened and (place is None or not self._usable(place.pack, keys)):
+            self._open_indexes(keys)
             place = self.find(key)
         if place is None or self._usable(place.pack, keys):
             return place is not None
@@ -289,55 +289,54 @@ class PackReader:
         return pack not in self.condemned and (keys is None or self._keys.get(pack) in keys)
 
     def packs(self) -> list[str]:
-        """All packs that can be opened."""
-        if self._later:
-            self._wake()
+        """List all packs that can be decrypted."""
+        if self._unopened:
+            self._open_indexes()
         return sorted(self._indexes)
 
     def names(self) -> list[str]:
-        """The names of all packs, without opening any."""
-        return sorted([*self._indexes, *self._later.names])
+        """List the names of all packs, without decrypting any index."""
+        return sorted([*self._indexes, *self._unopened.names])
 
     def opened(self) -> list[str]:
-        """The packs whose indexes are open."""
+        """List the packs whose indexes are decrypted."""
         return sorted(self._indexes)
 
-    def there(self) -> set[str]:
-        """All packs that have an index, whether or not anybody can open it."""
-        return {*self._indexes, *self._later.names, *self._shredded}
+    def all_names(self) -> set[str]:
+        """Return all packs with an index, readable or not."""
+        return {*self._indexes, *self._unopened.names, *self._shredded}
 
     @property
-    def crowd(self) -> int:
-        """How many small packs there are that could be one."""
-        return max(map(len, self._crowds.values()), default=0)
+    def most_small_packs(self) -> int:
+        """The largest number of small packs with one key, which could be one pack."""
+        return max(map(len, self._small_packs.values()), default=0)
 
-    def crowds(self) -> list[list[str]]:
-        """The small packs, those with the same key together."""
-        with self._arranging:
-            return [sorted(names) for names in self._crowds.values()]
+    def small_packs(self) -> list[list[str]]:
+        """List the small packs, grouped by key."""
+        with self._lock_indexes:
+            return [sorted(names) for names in self._small_packs.values()]
 
-    def tell_joined(self, gone: list[str], into: list[str]) -> None:
-        """Remember on this machine that what was in some packs is in others now."""
-        if self._joins is not None:
-            self._joins.add(gone, into)
+    def record_consolidation(self, gone: list[str], into: list[str]) -> None:
+        """Record in the local cache that packs replaced others."""
+        if self._consolidations is not None:
+            self._consolidations.add(gone, into)
 
-    def standing(self) -> set[str]:
-        """The names of all packs, and of those that were joined into them: what was there then is there now."""
+    def names_before_consolidation(self) -> set[str]:
+        """Return the names of all packs, and of the packs that were consolidated into them."""
         names = set(self.names())
-        return names if self._joins is None else self._joins.standing(names)
+        return names if self._consolidations is None else self._consolidations.names_before_consolidation(names)
 
     def key_of(self, name: str) -> bytes:
-        """The id of the key that a pack is sealed with; empty in a store that is not encrypted.
+        """Return the key id of a pack; empty in a plain store.
 
-        Copies of an object under two keys are two objects to whoever removes packs: those who have one key may not have
-        the other.
+        Copies of an object under two keys count as two objects: a reader may have only one of the keys.
         """
         return self._keys[name]
 
     def index(self, name: str) -> Index:
         return self._indexes[name]
 
-    def find(self, key: bytes) -> Place | None:
+    def find(self, key: bytes) -> Location | None:
         place = self._small.get(key)
         if place is not None:
             return place
@@ -350,25 +349,25 @@ class PackReader:
                 return place
         return merged.find(key)
 
-    def place(self, key: bytes) -> Place:
-        """Where an object is; `store_corrupt` when the store has no such object."""
+    def place(self, key: bytes) -> Location:
+        """Return the location of an object; `store_corrupt` when there is none."""
         found = self.find(key)
-        if found is None and self._later:
-            self._wake_known()  # which asks the store for nothing
+        if found is None and self._unopened:
+            self._open_known_indexes()  # without a request
             found = self.find(key)
-        for _ in range(2):  # packs may be joined while they are listed, and neither the old nor the new ones be seen
+        for _ in range(2):  # a consolidation during the listing can hide both the old and the new packs
             if found is None:
                 self.refresh()
                 found = self.find(key)
-        if found is None and self._later:
-            self._wake()
+        if found is None and self._unopened:
+            self._open_indexes()
             found = self.find(key)
         if found is None:
             raise RametError("store_corrupt", f"object {key.hex()} is missing", "run verify to see what it affects")
         return found
 
-    def places(self, keys: set[bytes]) -> dict[bytes, Place]:
-        """Where many objects are."""
+    def places(self, keys: set[bytes]) -> dict[bytes, Location]:
+        """Return the locations of many objects."""
         found = {key: place for key in keys if (place := self._small.get(key)) is not None}
         left = keys - found.keys()
         for index in self._searched[0]:
@@ -379,28 +378,28 @@ class PackReader:
             found[key] = self.place(key)
         return found
 
-    def known(self, keys: frozenset[bytes] | None = None) -> Merged:
-        """All packs that stay (and have one of these keys) at once, for a commit that asks often."""
-        if self._later:
-            self._wake(keys)
-        return Merged([index for name, index in list(self._indexes.items()) if self._usable(name, keys)])
+    def known(self, keys: frozenset[bytes] | None = None) -> MergedIndex:
+        """Return a merged index of all packs that stay (and have one of these keys), for many lookups."""
+        if self._unopened:
+            self._open_indexes(keys)
+        return MergedIndex([index for name, index in list(self._indexes.items()) if self._usable(name, keys)])
 
     def read(self, key: bytes) -> bytes:
         place = self.place(key)
         frame = self.frame(place)
-        if place.pack not in self._indexes:  # it was removed meanwhile; what is still needed has another place
+        if place.pack not in self._indexes:  # removed concurrently; objects in use have another location
             place = self.place(key)
             frame = self.frame(place)
         return self._checked(key, frame[place.offset : place.offset + place.size])
 
     def _checked(self, key: bytes, data: bytes) -> bytes:
-        """An object; in an encrypted store only with its digest: who can write to the bucket may exchange blocks."""
+        """Return the object; in an encrypted store check its digest, since a bucket writer may swap blocks."""
         if self._sealed and chunk_id(data) != key and tree_id(data) != key:
-            raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify, then repair")
+            raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
         return data
 
     def stream(self, keys: Iterable[bytes]) -> Iterator[bytes]:
-        """Objects one after the other, for those who read much and all of it once: only what was kept stays kept."""
+        """Yield objects in order without filling the cache, for large sequential reads."""
         last: tuple[str, int] | None = None
         frame = b""
         for key in keys:
@@ -415,38 +414,38 @@ class PackReader:
             else:
                 yield self._checked(key, frame[place.offset : place.offset + place.size])
 
-    def be_lean(self) -> None:
-        """Use little memory: for a process that serves many and has to stay small."""
-        self.lean, self._keep = True, 8 * 1024 * 1024
+    def limit_memory(self) -> None:
+        """Use little memory, for servers that hold many stores."""
+        self.low_memory, self._keep = True, 8 * 1024 * 1024
 
-    def at_hand(self, key: bytes) -> bytes | None:
-        """An object that can be had without waiting for anybody."""
+    def cached(self, key: bytes) -> bytes | None:
+        """Return an object whose block is cached; None otherwise."""
         place = self.find(key)
         if place is None:
             return None
         frame = self._frames.get((place.pack, place.start))
         return None if frame is None else self._checked(key, frame[place.offset : place.offset + place.size])
 
-    def frame(self, place: Place) -> bytes:
-        """The block that an object is in; kept for a while, fetched once however many ask."""
+    def frame(self, place: Location) -> bytes:
+        """Return the block of an object; cached, and fetched once for concurrent callers."""
         key = (place.pack, place.start)
         with self._lock:
             frame = self._frames.get(key)
             if frame is not None:
                 self._frames.move_to_end(key)
                 return frame
-            coming = self._coming.get(key)
+            coming = self._in_flight.get(key)
             mine = coming is None
             if coming is None:
-                coming = self._coming[key] = Future()
+                coming = self._in_flight[key] = Future()
         if not mine:
             return coming.result()
         try:
-            found = self._with_others(place) if self.remote else {}
+            found = self._whole_pack(place) if self.remote else {}
             frame = found.pop(place.start, None) or self.fetch(place)
         except BaseException as error:
             with self._lock:
-                del self._coming[key]
+                del self._in_flight[key]
             coming.set_exception(error)
             raise
         with self._lock:
@@ -457,35 +456,35 @@ class PackReader:
             while self._kept > self._keep and len(self._frames) > 1:
                 _, oldest = self._frames.popitem(last=False)
                 self._kept -= len(oldest)
-            del self._coming[key]
+            del self._in_flight[key]
         coming.set_result(frame)
         return frame
 
-    def _with_others(self, place: Place) -> dict[int, bytes]:
-        """All blocks of a small pack by where they start: what was written together is mostly read together."""
-        index, shelf = self._indexes.get(place.pack), self._shelf
+    def _whole_pack(self, place: Location) -> dict[int, bytes]:
+        """Fetch all blocks of a small pack, by start: objects written together are mostly read together."""
+        index, shelf = self._indexes.get(place.pack), self._frame_cache
         if index is None or index.count > SMALL or (shelf is not None and shelf.has(_frame_name(place))):
             return {}
         spans = sorted({(start, length) for start, length, _, _ in index.table().values()})
         if len(spans) < 2 or sum(spans[-1]) > NEAR:
             return {}
         try:
-            raw = self._raw([Place(place.pack, start, length, 0, 0) for start, length in spans])
+            raw = self._raw([Location(place.pack, start, length, 0, 0) for start, length in spans])
             return {start: self._codec.unpack(frame) for start, frame in raw.items()}
-        except (KeyError, Damaged):
-            return {}  # whoever asks for the one is told what is wrong, or where it is now
+        except (KeyError, DamagedFrame):
+            return {}  # the fetch of the single block reports the error or finds the new location
 
-    def warm(self, keys: Iterable[bytes]) -> None:
-        """Have objects of a remote store at hand, asking for several at a time."""
+    def prefetch(self, keys: Iterable[bytes]) -> None:
+        """Fetch objects of a remote store into the cache concurrently."""
         places = [place for key in keys if (place := self.find(key)) is not None]
         wanted = {(p.pack, p.start): p for p in places if (p.pack, p.start) not in self._frames}
         if self.remote and wanted:
             with ThreadPoolExecutor(AT_ONCE, "ramet-packs") as pool:
                 list(pool.map(self.frame, wanted.values()))
 
-    def fetch(self, place: Place, most: int | None = None) -> bytes:
-        """The block that an object is in, or its beginning, without keeping it: for those who read everything once."""
-        shelf = self._shelf
+    def fetch(self, place: Location, most: int | None = None) -> bytes:
+        """Fetch the block of an object, or its first `most` bytes, without caching it."""
+        shelf = self._frame_cache
         name = _frame_name(place)
         raw = shelf.get(name) if shelf is not None else None
         try:
@@ -495,36 +494,36 @@ class PackReader:
                     shelf.put(name, raw)
             return self._codec.unpack(raw, most)
         except KeyError as error:
-            moved = self._moved(place)
+            moved = self._rebuilt_block(place)
             if moved is None:
                 raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
             return moved
-        except Damaged as error:
+        except DamagedFrame as error:
             if shelf is not None:
                 shelf.drop(name)
             raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
 
-    def fetch_run(self, run: Sequence[Place], enough: int) -> Iterator[bytes]:
-        """Blocks that lie one after the other, asked for at once, and unpacked one by one.
+    def fetch_run(self, run: Sequence[Location], enough: int) -> Iterator[bytes]:
+        """Fetch adjacent blocks with one request, and unpack them one by one.
 
-        A block of which less than `enough` is wanted, as the size of its place says, is unpacked that far.
+        A block of which less than `enough` is needed, by the size of its location, is unpacked only that far.
         """
         try:
             raw = self._raw(run) if len(run) > 1 else {}
         except KeyError:
-            raw = {}  # whoever asks for one is told where it is now, or what is wrong
+            raw = {}  # the fetch of each block finds its new location or reports the error
         for place in run:
             most = place.size if place.size < enough else None
             found = raw.pop(place.start, None)
             try:
                 block = self.fetch(place, most) if found is None else self._codec.unpack(found, most)
-            except Damaged:
+            except DamagedFrame:
                 block = self.fetch(place, most)
             yield block
 
-    def _raw(self, run: Sequence[Place]) -> dict[int, bytes]:
-        """Frames as they lie in a pack, by where they start; those that are at hand are not asked for."""
-        shelf, found = self._shelf, dict[int, bytes]()
+    def _raw(self, run: Sequence[Location]) -> dict[int, bytes]:
+        """Read frames of a pack by start, from the cache where possible."""
+        shelf, found = self._frame_cache, dict[int, bytes]()
         names = {place.start: _frame_name(place) for place in run}
         if shelf is not None:
             found = {start: kept for start, name in names.items() if (kept := shelf.get(name)) is not None}
@@ -539,18 +538,18 @@ class PackReader:
                 shelf.put(names[place.start], raw)
         return found
 
-    def shelve(self, pack: str, start: int, frame: bytes) -> None:
-        """Keep a frame of a remote store at hand that was just written there."""
-        if self._shelf is not None:
-            self._shelf.put(f"{pack}-{start}.frame", frame)
+    def cache_frame(self, pack: str, start: int, frame: bytes) -> None:
+        """Cache a frame that was just written to a remote store."""
+        if self._frame_cache is not None:
+            self._frame_cache.put(f"{pack}-{start}.frame", frame)
 
-    def _moved(self, place: Place) -> bytes | None:
-        """A block of a pack that was removed, made of what other packs hold of it; the rest is zeros.
+    def _rebuilt_block(self, place: Location) -> bytes | None:
+        """Rebuild a block of a removed pack from other packs; unknown bytes are zeros.
 
-        Those who asked for one object find it again by its id, and those who write files check digests.
+        Readers of one object find it again by its id, and checkouts compare digests.
         """
         self.refresh()
-        index = self._departed.get(place.pack)
+        index = self._removed_indexes.get(place.pack)
         if index is None:
             return None
         block = bytearray()
@@ -564,6 +563,6 @@ class PackReader:
         return bytes(block) if found else None
 
 
-def _frame_name(place: Place) -> str:
-    """What a block of a remote store is called on this machine."""
+def _frame_name(place: Location) -> str:
+    """Return the cache name of a frame."""
     return f"{place.pack}-{place.start}.frame"

@@ -1,31 +1,30 @@
-"""`Rewriters`: who writes anew what lies in packs that are damaged or mostly dead.
+"""`RepackWriters`: pack writers for moving objects out of damaged or mostly dead packs.
 
-The rule that this file keeps: in an encrypted store what is written anew has the key that it had. Nobody can read more
-because of it, nobody less.
+In an encrypted store a repacked object keeps its key, so that the set of readers does not change.
 """
 
 from __future__ import annotations
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.objects.objects import Objects
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 
 
-class Rewriters:
-    """A writer for each key; one for all in a store that is not encrypted."""
+class RepackWriters:
+    """One writer per encryption key."""
 
     def __init__(self, objects: Objects, reader: PackReader) -> None:
         self._objects, self._reader = objects, reader
         self._made: dict[bytes, PackWriter] = {}
 
-    def like(self, pack: str) -> PackWriter | None:
-        """The writer for what was in a pack; None when nothing says with which key that was sealed."""
-        sealed, objects, key = sealed_of(self._objects), self._objects, b""
+    def for_pack(self, pack: str) -> PackWriter | None:
+        """Return the writer for the objects of a pack; None when its key is unknown."""
+        sealed, objects, key = as_encrypted(self._objects), self._objects, b""
         if sealed is not None:
             try:
-                objects = sealed = sealed.like(pack)
+                objects = sealed = sealed.for_pack(pack)
             except (KeyError, RametError):
                 return None
             key = sealed.key_for("packs/").id

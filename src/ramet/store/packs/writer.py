@@ -1,10 +1,9 @@
-"""`PackWriter`: objects become blocks, blocks are compressed beside the caller, and packs are written as they grow.
+"""`PackWriter`: collect objects into blocks, compress them in threads, write packs as they grow.
 
-Rules that this file keeps:
-- Whoever adds objects owns all that is known of them. Other threads compress, hash and write bytes, in order, and are
-  asked for what became of it.
-- A pack is durable before its index is there, and counts as there only when both are.
-- What waits is bounded, in bytes and in objects: who adds more than can be compressed and written has to wait.
+- The thread that adds objects owns all tables. Other threads compress, hash and write bytes in order, and return
+  futures.
+- A pack is durable before its index exists, and counts as stored only when both do.
+- The backlog is bounded in bytes and in objects: adding blocks while compressing or writing is behind.
 """
 
 from __future__ import annotations
@@ -18,35 +17,36 @@ from typing import Final, NamedTuple
 
 from blake3 import blake3
 
-from ramet.store.crypto.codec import compressed, frames_of, sealed_of
+from ramet.store.crypto.codec import as_encrypted, frame_codec
 from ramet.store.model.ids import chunk_id
-from ramet.store.objects.objects import Growing, Objects
-from ramet.store.packs.index import RECORD, Place, encode_index
+from ramet.store.objects.compression import compress
+from ramet.store.objects.objects import Objects, ObjectWriter
+from ramet.store.packs.index import RECORD, Location, encode_index
 from ramet.store.packs.reader import PackReader
 
 BLOCK: Final = 64 * 1024
-"""Whoever wants one file unpacks a block: twice as large ones would be 1.4 % smaller in all and cost twice as much."""
+"""Bytes of a block: reading one file unpacks one. Twice the size saves 1.4 % of space and doubles that cost."""
 TREES: Final = 256 * 1024
 PACK: Final = 64 * 1024 * 1024
 OBJECTS: Final = 128 * 1024
-"""Objects after which a pack is written however small it is: what a writer holds of it must stay bounded."""
+"""Objects after which a pack is closed at any size, to bound the memory for its records."""
 MANY: Final = 2000
-"""Questions after which a writer would rather ask all indexes at once than one after the other."""
+"""Lookups after which a merged index is cheaper than separate ones."""
 OTHERS: Final = 64
 FRESH: Final = 8
-"""Packs of one commit that are asked one after the other."""
+"""New packs that are searched one by one; more are merged."""
 PENDING: Final = 32 * 1024 * 1024
-"""Bytes that may wait for being compressed: enough that nobody stands idle while a pack is closed."""
+"""Bytes that may wait for compression: enough to keep the threads busy while a pack is closed."""
 PIECE: Final = 1024 * 1024
-"""Bytes of frames that are written at a time."""
+"""Bytes of frames per write."""
 LEAN: Final = 16
-"""By how much a process that has little memory to give divides the size of packs."""
+"""Divisor of the pack size in low-memory mode."""
 SALT: Final = 16
 """Random bytes at the beginning of a pack."""
 _ENTRY: Final = struct.Struct(">32sII")
 _entry: Final = _ENTRY.pack
 _CORES: Final = min(2, os.cpu_count() or 1)
-"""Threads that compress: with more, whoever feeds them is what they wait for."""
+"""Compression threads: with more, the thread that adds objects is the bottleneck."""
 
 
 class _Block:
@@ -56,23 +56,23 @@ class _Block:
 
     def __init__(self) -> None:
         self.ids = bytearray()
-        """Id, offset and size of each, packed: of tiny files there are thousands in a block."""
+        """Id, offset and size of each object, packed: a block may hold thousands of tiny files."""
         self.parts: list[bytes | memoryview] = []
         self.size = 0
 
 
-class _Pressed(NamedTuple):
+class _PendingFrame(NamedTuple):
     """A block that is being compressed."""
 
     frame: Future[bytes]
     ids: bytearray
     held: int
-    """Bytes of memory that it keeps from being used otherwise."""
+    """Bytes of memory that it holds."""
     walked: bool
     """Whether it holds trees."""
 
 
-class _Closed(NamedTuple):
+class _ClosedPack(NamedTuple):
     """A pack that is durable."""
 
     name: str
@@ -81,29 +81,29 @@ class _Closed(NamedTuple):
     size: int
 
 
-class _Closing(NamedTuple):
+class _PackClose(NamedTuple):
     """A pack that is being closed, and its frames of trees."""
 
     pack: _Pack
-    closed: Future[_Closed]
+    closed: Future[_ClosedPack]
     walked: list[tuple[int, bytes]]
 
 
 class _Pack:
-    """A pack on its way to where it is kept. One thread after the other calls this, never two at once."""
+    """A pack that is being written. Called by one thread at a time."""
 
     def __init__(self, objects: Objects, magic: bytes, grow: bool) -> None:
         self._objects, self._magic, self._grow = objects, magic, grow
         self._digest = blake3()
-        self._file: Growing | None = None
+        self._file: ObjectWriter | None = None
         self._pieces: list[bytes] = []
-        """What was written so far, where nothing can be kept before all of it is."""
+        """The bytes so far, where the storage has no partial writes."""
         self._size = 0
 
     def write(self, frames: list[bytes]) -> None:
         if not self._size:
             frames = [self._magic, *frames]
-            begin = getattr(self._objects, "grow", None) if self._grow else None
+            begin = getattr(self._objects, "open_writer", None) if self._grow else None
             self._file = None if begin is None else begin("packs", self._magic)
         data = b"".join(frames)
         self._digest.update(data)
@@ -113,8 +113,8 @@ class _Pack:
         else:
             self._file.write(data)
 
-    def close(self, frames: list[bytes], records: list[bytes]) -> _Closed:
-        """Write the last frames, then the index: it names what the pack holds, so it must not be there before."""
+    def close(self, frames: list[bytes], records: list[bytes]) -> _ClosedPack:
+        """Write the last frames, then the index: an index must never exist before its pack."""
         self.write(frames)
         name = self._digest.hexdigest()
         if self._file is None:
@@ -124,7 +124,7 @@ class _Pack:
             self._file.name(f"packs/{name}.pack")
         index = encode_index(records)
         self._objects.put(f"packs/{name}.idx", index)
-        return _Closed(name, index, self._size)
+        return _ClosedPack(name, index, self._size)
 
     def drop(self) -> None:
         if self._file is not None:
@@ -132,99 +132,99 @@ class _Pack:
 
 
 class PackWriter:
-    """Collects objects into blocks, compresses them beside the caller, writes packs; `finish()` makes all durable."""
+    """Collects objects into blocks, compresses them in threads, writes packs; `finish()` makes all durable."""
 
     def __init__(self, objects: Objects, reader: PackReader) -> None:
         self._objects, self._reader = objects, reader
-        self._codec = frames_of(objects)
-        sealed = sealed_of(objects)
+        self._codec = frame_codec(objects)
+        sealed = as_encrypted(objects)
         self._keys: frozenset[bytes] | None = sealed.visible if sealed is not None else None
-        """In an encrypted store, the keys of the workspace that writes: what has other keys is not there for it."""
-        self._mine: set[bytes] = set()
-        """What was added and is in no pack yet that counts as there."""
-        self._finds: list[Callable[[bytes], Place | None]] | None = None
-        """How to ask all packs: those that were there when this was made, and those that were written since."""
+        """In an encrypted store, the keys of the writing workspace: objects of other keys do not count as stored."""
+        self._pending_ids: set[bytes] = set()
+        """Ids that were added and are not in a stored pack yet."""
+        self._lookups: list[Callable[[bytes], Location | None]] | None = None
+        """Lookups over all packs: one merged index, and one for each pack written since."""
         self._asked = 0
         self._chunks, self._trees = _Block(), _Block()
-        self._pending: deque[_Pressed] = deque()
+        self._pending: deque[_PendingFrame] = deque()
         self._held = self._waiting = 0
-        """Bytes and objects of those blocks."""
+        """Bytes and objects in pending blocks."""
         self._last: object = None
-        """What the last block that is a part of something larger is a part of."""
+        """The buffer that the last block is a view of."""
         self._frames: list[bytes] = []
-        """Frames that nobody writes yet."""
+        """Frames that are not handed to the write thread yet."""
         self._unwritten = 0
         self._newest = b""
         self._walked: list[tuple[int, bytes]] = []
-        """Frames of trees, and where they start: the next commit to a remote store reads some of them again."""
+        """Frames of trees with their starts: the next commit to a remote store reads some of them."""
         self._records: list[bytes] = []
         self._size = 0
         self._pack: _Pack | None = None
         self._writing: deque[Future[None]] = deque()
-        self._closing: _Closing | None = None
+        self._closing: _PackClose | None = None
         self._full, self._most, self._cores = (PACK, PENDING, _CORES)
-        if reader.lean:
+        if reader.low_memory:
             self._full, self._most, self._cores = PACK // LEAN, PENDING // 4, 1
-        self._pressing: ThreadPoolExecutor | None = None
-        self._scribe: ThreadPoolExecutor | None = None
+        self._compressors: ThreadPoolExecutor | None = None
+        self._write_thread: ThreadPoolExecutor | None = None
         self._durable: list[Callable[[], None]] = []
         self.objects_written = 0
         self.bytes_written = 0
-        self.look: Callable[[bytes | memoryview], None] | None = None
-        """Sees every chunk before it is kept, and may refuse it."""
+        self.check_content: Callable[[bytes | memoryview], None] | None = None
+        """Checks every chunk before it is stored, and may refuse it."""
 
-    def when_durable(self, then: Callable[[], None]) -> None:
-        """Call this once everything that was added is durable, and never if it is not."""
+    def on_durable(self, then: Callable[[], None]) -> None:
+        """Call `then` once everything added is durable, and never otherwise."""
         self._durable.append(then)
 
     def packs(self) -> list[str]:
         return self._reader.names()
 
     def read(self, key: bytes) -> bytes:
-        """An object that the store had before."""
+        """Read an object that the store already had."""
         return self._reader.read(key)
 
     # ------------------------------------------------------------------------------------------------- adding
 
     def add(self, key: bytes, data: bytes | memoryview) -> None:
-        """Keep a chunk unless the store has it."""
-        if key in self._mine or self._elsewhere(key):
+        """Store a chunk unless the store has it."""
+        if key in self._pending_ids or self._in_packs(key):
             return
-        if self.look is not None:
-            self.look(data)
+        if self.check_content is not None:
+            self.check_content(data)
         self._add(self._chunks, key, data, BLOCK)
 
     def add_all(self, keys: Sequence[bytes], contents: Sequence[bytes]) -> None:
-        """Keep many small chunks unless the store has them; what has an empty key is left out."""
-        if self._finds is None or self.look is not None:
+        """Store many small chunks unless the store has them; skips empty keys."""
+        if self._lookups is None or self.check_content is not None:
             for key, data in zip(keys, contents, strict=True):
                 if key:
                     self.add(key, data)
             return
-        mine, block, ask = self._mine, self._chunks, bool(self._finds)
+        mine, block, ask = self._pending_ids, self._chunks, bool(self._lookups)
         before = block.size
         for key, data in zip(keys, contents, strict=True):
-            if key in mine or not key or (ask and self._elsewhere(key)):
+            if key in mine or not key or (ask and self._in_packs(key)):
                 continue
             mine.add(key)
             size = len(data)
             if before and before + size > BLOCK:
                 self._close(block)
-                before, ask = 0, bool(self._finds)
+                before, ask = 0, bool(self._lookups)
             block.ids += _entry(key, before, size)
             block.parts.append(data)
             before = block.size = before + size
 
     def add_tree(self, key: bytes, data: bytes) -> None:
-        """Keep a tree unless the store has it. Trees have blocks of their own: whoever walks reads little else."""
-        if not (key in self._mine or self._elsewhere(key)):
+        """Store a tree unless the store has it. Trees have separate blocks: walks read little else."""
+        if not (key in self._pending_ids or self._in_packs(key)):
             self._add(self._trees, key, data, TREES)
 
     def has(self, key: bytes) -> bool:
-        return key in self._mine or self._elsewhere(key)
+        return key in self._pending_ids or self._in_packs(key)
 
     def _add(self, block: _Block, key: bytes, data: bytes | memoryview, full: int) -> None:
-        self._mine.add(key)
+        self._pending_ids.add(key)
         size, before = len(data), block.size
         if before and before + size > full:
             self._close(block)
@@ -233,45 +233,45 @@ class PackWriter:
         block.parts.append(data)
         block.size = before + size
 
-    def _elsewhere(self, key: bytes) -> bool:
-        """Whether a pack has an object."""
-        if self._finds is not None:
-            return bool(self._finds) and any(find(key) is not None for find in self._finds)
+    def _in_packs(self, key: bytes) -> bool:
+        """Return whether a stored pack has an object."""
+        if self._lookups is not None:
+            return bool(self._lookups) and any(find(key) is not None for find in self._lookups)
         self._asked += 1
         if self._asked > MANY:
             self._ask_all()
         found = self._reader.keeps(key, self._keys)
         if not found and self._keys is not None and self._reader.find(key) is not None:
-            self._asked += OTHERS  # looking for another copy of what only others have costs as much as many questions
+            self._asked += OTHERS  # searching for a copy with a usable key costs as much as many lookups
         return found
 
     def _ask_all(self) -> None:
-        """From now on ask all packs at once."""
+        """Switch to one merged index of all packs."""
         known = self._reader.known(self._keys)
-        self._finds = [known.find] if known else []
+        self._lookups = [known.find] if known else []
 
     # -------------------------------------------------------------------------------------------- compressing
 
     def _close(self, block: _Block, last: bool = False) -> None:
-        """Have a block compressed and begin it anew."""
+        """Submit a block for compression, and start a new one."""
         parts = block.parts
         if not parts:
             return
         data = parts[0] if len(parts) == 1 else b"".join(parts)
-        held = self._keeps(data)
+        held = self._held_bytes(data)
         self._held += held
         self._waiting += len(parts)
         frame: Future[bytes]
-        if last and self._pressing is None:
-            # A commit this small is done sooner than a thread is there.
+        if last and self._compressors is None:
+            # A commit this small finishes before a thread would start.
             frame = Future()
-            frame.set_result(compressed(data))
+            frame.set_result(compress(data))
         else:
-            if self._pressing is None:
-                self._pressing = ThreadPoolExecutor(self._cores, thread_name_prefix="ramet-zstd")
-                self._scribe = ThreadPoolExecutor(1, thread_name_prefix="ramet-packs")
-            frame = self._pressing.submit(compressed, data)
-        self._pending.append(_Pressed(frame, block.ids, held, block is self._trees))
+            if self._compressors is None:
+                self._compressors = ThreadPoolExecutor(self._cores, thread_name_prefix="ramet-zstd")
+                self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="ramet-packs")
+            frame = self._compressors.submit(compress, data)
+        self._pending.append(_PendingFrame(frame, block.ids, held, block is self._trees))
         block.ids, block.parts, block.size = bytearray(), [], 0
         if self._closing is not None and self._closing.closed.done():
             self._settle()
@@ -280,8 +280,8 @@ class PackWriter:
         if self._held > self._most or self._waiting > OBJECTS // 4:
             self._collect(self._most // 2, OBJECTS // 8)
 
-    def _keeps(self, data: bytes | memoryview) -> int:
-        """How many bytes of memory a block keeps: a part of something larger keeps all of it."""
+    def _held_bytes(self, data: bytes | memoryview) -> int:
+        """Return the bytes of memory that a block holds: a view holds its whole buffer."""
         if type(data) is memoryview:
             if data.obj is self._last:
                 return 0
@@ -290,14 +290,14 @@ class PackWriter:
         return len(data)
 
     def _collect(self, held: int = -1, waiting: int = -1) -> None:
-        """Take compressed blocks, waiting for them, until no more is left than this."""
+        """Wait for compressed blocks until the backlog is within these bounds."""
         while self._pending and (self._held > held or self._waiting > waiting):
             self._take()
 
     def _take(self) -> None:
-        """Put the next compressed block into the pack."""
+        """Append the next compressed block to the pack."""
         pressed = self._pending.popleft()
-        # Sealed here and not beside the compressing: a thread that asks for the interpreter again waits for it.
+        # Encrypted here and not in the compression threads, which would wait for the GIL again.
         frame = self._codec.frame(pressed.frame.result())
         if not self._records:
             self._salt()
@@ -313,18 +313,18 @@ class PackWriter:
         self._put(frame)
         if self._size >= self._full or len(self._records) >= OBJECTS:
             self._end()
-        elif self._unwritten >= PIECE and self._scribe is not None and self._pack is not None:
+        elif self._unwritten >= PIECE and self._write_thread is not None and self._pack is not None:
             while len(self._writing) > 1:
                 self._writing.popleft().result()
-            self._writing.append(self._scribe.submit(self._pack.write, self._frames))
+            self._writing.append(self._write_thread.submit(self._pack.write, self._frames))
             self._frames, self._unwritten = [], 0
 
     def _salt(self) -> None:
-        """Begin a pack with what no other pack has."""
-        self._pack = _Pack(self._objects, self._codec.magic, self._scribe is not None)
+        """Begin a pack with random bytes, which make its name unique."""
+        self._pack = _Pack(self._objects, self._codec.magic, self._write_thread is not None)
         self._size = len(self._codec.magic)
         salt = os.urandom(SALT)
-        frame = self._codec.frame(compressed(salt))
+        frame = self._codec.frame(compress(salt))
         self._records.append(RECORD.pack(chunk_id(salt), self._size, len(frame), 0, SALT))
         self._put(frame)
 
@@ -337,41 +337,41 @@ class PackWriter:
     # ------------------------------------------------------------------------------------------------ packs
 
     def _end(self) -> None:
-        """Close the pack; what follows goes into another one."""
+        """Close the pack; later frames go into a new one."""
         if self._pack is None:
             return
-        self._settle()  # no more than one is being closed: what is not written yet has to be held
+        self._settle()  # at most one pack is being closed, to bound memory
         while self._writing:
             self._writing.popleft().result()
         self._frames.append(self._codec.trailer(self._size, self._newest))
-        closed: Future[_Closed]
-        if self._scribe is None:
+        closed: Future[_ClosedPack]
+        if self._write_thread is None:
             closed = Future()
             closed.set_result(self._pack.close(self._frames, self._records))
         else:
-            closed = self._scribe.submit(self._pack.close, self._frames, self._records)
-        self._closing = _Closing(self._pack, closed, self._walked)
+            closed = self._write_thread.submit(self._pack.close, self._frames, self._records)
+        self._closing = _PackClose(self._pack, closed, self._walked)
         self._frames, self._unwritten, self._walked, self._records, self._pack = [], 0, [], [], None
 
     def _settle(self, last: bool = False) -> None:
-        """Count the pack that was closed as there."""
+        """Register the closed pack as stored."""
         if self._closing is None:
             return
         name, index, size = self._closing.closed.result()
         walked, self._closing = self._closing.walked, None
-        sealed = sealed_of(self._objects)
+        sealed = as_encrypted(self._objects)
         self._reader.add(name, index, sealed.key_for(f"packs/{name}.idx").id if sealed is not None else b"")
         for start, frame in walked:
-            self._reader.shelve(name, start, frame)
+            self._reader.cache_frame(name, start, frame)
         self.bytes_written += size + len(index)
         fresh = self._reader.index(name)
         if last:
-            self._mine.clear()
+            self._pending_ids.clear()
         else:
-            self._mine.difference_update(fresh.ids())
-        if self._finds is not None:
-            self._finds.append(fresh.find)
-            if len(self._finds) > FRESH:
+            self._pending_ids.difference_update(fresh.ids())
+        if self._lookups is not None:
+            self._lookups.append(fresh.find)
+            if len(self._lookups) > FRESH:
                 self._ask_all()
 
     def finish(self) -> None:
@@ -384,20 +384,20 @@ class PackWriter:
         except BaseException:
             self.abandon()
             raise
-        self._leave()
+        self._shut_down()
         for then in self._durable:
             then()
 
     def abandon(self) -> None:
-        """Forget what was not written; packs that were are garbage, never a hole."""
-        self._leave()
+        """Drop everything unwritten; packs already written are garbage for the next collection."""
+        self._shut_down()
         if self._closing is not None:
             self._closing.pack.drop()
         if self._pack is not None:
             self._pack.drop()
         self._pack = self._closing = None
 
-    def _leave(self) -> None:
-        for pool in (self._pressing, self._scribe):
+    def _shut_down(self) -> None:
+        for pool in (self._compressors, self._write_thread):
             if pool is not None:
                 pool.shutdown(cancel_futures=True)

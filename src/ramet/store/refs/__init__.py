@@ -1,1 +1,1 @@
-"""Everything that moves: heads, tags, grants, retention, drafts, the change feed."""
+"""Mutable state of a store: heads, leases, tags, grants, retention, drafts, the change feed."""

@@ -1,14 +1,15 @@
-"""Drafts: what an open workspace holds that no revision has yet, so that the next one who opens it can make one of it.
+"""Drafts: uncommitted changes of an open workspace, from which a later open recovers after a crash.
 
     drafts/<workspace>/<20-digit fence>/<20-digit number>
 
-Number 0 opens the draft of one holder of the lease; those after it are steps, each durable before what it tells of is
-acknowledged. Rules that this file keeps:
-- A step is one object and whole in itself: contents that no pack has are in it. A step that is `fresh` begins anew from
-  a revision and trees of the store; those before it are of no use from then on, and are removed as others come.
-- Number 0 is written when the lease has just been taken and removed first of all. What has no number 0 is of a writer
-  who came too late, or of one who was done: it says nothing.
-- What a draft names is kept by collections for as long as the draft is there.
+Number 0 is the header of the draft of one lease holder; the others are steps, each durable before its changes are
+acknowledged.
+
+- A step is one self-contained object: it includes content that no pack has. A `fresh` step starts from a revision and
+  trees of the store; the steps before it are obsolete, and are removed over time.
+- The header is written right after the lease is taken, and removed first. Steps without a header belong to a writer
+  that came too late or has finished: they are ignored.
+- Collections keep what a draft names for as long as the draft exists.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ import msgspec
 from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.crypto.codec import Damaged, compressed, decompressed, sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model.ids import RevisionId, TreeId
 from ramet.store.model.revisions import MountState
+from ramet.store.objects.compression import DamagedFrame, compress, decompress
 from ramet.store.objects.objects import Objects, delete_all
-from ramet.store.refs.refs import Entry
+from ramet.store.refs.refs import RefEntry
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -34,19 +36,19 @@ SPACE: Final = "drafts"
 MAGIC: Final = b"RAMETDR1"
 DIGEST: Final = 32
 MANY: Final = 32
-"""Steps that are removed with one request."""
+"""Obsolete steps that are deleted with one request."""
 LOOKS: Final = 20
-"""How often a draft is listed anew that changes while it is read."""
+"""Retries of reading a draft that changes concurrently."""
 
 
-class Gone(msgspec.Struct, frozen=True, array_like=True, tag=0):
-    """A path and everything below it is no more."""
+class Removal(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """A path and everything below it was removed."""
 
     path: bytes
 
 
-class Folder(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """A directory; with a tree, it is that one of the store."""
+class DirectoryChange(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """A directory; with a tree, it is that tree of the store."""
 
     path: bytes
     mode: int
@@ -54,8 +56,8 @@ class Folder(msgspec.Struct, frozen=True, array_like=True, tag=1):
     tree: bytes = b""
 
 
-class Content(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """A file: what it had up to `keep`, then these chunks."""
+class FileChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """A file: its old content up to `keep`, then these chunks."""
 
     path: bytes
     mode: int
@@ -64,7 +66,7 @@ class Content(msgspec.Struct, frozen=True, array_like=True, tag=2):
     chunks: list[bytes]
 
 
-class Pointer(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class LinkChange(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """A symbolic link."""
 
     path: bytes
@@ -72,11 +74,11 @@ class Pointer(msgspec.Struct, frozen=True, array_like=True, tag=3):
     mtime_ns: int
 
 
-Change = Gone | Folder | Content | Pointer
+Change = Removal | DirectoryChange | FileChange | LinkChange
 
 
-class Opened(msgspec.Struct, frozen=True, array_like=True, tag="opened"):
-    """Who drafts: from which entry of the workspace's log on, and how new content is looked through."""
+class DraftHeader(msgspec.Struct, frozen=True, array_like=True, tag="opened"):
+    """Header of a draft: the host, the log entry of the lease, the base revision, and the mode of the secret scan."""
 
     host: str
     lease: int
@@ -84,47 +86,47 @@ class Opened(msgspec.Struct, frozen=True, array_like=True, tag="opened"):
     scan: str = "off"
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True, tag="step"):
-    """What changed. `base` is the id of the revision that the draft stands on, empty for none."""
+class DraftStep(msgspec.Struct, frozen=True, array_like=True, tag="step"):
+    """One step of a draft. `base` is the id of the revision that the draft is based on, empty for none."""
 
     base: bytes
     fresh: bool
     time: float
     lineage: str
     mounts: list[dict[str, Any]] | None = None
-    """What is mounted, as a revision says it, without trees; None while it is as the step before says."""
+    """The mounts, as in a revision but without trees; None while they are as in the step before."""
     trees: dict[str, bytes] = {}
     """Mounts that are these trees of the store from here on; an empty id is an empty directory."""
     changes: dict[str, list[Change]] = {}
-    """What changed below each mount since, in this order."""
+    """Changes below each mount since then, in order."""
     chunks: dict[bytes, bytes] = {}
-    """Contents that this step brings along."""
+    """Content that is stored in this step."""
     state: bytes = b""
-    """Sessions and jobs, as the kernel state of a revision has them; empty while they are as before."""
+    """Sessions and jobs, encoded as the kernel state of a revision; empty while unchanged."""
     records: bytes = b""
-    """Commands that ran since, JSON."""
+    """Commands since the last step, as JSON."""
     withheld: list[str] = []
-    """Paths that are there and are left out."""
+    """Paths that the ignore rules left out."""
 
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final[msgspec.msgpack.Decoder[Opened | Step]] = msgspec.msgpack.Decoder(Opened | Step)
+_decoder: Final[msgspec.msgpack.Decoder[DraftHeader | DraftStep]] = msgspec.msgpack.Decoder(DraftHeader | DraftStep)
 
 
-def encode(value: Opened | Step) -> bytes:
-    packed = compressed(_encoder.encode(value))
+def encode(value: DraftHeader | DraftStep) -> bytes:
+    packed = compress(_encoder.encode(value))
     return MAGIC + blake3(packed).digest() + packed
 
 
-def decode(data: bytes) -> Opened | Step:
-    """A ValueError when the bytes are not what was written."""
+def decode(data: bytes) -> DraftHeader | DraftStep:
+    """Decode a header or step; ValueError when the bytes are damaged."""
     start = len(MAGIC) + DIGEST
     packed = data[start:]
     if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
-        raise ValueError("its bytes do not have its digest")
+        raise ValueError("its digest is wrong")
     try:
-        return _decoder.decode(decompressed(packed))
-    except (msgspec.DecodeError, Damaged) as error:
+        return _decoder.decode(decompress(packed))
+    except (msgspec.DecodeError, DamagedFrame) as error:
         raise ValueError(str(error)) from None
 
 
@@ -148,31 +150,31 @@ def mounts_of(plain: Iterable[Mapping[str, Any]]) -> list[MountState]:
 
 
 class DraftWriter:
-    """Writes the draft of one holder of a lease."""
+    """Writes the draft of one lease holder."""
 
-    def __init__(self, repository: Repository, name: str, lease: Entry) -> None:
+    def __init__(self, repository: Repository, name: str, lease: RefEntry) -> None:
         self._repository, self.name, self.fence = repository, name, lease.fence
         self._number, self._kept, self._needless = 0, list[int](), list[int]()
-        """The number of the last step, those of the steps that are there, and of those that nobody needs any more."""
+        """The number of the last step, the numbers of live steps, and those of obsolete steps."""
 
     def _objects(self) -> Objects:
-        sealed = sealed_of(self._repository.objects)
-        return self._repository.objects if sealed is None else sealed.under(self.name)
+        sealed = as_encrypted(self._repository.objects)
+        return self._repository.objects if sealed is None else sealed.for_workspace(self.name)
 
-    def open(self, opened: Opened) -> None:
+    def open(self, opened: DraftHeader) -> None:
         self._objects().put(key_of(self.name, self.fence, 0), encode(opened))
 
-    def add(self, step: Step) -> int:
-        """Write a step; the bytes that it took. One that begins anew survives also the loss of power."""
+    def add(self, step: DraftStep) -> int:
+        """Write a step, and return its size in bytes. A fresh step also survives a power loss."""
         data, objects = encode(step), self._objects()
-        lay = None if step.fresh else getattr(objects, "lay", None)
-        (objects.put if lay is None else lay)(key_of(self.name, self.fence, self._number + 1), data)
+        put = None if step.fresh else getattr(objects, "put_unsynced", None)
+        (objects.put if put is None else put)(key_of(self.name, self.fence, self._number + 1), data)
         self._number += 1
         if step.fresh:
             self._needless += self._kept
             self._kept = []
         self._kept.append(self._number)
-        # On a disk one at a time, so that nobody waits for many; elsewhere many with one request.
+        # On a disk one at a time, to bound the latency of a call; elsewhere many with one request.
         many = MANY if getattr(objects, "remote", False) else 1
         if len(self._needless) >= many:
             delete_all(objects, [key_of(self.name, self.fence, number) for number in self._needless[:many]])
@@ -184,7 +186,7 @@ class DraftWriter:
         return len(self._kept)
 
     def close(self) -> None:
-        """It ended in order. The opening goes first: what is left without it says nothing."""
+        """Remove the draft. The header goes first: steps without it are ignored."""
         objects = self._repository.objects
         objects.delete(key_of(self.name, self.fence, 0))
         delete_all(objects, [key_of(self.name, self.fence, number) for number in (*self._needless, *self._kept)])
@@ -193,55 +195,55 @@ class DraftWriter:
 
 @dataclass
 class Draft:
-    """A draft as it lies in the store."""
+    """A draft as it is stored."""
 
     workspace: str
     fence: int
-    opened: Opened | None = None
-    """None when it says nothing."""
-    steps: list[Step] = field(default_factory=list)
-    """From the last one that is fresh on, as far as they follow one another."""
+    opened: DraftHeader | None = None
+    """None when the draft is to be ignored."""
+    steps: list[DraftStep] = field(default_factory=list)
+    """The steps from the last fresh one on, without gaps."""
     keys: list[str] = field(default_factory=list)
-    """Everything that is there of it, the opening first."""
+    """All keys of the draft, the header first."""
     broken: dict[str, str] = field(default_factory=dict)
-    """Keys of what cannot be understood, and why."""
+    """Keys of damaged objects, and why."""
     unreached: list[str] = field(default_factory=list)
-    """Keys of steps that follow one which cannot be read or is not there."""
+    """Keys of steps after a damaged or missing one."""
 
     @property
     def base(self) -> RevisionId | None:
-        """The revision that it stands on."""
+        """The revision that it is based on."""
         base = self.steps[-1].base if self.steps else b"" if self.opened is None else self.opened.base
         return RevisionId(base) if base else None
 
     @property
     def chunks(self) -> Iterator[bytes]:
-        """Chunks that packs must have for it."""
+        """Chunks that packs must have for this draft."""
         inside = {key for step in self.steps for key in step.chunks}
         for step in self.steps:
             for rows in step.changes.values():
                 for row in rows:
-                    if isinstance(row, Content):
+                    if isinstance(row, FileChange):
                         yield from (chunk for chunk in row.chunks if chunk not in inside)
 
     @property
     def trees(self) -> Iterator[TreeId]:
-        """Trees that packs must have for it."""
+        """Trees that packs must have for this draft."""
         for step in self.steps:
             yield from (TreeId(tree) for tree in step.trees.values() if tree)
             for rows in step.changes.values():
-                yield from (TreeId(row.tree) for row in rows if isinstance(row, Folder) and row.tree)
+                yield from (TreeId(row.tree) for row in rows if isinstance(row, DirectoryChange) and row.tree)
 
 
 def read_drafts(objects: Objects, name: str | None = None) -> list[Draft]:
-    """The drafts of a workspace, or of all, by fence. What cannot be read is in `broken`."""
+    """Read the drafts of a workspace, or of all, by fence. Damaged objects are in `broken`."""
     prefix = f"{SPACE}/" if name is None else f"{SPACE}/{name}/"
     for _ in range(LOOKS):
         try:
             return _read(objects, list(objects.list(prefix)))
         except KeyError:
-            continue  # its writer began anew meanwhile
-    raise RametError("head_moved", "drafts are being written too fast to be read", "try again")
+            continue  # its writer started over concurrently
+    raise RametError("head_moved", "cannot read drafts: they change too fast", "try again")
 
 
 def _read(objects: Objects, keys: list[str]) -> list[Draft]:
@@ -256,21 +258,21 @@ def _draft(objects: Objects, draft: Draft, rows: list[tuple[int, str]]) -> Draft
     draft.keys = [key for _, key in rows]
     if not rows or rows[0][0]:
         return draft
-    steps: dict[int, Step] = {}
+    steps: dict[int, DraftStep] = {}
     for number, key in rows:
         try:
             value = decode(objects.get(key))
         except RametError as error:
             if error.context.get("shredded"):
-                return draft  # nobody can read it, and that was wanted
+                return draft  # shredded on purpose
             draft.broken[key] = error.cause
             continue
         except ValueError as error:
             draft.broken[key] = str(error)
             continue
-        if number and isinstance(value, Step):
+        if number and isinstance(value, DraftStep):
             steps[number] = value
-        elif not number and isinstance(value, Opened):
+        elif not number and isinstance(value, DraftHeader):
             draft.opened = value
         else:
             draft.broken[key] = "it is not what belongs there"
@@ -282,8 +284,8 @@ def _draft(objects: Objects, draft: Draft, rows: list[tuple[int, str]]) -> Draft
     return draft
 
 
-def named(repository: Repository) -> Iterator[Draft]:
-    """All drafts that say something, for who must keep what they name; `store_corrupt` when one cannot be read."""
+def live_drafts(repository: Repository) -> Iterator[Draft]:
+    """Yield all valid drafts, whose content a collection must keep; `store_corrupt` when one is damaged."""
     for draft in read_drafts(repository.objects):
         if draft.broken:
             first = min(draft.broken)
@@ -292,13 +294,13 @@ def named(repository: Repository) -> Iterator[Draft]:
             yield draft
 
 
-def forget(objects: Objects, name: str) -> None:
+def remove_drafts(objects: Objects, name: str) -> None:
     """Remove all drafts of a workspace."""
-    remove(objects, list(objects.list(f"{SPACE}/{name}/")))
+    remove_draft_objects(objects, list(objects.list(f"{SPACE}/{name}/")))
 
 
-def remove(objects: Objects, keys: list[str]) -> None:
-    """Remove what drafts consist of, the openings first."""
+def remove_draft_objects(objects: Objects, keys: list[str]) -> None:
+    """Delete objects of drafts, the headers first."""
     first = [key for key in keys if not int(key.rpartition("/")[2])]
     for key in first:
         objects.delete(key)

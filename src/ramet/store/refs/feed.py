@@ -1,8 +1,8 @@
-"""The change feed: every move of a head as a CloudEvents 1.0 event, read from the logs that move the heads.
+"""Change feed: every move of a head as a CloudEvents 1.0 event, read from the ref logs.
 
-The log of a workspace is the outbox: an event exists from the moment in which its revision holds, in order, for ever,
-and with an id that never changes. Whoever delivers events remembers how far it came (`Cursor`) after each one, so that
-each is delivered at least once. An event carries pointers and names, never content.
+The log of a workspace is the outbox: an event exists from the moment its revision is the head, in order, with an id
+that never changes. A consumer stores its `Cursor` after each event, so each event is delivered at least once. An event
+carries names and ids, never content.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import merge
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.refs.refs import Entry
-from ramet.store.repository import Repository
+from ramet.store.refs.refs import RefEntry
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
 
 TYPE: Final = "dev.ramet.workspace.revision.created"
 REMOVED: Final = "dev.ramet.workspace.removed"
 COLLECTED: Final = "dev.ramet.store.collected"
 COLLECTOR: Final = "@gc"
-"""What stands for collections among the names of workspaces, none of which can begin so."""
+"""Name of the collector among workspaces; no workspace name begins with `@`."""
 SOURCE: Final = "/ramet/store"
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """How far a reader came: the last entry it has seen of each workspace's log."""
+    """Position of a consumer: the last entry it has seen of each workspace's log."""
 
     seen: Mapping[str, int]
 
@@ -46,7 +48,7 @@ class Cursor:
             if not isinstance(plain, dict) or not all(type(number) is int for number in plain.values()):
                 raise ValueError
         except (ValueError, binascii.Error):
-            raise RametError("invalid_argument", "that is not a cursor of a feed", "begin without one") from None
+            raise RametError("invalid_argument", "not a cursor of the feed", "start without one") from None
         return cls(plain)
 
     def after(self, name: str, number: int) -> Cursor:
@@ -55,7 +57,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Event:
-    """One event. `envelope` is the CloudEvent; `cursor` is what to give to go on after it."""
+    """One event. `envelope` is the CloudEvent; `cursor` is the position after it."""
 
     envelope: Mapping[str, Any]
     cursor: str
@@ -74,7 +76,7 @@ class Event:
 
 
 def events(repository: Repository, since: str | None = None) -> Iterator[Event]:
-    """What happened after a cursor, the oldest first; of one workspace always in the order in which it happened."""
+    """Yield the events after a cursor, oldest first; of one workspace in the order of its log."""
     cursor = Cursor.decode(since)
     names = [n for n in repository.refs.all_names() if repository.grants.allows(repository.principal, n)]
     feeds = [_of_workspace(repository, name, cursor.seen.get(name, 0)) for name in names]
@@ -86,26 +88,26 @@ def events(repository: Repository, since: str | None = None) -> Iterator[Event]:
 
 def _of_workspace(repository: Repository, name: str, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:
     head, latest = None, 0.0
-    for entry in repository.refs.history(name, max(0, after - 1)):  # the one before says what the head was
+    for entry in repository.refs.history(name, max(0, after - 1)):  # the entry before has the previous head
         moved = entry.head is not None and entry.head != head
         gone = entry.kind == "delete"
         head = None if gone else entry.head
-        latest = max(latest, entry.time)  # clocks of writers differ; the order of a log does not
+        latest = max(latest, entry.time)  # writers' clocks differ; the order of a log does not
         if (moved or gone) and entry.number > after:
             yield latest, name, entry.number, _envelope(repository, name, entry, entry.time)
 
 
 def _of_collections(repository: Repository, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:
-    """One event for each collection that removed something: how much, by numbers."""
+    """Yield one event for each collection that removed something, with counts."""
     latest = 0.0
-    for state in repository.decisions.history():
+    for state in repository.gc_log.history():
         latest = max(latest, state.time)
         if state.kind == "swept" and state.number > after:
             data = {"kind": "gc", **state.removed}
             yield latest, COLLECTOR, state.number, _event(COLLECTED, "store", f"gc:{state.number}", latest, data)
 
 
-def _envelope(repository: Repository, name: str, entry: Entry, at: float) -> dict[str, Any]:
+def _envelope(repository: Repository, name: str, entry: RefEntry, at: float) -> dict[str, Any]:
     data: dict[str, Any] = {"workspace": name, "kind": entry.kind.partition(":")[0]}
     subject = name
     if entry.kind != "delete" and entry.head is not None:
@@ -115,7 +117,7 @@ def _envelope(repository: Repository, name: str, entry: Entry, at: float) -> dic
         except RametError as error:
             if error.code not in ("revision_not_found", "revision_expired"):
                 raise
-            data.update(revisionId=entry.head.hex(), expired=True)  # that it happened stays true
+            data.update(revisionId=entry.head.hex(), expired=True)  # the event remains
         else:
             subject = f"{name}/{revision.name}"
             data.update(

@@ -1,10 +1,9 @@
-"""Grants: who may read and who may write a workspace. Without any, everybody may do both.
+"""Grants: which principals may read and write a workspace. Without grants, everyone may do both.
 
     grants/<workspace>/<20-digit number>     {"grants": {principal: "readonly" | "readwrite"}, "by", "time"}
 
-Rules that this file keeps:
-- A workspace that has grants always has somebody who may write it: nobody locks everybody out.
-- A principal without a grant, and whoever says no principal, may do nothing with such a workspace.
+- A workspace with grants always has a principal that may write it.
+- A principal without a grant, and a caller without a principal, has no access to such a workspace.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from ramet.store.refs.refs import NAME
 Access = Literal["readonly", "readwrite"]
 ACCESS: Final = ("readonly", "readwrite")
 TRUSTED: Final = "@trusted"
-"""Who asks on behalf of others after checking for them: a server with principals of its own."""
+"""Principal of a server that has checked its own principals."""
 FRESH: Final = 2.0
-"""Seconds for which what was read is good enough for reading."""
+"""Seconds for which cached grants may be used for reading."""
 
 
 class Grants:
@@ -34,27 +33,28 @@ class Grants:
         self._known: dict[str, tuple[float, int, Mapping[str, str]]] = {}
 
     def of(self, name: str, older: float = 0.0) -> Mapping[str, str]:
-        """Who may do what; empty when everybody may do everything."""
+        """Return the grants by principal; empty when everyone has full access."""
         return self._last(name, older)[1]
 
     def check(self, principal: str | None, name: str, access: Access) -> None:
-        """Refuse what a principal may not do."""
+        """Raise `permission_denied` unless the principal has this access."""
         if principal == TRUSTED:
             return
         granted = self.of(name, FRESH if access == "readonly" else 0.0)
         mine = granted.get(principal or "")
         if not granted or mine == "readwrite" or (mine == "readonly" and access == "readonly"):
             return
-        who = f"{principal!r}" if principal else "who does not say who it is"
         if mine == "readonly":
             raise RametError(
-                "permission_denied", f"{who} may read {name!r}, but not change it",
-                "fork it, or ask someone who may write it for `grant readwrite`", {"workspace": name},
+                "permission_denied", f"access denied: {principal!r} may only read {name!r}",
+                "fork it, or ask one of its writers for `grant readwrite`", {"workspace": name},
             )  # fmt: skip
+        if principal:
+            cause = f"access denied: workspace {name!r} needs a grant for {principal!r}"
+            raise RametError("permission_denied", cause, "ask one of its writers for a grant", {"workspace": name})
         raise RametError(
-            "permission_denied", f"{who} may not use {name!r}",
-            "ask someone who may write it for a grant; say who you are with principal= or RAMET_PRINCIPAL",
-            {"workspace": name},
+            "permission_denied", f"access denied: workspace {name!r} needs a principal",
+            "set RAMET_PRINCIPAL, or pass principal=", {"workspace": name},
         )  # fmt: skip
 
     def allows(self, principal: str | None, name: str, access: Access = "readonly") -> bool:
@@ -67,30 +67,32 @@ class Grants:
         return True
 
     def put(self, name: str, granted: Mapping[str, str], by: str | None) -> None:
-        """Say anew who may do what."""
+        """Replace the grants of a workspace."""
         for principal, access in granted.items():
             if access not in ACCESS:
-                raise RametError("invalid_argument", f"{access!r} is no access", "use readonly or readwrite")
+                raise RametError("invalid_argument", f"unknown access {access!r}", "use readonly or readwrite")
             if not principal or principal == TRUSTED:
-                raise RametError("invalid_argument", f"{principal!r} cannot be a principal", "give it another name")
+                raise RametError("invalid_argument", f"invalid principal {principal!r}", "use another name")
         if granted and "readwrite" not in granted.values():
             raise RametError(
-                "invalid_argument", f"nobody could write {name!r} any more", "grant somebody readwrite first"
+                "invalid_argument",
+                f"cannot change the grants of {name!r}: no writer would be left",
+                "grant another principal readwrite",
             )
         plain = {"grants": dict(granted), "by": by or "", "time": self._clock()}
         number = self._last(name, 0.0)[0] + 1
         if not self._log.append(name, number, json.dumps(plain, sort_keys=True).encode()):
-            raise RametError("head_moved", f"the grants of {name!r} were changed meanwhile", "try again")
+            raise RametError("head_moved", f"the grants of {name!r} changed concurrently", "try again")
         self._known[name] = (time.monotonic(), number, dict(granted))
 
     def clear(self, name: str) -> None:
-        """Forget the grants of a workspace that is removed."""
+        """Clear the grants of a removed workspace."""
         if self.of(name):
             self.put(name, {}, None)
 
     def _last(self, name: str, older: float) -> tuple[int, Mapping[str, str]]:
         if not NAME.fullmatch(name):
-            return 0, {}  # there is no such workspace, and it must not reach what looks for keys
+            return 0, {}  # not a workspace name; it must not become part of a key
         looked, number, granted = self._known.get(name, (-1e9, 0, {}))
         began = time.monotonic()
         if began - looked >= older:
@@ -107,7 +109,7 @@ def _decode(name: str, data: bytes) -> Mapping[str, str]:
         if not all(access in ACCESS for access in granted.values()):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
-        # Closed: what cannot be read grants nothing to anybody.
-        raise RametError("store_corrupt", f"the grants of {name!r} are damaged", "say them anew") from None
+        # Fail closed: damaged grants give no access.
+        raise RametError("store_corrupt", f"the grants of {name!r} are damaged", "set them again") from None
     found: Mapping[str, str] = granted
     return found

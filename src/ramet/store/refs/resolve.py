@@ -1,4 +1,4 @@
-"""Finding a revision by what people call it: a tag, a name, a number, the start of an id, steps from any of them."""
+"""Resolve a revision by tag, name, number, or start of its id, with steps such as `~2`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ramet.core.errors import RametError
 from ramet.store.model.address import split_steps
 from ramet.store.model.revisions import Revision
-from ramet.store.refs.gc_decisions import FRESH, REVISIONS
+from ramet.store.refs.gc_log import FRESH, REVISIONS
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 
 
-def find(repository: Repository, name: str, spec: str | None) -> Revision:
+def find_revision(repository: Repository, name: str, spec: str | None) -> Revision:
     base, steps = split_steps(spec or "head")
     found = _find(repository, name, base)
     for sign, number in steps:
@@ -33,13 +33,13 @@ def _find(repository: Repository, name: str, spec: str) -> Revision:
         if head is None:
             raise RametError("revision_not_committed", f"workspace {name!r} has no revision yet", "commit first")
         return head
-    repository.refs.living(name)
-    repository.allow(name)
+    repository.refs.require(name)
+    repository.check_access(name)
     tag = repository.tags.find(name, spec)
     if tag is not None:
         return repository.read_revision(tag.target)
     history = repository.log(name)
-    state = repository.decisions.now(FRESH)
+    state = repository.gc_log.now(FRESH)
     matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
     if not matches and HEX.fullmatch(spec):
         matches = [r for r in history if r.id.hex().startswith(spec)]

@@ -1,12 +1,11 @@
-"""How long revisions are kept: policies of a store and of its workspaces, pins, and what follows from them.
+"""Retention: policies, pins and holds, and the set of revisions that they keep.
 
     policy/<workspace or @store>/<20-digit number>   {"keep_last", "keep_within", "min_age", "hold", "auto", "grace"}
     pins/<token>                                     {"workspace", "target", "until", "why"}
 
-Rules that this file keeps:
-- Heads, tags, pins, drafts, pushes that are not done and events that a sink has not had keep their revisions.
-- Of a workspace that is held nothing expires, and it cannot be removed.
-- What expires is the end of a history: a revision that is kept may have parents that are not.
+- Heads, tags, pins, drafts, pending pushes and undelivered events keep their revisions.
+- Nothing of a workspace with a hold expires, and the workspace cannot be removed.
+- Histories expire from their old end: a kept revision may have parents that are not kept.
 """
 
 from __future__ import annotations
@@ -31,54 +30,56 @@ if TYPE_CHECKING:
 
 STORE: Final = "@store"
 GRACE: Final = 24 * 3600.0
-"""Seconds between the moment in which a thing is condemned and the one in which it is removed, unless it is said."""
+"""Default seconds between the first sight of an unreferenced object and its removal."""
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
 
 
-def seconds(text: str) -> float:
-    """`90`, `90s`, `15m`, `12h`, `30d`, `2w`."""
+def parse_duration(text: str) -> float:
+    """Parse a duration in seconds: `90`, `90s`, `15m`, `12h`, `30d`, `2w`."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
-        raise RametError("invalid_argument", f"{text!r} is no span of time", "write 90s, 15m, 12h, 30d or 2w")
+        raise RametError("invalid_argument", f"invalid duration {text!r}", "write 90s, 15m, 12h, 30d or 2w")
     return float(found[1]) * _UNITS[found[2] or "s"]
 
 
 @dataclass(frozen=True)
 class Retention:
-    """What is kept. None means: as the store says, and if that says nothing, everything."""
+    """A retention policy. None means: as the store's policy, and without one, keep everything."""
 
     keep_last: int | None = None
-    """The newest revisions, by number."""
+    """Keep this many of the newest revisions."""
     keep_within: float | None = None
-    """Revisions that are not older than this many seconds."""
+    """Keep revisions that are not older than this many seconds."""
     min_age: float | None = None
-    """Nothing younger than this is ever removed, also of workspaces that were removed."""
+    """Never remove anything younger than this many seconds, also of removed workspaces."""
     hold: str = ""
-    """Why nothing of the workspace may be removed; empty when it may."""
+    """Reason of a hold; empty for none."""
     auto: int | None = None
-    """Collect after every so many commits; 0 or None never."""
+    """Collect after this many commits; 0 or None never."""
     grace: float | None = None
 
     def __post_init__(self) -> None:
         if self.keep_last is not None and self.keep_last < 1:
-            raise RametError("invalid_argument", "keep_last is at least 1", "the head of a workspace is always kept")
+            raise RametError(
+                "invalid_argument", "keep_last must be at least 1", "the head of a workspace is always kept"
+            )
         for name in ("keep_within", "min_age", "auto", "grace"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                raise RametError("invalid_argument", f"{name} cannot be {value!r}", "give 0 or more")
+                raise RametError("invalid_argument", f"invalid {name}: {value!r}", "pass 0 or more")
 
     @property
     def is_limited(self) -> bool:
         return not self.hold and (self.keep_last is not None or self.keep_within is not None)
 
     def over(self, other: Retention) -> Retention:
-        """This policy, with the other's words where it has none."""
+        """Return this policy, with fields that are None taken from another."""
         found = {f.name: getattr(other, f.name) for f in fields(self) if getattr(self, f.name) is None}
         return replace(self, **found)
 
     def keeps(self, revision: Revision, number: int, now: float) -> bool:
-        """Whether the revision with this place in its history (0 is the head) is kept."""
+        """Return whether the revision at this position of its history (0 is the head) is kept."""
         age = now - revision.time
         if number == 0 or not self.is_limited or (self.min_age is not None and age < self.min_age):
             return True
@@ -87,31 +88,31 @@ class Retention:
         )
 
 
-class Policies:
+class RetentionPolicies:
     """The policies of a store."""
 
     def __init__(self, log: Log, clock: Callable[[], float]) -> None:
         self._log, self._clock = log, clock
 
     def said(self, name: str = STORE) -> Retention:
-        """What was said about this workspace (or about the store) itself."""
+        """Return the policy that was set for this workspace (or for the store) itself."""
         return self._last(name)[1]
 
     def of(self, name: str) -> Retention:
-        """What holds for a workspace."""
+        """Return the effective policy of a workspace."""
         return self.said(name).over(replace(self.said(), hold=""))
 
     def set(self, policy: Retention, name: str = STORE) -> Retention:
         if name == STORE and policy.hold:
-            raise RametError("invalid_argument", "a hold is placed on a workspace", "name the workspace")
+            raise RametError("invalid_argument", "cannot place a hold on the store", "name the workspace")
         plain = {f.name: getattr(policy, f.name) for f in fields(policy)}
         plain["time"] = self._clock()
         if not self._log.append(name, self._last(name)[0] + 1, json.dumps(plain, sort_keys=True).encode()):
-            raise RametError("head_moved", f"the policy of {name!r} was changed meanwhile", "try again")
+            raise RametError("head_moved", f"the policy of {name!r} changed concurrently", "try again")
         return policy
 
     def clear(self, name: str) -> None:
-        """Forget what was said about a workspace that is made anew; a hold stays."""
+        """Reset the policy of a recreated workspace; a hold stays."""
         said = self.said(name)
         if said != Retention(hold=said.hold):
             self.set(Retention(hold=said.hold), name)
@@ -125,7 +126,7 @@ class Policies:
             return 0, Retention()
         try:
             plain = json.loads(newest[1])
-            if not isinstance(plain["hold"], str):  # a hold must not be lost by what looks like no policy
+            if not isinstance(plain["hold"], str):  # a damaged policy must not drop a hold
                 raise ValueError
             return newest[0], Retention(**{f.name: plain[f.name] for f in fields(Retention) if f.name in plain})
         except (ValueError, TypeError, KeyError):
@@ -137,7 +138,7 @@ class Policies:
 
 @dataclass(frozen=True)
 class Pin:
-    """A mark that keeps one revision for a while, or for as long as the mark is there."""
+    """Keeps one revision until a time, or until the pin is removed."""
 
     token: str
     workspace: str
@@ -157,7 +158,7 @@ class Pins:
         self._objects, self._clock = objects, clock
 
     def place(self, revision: Revision, *, until: float | None = None, why: str = "", token: str = "") -> Pin:
-        """Pin a revision; with the token of a pin, say anew how long."""
+        """Pin a revision; with the token of a pin, change its time."""
         pin = Pin(token or f"{revision.name}-{os.urandom(4).hex()}", revision.workspace, revision.id, until, why)
         self._objects.put(f"pins/{pin.token}", pin.encode())
         return pin
@@ -174,18 +175,18 @@ class Pins:
                     plain["why"],
                 )  # fmt: skip
             except KeyError:
-                continue  # taken away meanwhile
+                continue  # removed concurrently
             except (ValueError, TypeError):
                 raise RametError("store_corrupt", f"the pin {key} is damaged", "remove it") from None
 
     def clean(self) -> None:
-        """Forget pins whose time is over."""
+        """Remove expired pins."""
         now = self._clock()
         for pin in list(self.all()):
             if pin.until is not None and pin.until <= now:
                 self.remove(pin.token)
 
-    def living(self) -> Iterator[Pin]:
+    def active(self) -> Iterator[Pin]:
         now = self._clock()
         return (pin for pin in self.all() if pin.until is None or pin.until > now)
 
@@ -194,16 +195,16 @@ class Pins:
 
 
 @dataclass
-class Kept:
-    """The revisions that stay."""
+class KeepSet:
+    """The revisions that a collection keeps."""
 
     revisions: dict[RevisionId, Revision] = field(default_factory=dict)
     owners: dict[RevisionId, set[str]] = field(default_factory=dict)
-    """The workspaces that keep each."""
+    """The workspaces that keep each revision."""
     strays: set[RevisionId] = field(default_factory=set)
-    """Those that only their age keeps: a writer that came too late may have left one that is not whole."""
+    """Revisions kept by age only: a late writer may have left an incomplete one."""
     drafts: list[Draft] = field(default_factory=list)
-    """What open workspaces, and those whose process died, hold beyond their revisions."""
+    """Drafts of open and of crashed workspaces."""
 
     def add(self, revision: Revision, owner: str) -> None:
         self.revisions[revision.id] = revision
@@ -211,13 +212,13 @@ class Kept:
 
     @property
     def shallow(self) -> frozenset[RevisionId]:
-        """Parents that are not kept: there histories end."""
+        """Parents that are not kept, where histories end."""
         return frozenset(p for r in self.revisions.values() for p in r.parents if p not in self.revisions)
 
 
-def kept(repository: Repository, now: float) -> Kept:
-    """Everything that must stay, by reading heads, tags, pins and what is still to be told or pushed."""
-    found = Kept()
+def keep_set(repository: Repository, now: float) -> KeepSet:
+    """Compute the revisions to keep from heads, tags, pins, drafts, pending pushes and undelivered events."""
+    found = KeepSet()
     policies = repository.policies
     for name in repository.refs.all_names():
         entry, policy = repository.refs.last(name), policies.of(name)
@@ -227,23 +228,23 @@ def kept(repository: Repository, now: float) -> Kept:
             _of_workspace(repository, name, entry.head, policy, now, found)
         except RametError as error:
             if not error.context.get("shredded"):
-                raise  # what can be read by nobody, because that was wanted, keeps nothing
-    from ramet.store.refs.drafts import named
+                raise  # a shredded workspace keeps nothing
+    from ramet.store.refs.drafts import live_drafts
 
-    found.drafts = [draft for draft in named(repository) if repository.refs.exists(draft.workspace)]
+    found.drafts = [draft for draft in live_drafts(repository) if repository.refs.exists(draft.workspace)]
     drafted = [(draft.workspace, draft.base) for draft in found.drafts if draft.base is not None]
     for workspace, identity in (*drafted, *_pinned(repository), *_to_push(repository), *_to_tell(repository)):
         try:
             found.add(repository.read_revision(identity, expired=True), workspace)
         except RametError as error:
             if error.code not in ("revision_not_found", "revision_expired"):
-                raise  # what is gone cannot be kept; everything else must stop the collection
+                raise  # anything but a missing revision must stop the collection
     _young(repository, now, found)
     return found
 
 
 def _of_workspace(
-    repository: Repository, name: str, head: RevisionId, policy: Retention, now: float, found: Kept
+    repository: Repository, name: str, head: RevisionId, policy: Retention, now: float, found: KeepSet
 ) -> None:
     history = newest_first(repository.ancestors(repository.read_revision(head, expired=True)).values())
     for number, revision in enumerate(history):
@@ -258,7 +259,7 @@ def _of_workspace(
 
 
 def _pinned(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
-    for pin in repository.pins.living():
+    for pin in repository.pins.active():
         yield pin.workspace, pin.target
 
 
@@ -267,14 +268,14 @@ def _to_push(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
         try:
             plain = json.loads(repository.objects.get(key))
         except KeyError:
-            continue  # done meanwhile
+            continue  # done concurrently
         target = RevisionId(bytes.fromhex(plain["revision"]))
         if repository.committed(plain["workspace"], target):
             yield plain["workspace"], target
 
 
 def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
-    """Revisions whose events a sink with a name has not had."""
+    """Yield revisions whose events a named sink has not received."""
     from ramet.store.refs.feed import Cursor
 
     objects = repository.objects
@@ -290,8 +291,8 @@ def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
             head = entry.head
 
 
-def _young(repository: Repository, now: float, found: Kept) -> None:
-    """Revisions that nobody refers to and that are too young to be removed."""
+def _young(repository: Repository, now: float, found: KeepSet) -> None:
+    """Keep unreferenced revisions that are younger than `min_age`."""
     least = repository.policies.said().min_age or 0.0
     if not least:
         return
@@ -306,5 +307,5 @@ def _young(repository: Repository, now: float, found: Kept) -> None:
 
 
 def described(policy: Retention) -> dict[str, Any]:
-    """A policy for people and programs."""
+    """Return a policy as plain data."""
     return {f.name: getattr(policy, f.name) for f in fields(policy)}

@@ -1,4 +1,4 @@
-"""Tags: names for revisions that stay. A tag is a small log like a workspace's and keeps its revision from collection.
+"""Tags: permanent names of revisions, each with its own log, which keep their revisions from collection.
 
 tags/<workspace>/<tag>/<20-digit number>     {"target", "message", "author", "time"}; a target of null: deleted
 """
@@ -42,14 +42,14 @@ class Tags:
         return self._last(workspace, name)[1]
 
     def of(self, workspace: str) -> list[Tag]:
-        """The tags of a workspace, by name."""
+        """List the tags of a workspace, by name."""
         names = [found.partition("/")[2] for found in self._log.names(workspace + "/")]
         return [tag for name in names if (tag := self.find(workspace, name)) is not None]
 
     def create(
         self, workspace: str, name: str, target: RevisionId, *, message: str = "", author: str = "", force: bool = False
     ) -> Tag:
-        """Name a revision. An existing tag stays where it is unless `force` moves it."""
+        """Tag a revision. An existing tag moves only with `force`."""
         check_name(workspace, name)
         number, old = self._last(workspace, name)
         if old is not None and not force:
@@ -70,7 +70,7 @@ class Tags:
         self._append(workspace, name, number + 1, None)
 
     def clear(self, workspace: str) -> None:
-        """Forget all tags of a workspace that is removed."""
+        """Delete all tags of a removed workspace."""
         for tag in self.of(workspace):
             self.delete(workspace, tag.name)
 
@@ -97,11 +97,11 @@ class Tags:
         if tag is not None:
             plain = {"target": tag.target.hex(), "message": tag.message, "author": tag.author, "time": tag.time}
         if not self._log.append(f"{workspace}/{name}", number, json.dumps(plain, sort_keys=True).encode()):
-            raise RametError("head_moved", f"tag {name!r} of {workspace!r} was changed meanwhile", "try again")
+            raise RametError("head_moved", f"tag {name!r} of {workspace!r} changed concurrently", "try again")
 
 
 def check_name(workspace: str, name: str) -> None:
-    """Refuse names that mean something else after `NAME@`."""
+    """Refuse names with another meaning after `NAME@`."""
     taken = name.lower() == "head" or _NUMBER.fullmatch(name) or re.fullmatch(re.escape(workspace) + r"-[0-9]+", name)
     if taken or not NAME.fullmatch(name):
         raise RametError(

@@ -1,1 +1,1 @@
-"""Verify a store, and bring back what damage took."""
+"""Verify a store, and repair damage."""

@@ -1,9 +1,8 @@
-"""`repair`: after damage, bring back every object that some copy still holds, and say what is lost.
+"""`repair`: restore damaged objects from any readable copy, and report what is lost.
 
-Rules that this file keeps:
-- Nothing that is damaged is deleted without `drop`: it moves below `damaged/`, where nothing looks for objects.
-- What is written anew is durable before what it replaces moves away.
-- Heads move only with `drop`, only to revisions that are whole, and the log shows it.
+- Nothing damaged is deleted without `drop`: it moves to `damaged/`, outside of all lookups.
+- A replacement is durable before the damaged object moves.
+- Heads move only with `drop`, only to complete revisions, and the log records it.
 """
 
 from __future__ import annotations
@@ -14,27 +13,27 @@ from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.crypto.codec import Frames, frames_of, sealed_of
+from ramet.store.crypto.codec import FrameCodec, as_encrypted, frame_codec
 from ramet.store.model.ids import RevisionId, chunk_id, tree_id
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.log import joined_rows
 from ramet.store.objects.objects import Objects
 from ramet.store.packs.index import Index
 from ramet.store.packs.reader import PackReader
-from ramet.store.packs.repack import Rewriters
+from ramet.store.packs.repack import RepackWriters
 from ramet.store.refs.drafts import read_drafts
 from ramet.store.refs.refs import decode as decode_entry
-from ramet.store.repair.salvage import Wants, carve
+from ramet.store.repair.salvage import MissingObjects, find_objects
 from ramet.store.repair.verify import (
     Damage,
-    Reach,
-    Scan,
-    contents,
+    PackScan,
+    Reachability,
+    open_whole_first,
+    pack_objects,
     read_index,
     read_revisions,
     scan_packs,
     verify,
-    whole_first,
 )
 
 if TYPE_CHECKING:
@@ -46,17 +45,17 @@ class Repaired:
     """What a repair did."""
 
     salvaged: int = 0
-    """Objects that were written anew from what could be read of damaged packs."""
+    """Objects that were recovered from damaged packs."""
     rebuilt: list[str] = field(default_factory=list)
-    """Packs whose index was made again."""
+    """Packs whose index was rebuilt."""
     moved: list[str] = field(default_factory=list)
-    """Damaged things that now lie below `damaged/`, or are deleted when that was asked for."""
+    """Damaged objects that were moved to `damaged/`, or deleted with `drop`."""
     heads: dict[str, str] = field(default_factory=dict)
-    """Workspaces whose head moved to a whole revision, and which one (empty for none)."""
+    """Workspaces whose head moved to a complete revision, and its name (empty for none)."""
     tags: list[str] = field(default_factory=list)
-    """Tags that were removed with what they named."""
+    """Tags that were removed because their revision is lost."""
     lost: list[Damage] = field(default_factory=list)
-    """What is still damaged."""
+    """Damage that remains."""
 
     @property
     def ok(self) -> bool:
@@ -73,38 +72,38 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
         _salvage(objects, scan, broken, wants, done, progress)
         for name in broken:
             for key in (f"packs/{name}.idx", f"packs/{name}.pack"):
-                set_aside(objects, key, drop, done)
+                quarantine(objects, key, drop, done)
     for name in read_revisions(objects)[1]:
-        set_aside(objects, f"revisions/{name}", drop, done)
+        quarantine(objects, f"revisions/{name}", drop, done)
     for draft in read_drafts(objects):
         for key in (*draft.broken, *draft.unreached):
-            set_aside(objects, key, drop, done)
+            quarantine(objects, key, drop, done)
     for key in [key for key in objects.list("past/") if not _is_past(objects, key)]:
-        set_aside(objects, key, drop, done)
-    repository.decisions.mend(repository.clock())
+        quarantine(objects, key, drop, done)
+    repository.gc_log.mend(repository.clock())
     if drop:
         _drop(repository, done, progress)
-    done.lost = verify(objects, repository.refs, repository.tags, repository.decisions, progress).damages
+    done.lost = verify(objects, repository.refs, repository.tags, repository.gc_log, progress).damages
     return done
 
 
 def _is_past(objects: Objects, key: str) -> bool:
-    """Whether what is kept of old entries of a log can be understood; the log goes on without it."""
+    """Return whether compacted log entries are readable; the log works without them."""
     try:
         return joined_rows(objects.get(key)) is not None
     except RametError:
         return False
 
 
-def _wanted(objects: Objects, scan: Scan) -> Wants:
-    """What revisions need and no whole copy has."""
-    reader = whole_first(objects, scan)
+def _wanted(objects: Objects, scan: PackScan) -> MissingObjects:
+    """Return the objects that revisions need and no complete copy has."""
+    reader = open_whole_first(objects, scan)
 
     def size_of(identity: bytes) -> int | None:
         place = reader.find(identity)
         return None if place is None else place.size
 
-    wants = Wants(scan.good, reader.read, size_of)
+    wants = MissingObjects(scan.good, reader.read, size_of)
     for revision in read_revisions(objects)[0].values():
         for mount in revision.mounts:
             for tree in mount.trees:
@@ -114,25 +113,27 @@ def _wanted(objects: Objects, scan: Scan) -> Wants:
     return wants
 
 
-def _without_index(objects: Objects, scan: Scan, wants: Wants) -> list[str]:
-    """Packs that have no index, when something is missing that may be in them."""
+def _without_index(objects: Objects, scan: PackScan, wants: MissingObjects) -> list[str]:
+    """Return packs without an index, when a missing object may be in them."""
     if not wants.missing:
         return []
     keys = set(objects.list("packs/"))
     return [name for name in scan.names if f"packs/{name}.idx" not in keys]
 
 
-def _salvage(objects: Objects, scan: Scan, broken: list[str], wants: Wants, done: Repaired, progress: Progress) -> None:
-    """Write what can be read of broken packs into new ones. Whole packs are not written again.
+def _salvage(
+    objects: Objects, scan: PackScan, broken: list[str], wants: MissingObjects, done: Repaired, progress: Progress
+) -> None:
+    """Repack the readable objects of damaged packs.
 
-    What is found in one pack may say what to look for in another: they are read until nothing new is found.
+    An object found in one pack may tell what to search in another: repeat until nothing new is found.
     """
     reader = PackReader(objects)
     for name in scan.names:
         if name not in broken and (whole := read_index(objects, name)) is not None:
             reader.load(whole.pack)
-    codec = frames_of(objects)
-    writers = Rewriters(objects, reader)
+    codec = frame_codec(objects)
+    writers = RepackWriters(objects, reader)
     rebuilt: set[str] = set()
     more = True
     try:
@@ -145,7 +146,7 @@ def _salvage(objects: Objects, scan: Scan, broken: list[str], wants: Wants, done
                 except KeyError:
                     continue
                 index = read_index(objects, name)
-                writer = writers.like(name)
+                writer = writers.for_pack(name)
                 for identity, held in _readable(data, index, wants, codec) if writer is not None else ():
                     assert writer is not None
                     wants.take(identity, held)
@@ -162,11 +163,13 @@ def _salvage(objects: Objects, scan: Scan, broken: list[str], wants: Wants, done
     done.rebuilt += sorted(rebuilt)
 
 
-def _readable(data: bytes, index: Index | None, wants: Wants, codec: Frames) -> Iterator[tuple[bytes, bytes]]:
-    """Objects of a pack that have their digest: those its index names, and those between them that are wanted."""
+def _readable(
+    data: bytes, index: Index | None, wants: MissingObjects, codec: FrameCodec
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield valid objects of a pack: those in its index, and wanted ones between them."""
     taken: dict[int, list[tuple[int, int]]] = {}
     if index is not None:
-        for identity, held in contents(data, index, codec):
+        for identity, held in pack_objects(data, index, codec):
             place = index.find(identity)
             if held is not None and place is not None and identity in (chunk_id(held), tree_id(held)):
                 taken.setdefault(place.start, []).append((place.offset, place.offset + place.size))
@@ -178,13 +181,13 @@ def _readable(data: bytes, index: Index | None, wants: Wants, codec: Frames) -> 
             if begin > at:
                 gaps.append(block[at:begin])
             at = max(at, end)
-    yield from carve(gaps, wants).items()
+    yield from find_objects(gaps, wants).items()
 
 
-def set_aside(objects: Objects, key: str, drop: bool = False, done: Repaired | None = None) -> None:
-    """Move what is damaged to where nothing looks for it, or delete it if that was asked for."""
-    sealed = sealed_of(objects)
-    objects = objects if sealed is None else sealed.as_they_are  # what is damaged does not open
+def quarantine(objects: Objects, key: str, drop: bool = False, done: Repaired | None = None) -> None:
+    """Move a damaged object to `damaged/`, or delete it with `drop`."""
+    sealed = as_encrypted(objects)
+    objects = objects if sealed is None else sealed.raw_objects  # damaged bytes do not decrypt
     try:
         data = objects.get(key)
     except KeyError:
@@ -200,20 +203,20 @@ def set_aside(objects: Objects, key: str, drop: bool = False, done: Repaired | N
 
 
 def _drop(repository: Repository, done: Repaired, progress: Progress) -> None:
-    """Let every workspace and tag name only what is whole."""
+    """Point every workspace and tag to a complete revision."""
     objects = repository.objects
     scan = scan_packs(objects, progress)
-    reach = Reach(scan, whole_first(objects, scan))
+    reach = Reachability(scan, open_whole_first(objects, scan))
     revisions = read_revisions(objects)[0]
     sound = {identity for identity, revision in revisions.items() if not reach.missing(revision)}
     for draft in read_drafts(objects):
         if draft.opened is not None and reach.missing_for(draft):
             for key in draft.keys:
-                set_aside(objects, key, False, done)
+                quarantine(objects, key, False, done)
     for name in repository.refs.all_names():
         _mend_head(repository, name, revisions, sound, done)
         try:
-            repository.refs.living(name)
+            repository.refs.require(name)
         except RametError:
             continue
         for tag in repository.tags.of(name):
@@ -225,7 +228,7 @@ def _drop(repository: Repository, done: Repaired, progress: Progress) -> None:
 def _mend_head(
     repository: Repository, name: str, revisions: dict[RevisionId, Revision], sound: set[RevisionId], done: Repaired
 ) -> None:
-    """Move a head that is lost to the newest of its past heads that is whole."""
+    """Move a lost head to its newest complete predecessor."""
     heads: list[RevisionId] = []
     number, fence, damaged, deleted = 0, 0, False, False
     for number, data in repository.refs.raw(name):
@@ -237,7 +240,7 @@ def _mend_head(
         damaged, fence, deleted = False, entry.fence, entry.deleted
         if entry.head is not None and (not heads or heads[-1] != entry.head):
             heads.append(entry.head)
-    shallow = repository.decisions.now().shallow
+    shallow = repository.gc_log.now().shallow
     if deleted or (not damaged and (not heads or _whole_history(heads[-1], revisions, sound, shallow))):
         return
     best = next((head for head in reversed(heads) if head in sound), None)
@@ -253,7 +256,7 @@ def _whole_history(
     sound: set[RevisionId],
     shallow: frozenset[RevisionId] = frozenset(),
 ) -> bool:
-    """Whether a revision is whole and everything it comes from, up to where it has expired, can be listed."""
+    """Return whether a revision is complete and its unexpired history is readable."""
     if head not in sound:
         return False
     pending, seen = [head], set[RevisionId](shallow)
@@ -269,7 +272,7 @@ def _whole_history(
 
 
 def _cut_off(repository: Repository, name: str, revision: Revision) -> RevisionId:
-    """The same content as a revision that begins a history, since what was before it cannot be read."""
+    """Store the same content as the first revision of a history, since its ancestors are unreadable."""
     made = replace(
         revision, workspace=name, seq=revision.seq + 1, parents=(), lineage=f"repair:{revision.name}",
         time=repository.clock(), message=f"repair: what came before {revision.name} is lost", diff=None, ops=None,

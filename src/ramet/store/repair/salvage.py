@@ -1,8 +1,8 @@
-"""Finding objects in the blocks of a pack whose index is lost: nothing in a block says where one object ends.
+"""Salvage objects from pack blocks without an index, which have no boundaries.
 
-Trees say it themselves, being msgpack; so does a kernel state, being JSON; a file's size stands in its tree; a part of
-a large file ends where its content says, and the last part has what the others leave of the file's size. What is found
-is believed only when it has the digest of something that is wanted.
+Trees (msgpack) and kernel states (JSON) delimit themselves; the size of a file is in its tree; a chunk of a large file
+ends at a content-defined boundary, and its last chunk has the rest of the size. A candidate counts only when its digest
+is one of the missing ids.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ramet.store.model.trees import DIR, FILE
 
 _TREE: Final = re.compile(rb"(?=[\x90-\x9f]\x98|\xdc..\x98|\xdd....\x98|\x90)", re.DOTALL)
 KERNEL: Final = b'{"cache":'
-"""How a kernel state begins: its keys are sorted."""
+"""First bytes of a kernel state: its keys are sorted."""
 _COUNTS: Final = {0xDC: 2, 0xDD: 4}
 
 
-class Wants:
-    """What revisions need and no whole copy has, with all that is known about it.
+class MissingObjects:
+    """Objects that revisions need and no complete copy has, with what is known about their sizes.
 
-    `good` are the ids of objects that can be read, by `read`; `size_of` says how long one of them is.
+    `good` are the ids of readable objects, read by `read`; `size_of` returns their size.
     """
 
     def __init__(
@@ -37,16 +37,16 @@ class Wants:
     ) -> None:
         self.missing: set[bytes] = set()
         self.sizes: set[int] = set()
-        """How long missing chunks may be."""
+        """Possible sizes of missing chunks."""
         self._good, self._read, self._size_of = good, read, size_of
         self._found: dict[bytes, int] = {}
         self._cut: dict[bytes, int] = {}
-        """The sizes of files of several parts some of which are missing, by the ids of the parts."""
+        """Sizes of files with missing chunks, by their joined chunk ids."""
         self._seen: set[bytes] = set()
 
     @property
     def parts(self) -> bool:
-        """Whether parts of large files are missing."""
+        """Whether chunks of large files are missing."""
         return bool(self._cut)
 
     def chunk(self, identity: bytes) -> None:
@@ -54,7 +54,7 @@ class Wants:
             self.missing.add(identity)
 
     def tree(self, top: bytes) -> None:
-        """Want a tree and everything below it."""
+        """Add a tree and everything below it."""
         pending = [top]
         while pending:
             identity = pending.pop()
@@ -69,11 +69,11 @@ class Wants:
                 self.missing.add(identity)
 
     def knows(self, identity: bytes) -> bool:
-        """Whether something is looked for, or was before it was found."""
+        """Return whether an id is or was missing."""
         return identity in self.missing or identity in self._found
 
     def take(self, identity: bytes, held: bytes) -> None:
-        """Note that an object was found."""
+        """Record that an object was found."""
         self.missing.discard(identity)
         self._found[identity] = len(held)
 
@@ -83,7 +83,8 @@ class Wants:
             self.tree(below)
 
     def learn(self) -> bool:
-        """See whether what was found says how long something else is: of a large file all parts but one are known."""
+        """Derive sizes from found objects: of a file with one missing chunk, the rest. Returns whether there are new
+        ones."""
         before = len(self.sizes)
         for payload, size in list(self._cut.items()):
             ids = [payload[at : at + SIZE] for at in range(0, len(payload), SIZE)]
@@ -102,7 +103,7 @@ class Wants:
         return identity in self._good or identity in self._found
 
     def _look(self, encoded: bytes) -> list[bytes]:
-        """Want what the files of a tree lack; gives the trees below."""
+        """Add the missing chunks of a tree's files; returns the trees below."""
         nodes = trees.decode(encoded)
         for node in nodes:
             if node.kind == FILE:
@@ -118,8 +119,8 @@ class Wants:
         return [node.payload for node in nodes if node.kind == DIR]
 
 
-def carve(blocks: Iterable[bytes], wants: Wants) -> dict[bytes, bytes]:
-    """Wanted objects that lie in these blocks, and what the trees among them want in turn."""
+def find_objects(blocks: Iterable[bytes], wants: MissingObjects) -> dict[bytes, bytes]:
+    """Find missing objects in these blocks, and in turn those that found trees need."""
     found: dict[bytes, bytes] = {}
     held = list(blocks)
     spans: list[list[tuple[int, int]]] = [[] for _ in held]
@@ -129,10 +130,10 @@ def carve(blocks: Iterable[bytes], wants: Wants) -> dict[bytes, bytes]:
         for number, block in enumerate(held):
             for start, end in _trees(block):
                 identity = tree_id(block[start:end])
-                if identity not in found and wants.knows(identity):  # found elsewhere it may have another key
+                if identity not in found and wants.knows(identity):  # a copy elsewhere may have another key
                     more = True
                     found[identity] = block[start:end]
-                    if end - start > 1:  # the empty tree is one byte, which is everywhere
+                    if end - start > 1:  # the empty tree is one byte and matches anywhere
                         spans[number].append((start, end))
                     wants.take_tree(identity, found[identity])
     more = True
@@ -148,7 +149,7 @@ def carve(blocks: Iterable[bytes], wants: Wants) -> dict[bytes, bytes]:
 
 
 def _trees(block: bytes) -> list[tuple[int, int]]:
-    """Where a tree may begin, and where it then ends."""
+    """Return the candidate ranges of trees."""
     places: list[tuple[int, int]] = []
     for start in (match.start() for match in _TREE.finditer(block)):
         end = _end(block, start)
@@ -158,7 +159,7 @@ def _trees(block: bytes) -> list[tuple[int, int]]:
 
 
 def _end(block: bytes, start: int) -> int | None:
-    """The end of the msgpack array of entries at a place; None when there is none."""
+    """Return the end of a msgpack array of entries; None when there is none."""
     first = block[start]
     width = _COUNTS.get(first, 0)
     count = int.from_bytes(block[start + 1 : start + 1 + width], "big") if width else first & 15
@@ -178,7 +179,7 @@ _SIZED: Final = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 
 
 def _value(block: bytes, at: int) -> int | None:
-    """Where the msgpack value at a place ends."""
+    """Return the end of the msgpack value at an offset."""
     pending = 1
     while pending:
         if at >= len(block):
@@ -200,14 +201,14 @@ def _value(block: bytes, at: int) -> int | None:
         elif 0x80 <= first <= 0x8F:
             pending += 2 * (first & 15)
         else:
-            return None  # nothing that an entry of a tree holds
+            return None  # not part of a tree entry
     return at if at <= len(block) else None
 
 
-def _files(gap: bytes, wants: Wants) -> dict[bytes, bytes]:
-    """Wanted chunks that lie one after the other in bytes between trees: from the front, then from the back.
+def _files(gap: bytes, wants: MissingObjects) -> dict[bytes, bytes]:
+    """Find adjacent missing chunks between trees: from the front, then from the back.
 
-    Between the two may be what nobody wants, whose size nobody knows.
+    Bytes of unknown objects may lie between the two.
     """
     found: dict[bytes, bytes] = {}
 
@@ -242,10 +243,11 @@ def _files(gap: bytes, wants: Wants) -> dict[bytes, bytes]:
     return found
 
 
-def _longest(data: bytes, lengths: list[int], wants: Wants) -> int:
-    """The greatest of some lengths at which bytes begin with a wanted chunk; 0 for none. Nothing is hashed twice.
+def _longest(data: bytes, lengths: list[int], wants: MissingObjects) -> int:
+    """Return the longest of these lengths at which the bytes begin with a missing chunk; 0 for none. Hashes
+    incrementally.
 
-    The greatest, because a large file may begin as a small one does.
+    The longest, because a large file may begin like a small one.
     """
     view, digest, done, found = memoryview(data), blake3(), 0, 0
     for length in lengths:
@@ -257,7 +259,7 @@ def _longest(data: bytes, lengths: list[int], wants: Wants) -> int:
 
 
 def _json(data: bytes) -> list[int]:
-    """The length of a JSON object at the beginning of some bytes."""
+    """Return the length of the JSON object at the start of the bytes."""
     if data[:1] != b"{":
         return []
     try:

@@ -1,6 +1,6 @@
-"""`verify`: read everything of a store, check every digest and every reference, and say whom each damage affects.
+"""`verify`: check every digest and every reference of a store, and report affected revisions.
 
-Packs are read whole, one at a time, so memory stays bounded by the largest pack and the ids of what is there.
+Packs are read whole, one at a time: memory is bounded by the largest pack and the set of ids.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ from blake3 import blake3
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.crypto.codec import Damaged, Frames, frames_of
+from ramet.store.crypto.codec import FrameCodec, frame_codec
 from ramet.store.model import trees
 from ramet.store.model.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
 from ramet.store.model.revisions import Revision, decode
+from ramet.store.objects.compression import DamagedFrame
 from ramet.store.objects.objects import Objects
-from ramet.store.packs.index import Index, Place
+from ramet.store.packs.index import Index, Location
 from ramet.store.packs.reader import PackReader
 from ramet.store.refs.drafts import Draft, read_drafts
-from ramet.store.refs.gc_decisions import Decisions, State
+from ramet.store.refs.gc_log import GcLog, GcState
 from ramet.store.refs.refs import Refs
 from ramet.store.refs.refs import decode as decode_entry
 from ramet.store.refs.tags import Tags
 
-What = Literal["object", "pack", "index", "revision", "head", "tag", "entry", "draft"]
+DamageKind = Literal["object", "pack", "index", "revision", "head", "tag", "entry", "draft"]
 
 
 @dataclass(frozen=True)
 class Damage:
-    """One thing that is not as it must be, and the revisions that need it."""
+    """One damage, and the revisions that need the damaged object."""
 
-    what: What
+    what: DamageKind
     name: str
     why: str
     revisions: tuple[str, ...] = ()
     elsewhere: bool = False
-    """Whether another, good copy is in the store: `repair` brings it back."""
+    """Whether the store has a good copy, which `repair` restores."""
 
     def __str__(self) -> str:
         text = f"{self.what} {self.name}: {self.why}"
@@ -51,7 +52,7 @@ class Damage:
 
 @dataclass
 class Report:
-    """What `verify` found. `damaged` names objects, `affected` the revisions that need them, `damages` says it all."""
+    """What `verify` found. `damaged` names objects, `affected` revisions, `damages` has the details."""
 
     objects: int = 0
     packs: int = 0
@@ -66,46 +67,46 @@ class Report:
 
 
 @dataclass
-class Scan:
-    """The packs of a store, every object checked."""
+class PackScan:
+    """The packs of a store with every object checked."""
 
     good: set[bytes] = field(default_factory=set)
     bad: dict[bytes, str] = field(default_factory=dict)
-    """Copies that are listed but cannot be read: why."""
+    """Unreadable copies, and why."""
     packs: dict[str, str] = field(default_factory=dict)
-    """Packs that are not whole: why."""
+    """Damaged packs, and why."""
     indexes: dict[str, str] = field(default_factory=dict)
-    """Indexes that are not whole: why."""
+    """Damaged indexes, and why."""
     names: list[str] = field(default_factory=list)
     objects: int = 0
 
 
-def scan_packs(objects: Objects, progress: Progress = silent) -> Scan:
-    """Read all packs, check every object in them."""
-    found = Scan()
+def scan_packs(objects: Objects, progress: Progress = silent) -> PackScan:
+    """Read all packs, and check every object."""
+    found = PackScan()
     keys = list(objects.list("packs/"))
     found.names = sorted({key[6:].rpartition(".")[0] for key in keys})
     for number, name in enumerate(found.names):
         progress("packs", number, len(found.names))
         if f"packs/{name}.idx" not in keys:
-            continue  # a writer that died, or one that is at work: an index follows its pack
+            continue  # of a dead or active writer: the index follows its pack
         _scan_pack(objects, name, found)
     progress("packs", len(found.names), len(found.names))
     return found
 
 
-def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
-    codec = frames_of(objects)
+def _scan_pack(objects: Objects, name: str, found: PackScan) -> None:
+    codec = frame_codec(objects)
     try:
         raw = objects.get(f"packs/{name}.idx")
     except RametError as error:
         if is_shredded(error):
-            return  # nobody can read it, and that was wanted
+            return  # shredded on purpose
         raw = b""
     try:
         data = objects.get(f"packs/{name}.pack")
         if blake3(data).hexdigest() != name:
-            found.packs[name] = "its bytes do not have its digest"
+            found.packs[name] = "its digest is wrong"
     except KeyError:
         found.packs[name] = "missing"
         data = b""
@@ -115,23 +116,23 @@ def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
         return
     if (why := _index_fault(raw, index, data, codec)) and name not in found.packs:
         found.indexes[name] = why
-    for identity, held in contents(data, index, codec):
+    for identity, held in pack_objects(data, index, codec):
         found.objects += 1
         if held is not None and identity in (chunk_id(held), tree_id(held)):
             found.good.add(identity)
         else:
-            found.bad[identity] = "cannot be read" if held is None else "does not have its digest"
+            found.bad[identity] = "cannot be read" if held is None else "has a wrong digest"
             if name not in found.packs:
                 found.indexes[name] = "it names objects that are not there"
 
 
 def is_shredded(error: RametError) -> bool:
-    """Whether something cannot be read because its key was destroyed on purpose."""
+    """Return whether an object is unreadable because its key was destroyed on purpose."""
     return bool(error.context.get("shredded"))
 
 
-def _index_fault(raw: bytes, index: Index, pack: bytes, codec: Frames) -> str:
-    """What is wrong with an index beyond the objects it names; empty when nothing is."""
+def _index_fault(raw: bytes, index: Index, pack: bytes, codec: FrameCodec) -> str:
+    """Return the fault of an index, apart from the objects it names; empty for none."""
     ids = list(index.ids())
     if int.from_bytes(raw[8:12], "big") != len(ids):
         return "its count is wrong"
@@ -150,11 +151,11 @@ def read_index(objects: Objects, name: str) -> Index | None:
         return None
 
 
-def contents(pack: bytes, index: Index, codec: Frames) -> Iterator[tuple[bytes, bytes | None]]:
-    """Every object that an index names, with its bytes; None where they cannot be had."""
+def pack_objects(pack: bytes, index: Index, codec: FrameCodec) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield every object of an index with its bytes; None when they are unreadable."""
     places = sorted(((place, key) for key in index.ids() if (place := index.find(key)) is not None), key=_start)
     found = {key for _, key in places}
-    yield from ((key, None) for key in index.ids() if key not in found)  # an index out of order does not find its own
+    yield from ((key, None) for key in index.ids() if key not in found)  # an unsorted index does not find its ids
     at, block = -1, b""
     for place, key in places:
         if place.start != at:
@@ -163,19 +164,19 @@ def contents(pack: bytes, index: Index, codec: Frames) -> Iterator[tuple[bytes, 
         yield key, held if len(held) == place.size else None
 
 
-def _start(row: tuple[Place, bytes]) -> tuple[int, int]:
+def _start(row: tuple[Location, bytes]) -> tuple[int, int]:
     return row[0].start, row[0].offset
 
 
-def _unpacked(frame: bytes, codec: Frames) -> bytes:
+def _unpacked(frame: bytes, codec: FrameCodec) -> bytes:
     try:
         return codec.unpack(frame) if frame else b""
-    except (Damaged, RametError):
+    except (DamagedFrame, RametError):
         return b""
 
 
-def whole_first(objects: Objects, scan: Scan) -> PackReader:
-    """A reader that looks into whole packs before damaged ones."""
+def open_whole_first(objects: Objects, scan: PackScan) -> PackReader:
+    """Open a reader that prefers undamaged packs."""
     reader = PackReader(objects)
     for name in sorted(scan.names, key=lambda name: name not in scan.packs and name not in scan.indexes):
         try:
@@ -185,16 +186,16 @@ def whole_first(objects: Objects, scan: Scan) -> PackReader:
     return reader
 
 
-class Reach:
-    """What revisions need and do not have. A tree is looked at once, however many revisions hold it."""
+class Reachability:
+    """Finds missing objects of revisions. Each tree is read once."""
 
-    def __init__(self, scan: Scan, reader: PackReader) -> None:
+    def __init__(self, scan: PackScan, reader: PackReader) -> None:
         self._good, self._reader = scan.good, reader
         self._whole: set[bytes] = set()
         self._holes: dict[bytes, frozenset[bytes]] = {}
 
     def missing(self, revision: Revision) -> frozenset[bytes]:
-        """Ids of everything that a revision refers to and that cannot be read."""
+        """Return the ids that a revision needs and that are unreadable."""
         lost: set[bytes] = set()
         for mount in revision.mounts:
             for tree in mount.trees:
@@ -203,7 +204,7 @@ class Reach:
         return frozenset(lost)
 
     def missing_for(self, draft: Draft) -> frozenset[bytes]:
-        """Ids of everything that a draft refers to and that cannot be read."""
+        """Return the ids that a draft needs and that are unreadable."""
         lost = {chunk for chunk in draft.chunks if chunk not in self._good}
         for tree in draft.trees:
             lost |= self._below(tree)
@@ -229,7 +230,7 @@ class Reach:
         return self._holes.get(top, frozenset())
 
     def _look(self, tree: bytes, lost: set[bytes]) -> list[bytes]:
-        """The directories below a tree; what its files lack goes to `lost`."""
+        """Return the subtrees of a tree; adds missing chunks of its files to `lost`."""
         try:
             if tree not in self._good:
                 raise ValueError("not there")
@@ -247,7 +248,7 @@ class Reach:
 
 
 def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[RevisionId, Revision], dict[str, str]]:
-    """All revisions by id, and the keys of those that are damaged with what is wrong."""
+    """Read all revisions by id, and the keys of damaged ones with the reason."""
     whole: dict[RevisionId, Revision] = {}
     broken: dict[str, str] = {}
     for number, key in enumerate(objects.list("revisions/")):
@@ -258,7 +259,7 @@ def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[
             data = objects.get(key)
             identity = RevisionId(bytes.fromhex(name))
             if revision_id(data) != identity:
-                raise ValueError("its bytes do not have its digest")
+                raise ValueError("its digest is wrong")
             whole[identity] = decode(data)
         except RametError as error:
             if not is_shredded(error):
@@ -268,21 +269,21 @@ def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[
     return whole, broken
 
 
-def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progress: Progress = silent) -> Report:
-    drafts = read_drafts(objects)  # before packs are: what a draft names was there first
+def verify(objects: Objects, refs: Refs, tags: Tags, decisions: GcLog, progress: Progress = silent) -> Report:
+    drafts = read_drafts(objects)  # before the packs: objects of a draft exist before the draft
     scan = scan_packs(objects, progress)
     report = Report(objects=scan.objects, packs=len(scan.names))
     revisions, broken = read_revisions(objects, progress)
     report.revisions = len(revisions) + len(broken)
-    reach = Reach(scan, whole_first(objects, scan))
+    reach = Reachability(scan, open_whole_first(objects, scan))
     users: dict[bytes, list[str]] = {}
     affected: set[str] = set()
     faults = [Damage("entry", f"gc/{number}", "it cannot be understood") for number in decisions.damaged()]
-    state = State() if faults else decisions.now()
+    state = GcState() if faults else decisions.now()
     for number, revision in enumerate(revisions.values()):
         progress("references", number, len(revisions))
         if state.is_doomed(revision.id):
-            continue  # nobody can reach it, and what it needs may be gone
+            continue  # unreachable; its objects may be gone
         lost = reach.missing(revision)
         parents = {parent for parent in revision.parents if parent not in revisions and parent not in state.shallow}
         for identity in lost | parents:
@@ -296,15 +297,15 @@ def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progr
         report.damages.append(Damage("revision", name, why, tuple(children)))
         report.damaged.append(name)
     for identity, names in sorted(users.items()):
-        kind: What = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
+        kind: DamageKind = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
         report.damages.append(Damage(kind, identity.hex(), "missing", tuple(names)))
     report.damages += [*_ends(refs, tags, revisions), *_of_drafts(drafts, reach), *faults]
     _forgive(report, state)
     return report
 
 
-def _forgive(report: Report, state: State) -> None:
-    """Leave out what is missing because a collection is about to remove it and nobody needs it."""
+def _forgive(report: Report, state: GcState) -> None:
+    """Drop damages of objects that a collection is removing and no revision needs."""
     gone = {key.rpartition("/")[2] for key in state.sweeping}
     kept = [d for d in report.damages if d.revisions or d.name not in gone]
     if len(kept) != len(report.damages):
@@ -316,8 +317,8 @@ def _is_parent(identity: bytes, revisions: dict[RevisionId, Revision]) -> bool:
     return any(identity in revision.parents for revision in revisions.values())
 
 
-def _objects(scan: Scan, users: dict[bytes, list[str]], report: Report) -> None:
-    """Damage of packs, of their indexes and of what is in them."""
+def _objects(scan: PackScan, users: dict[bytes, list[str]], report: Report) -> None:
+    """Add the damages of packs, indexes and objects."""
     for name, why in scan.packs.items():
         report.damages.append(Damage("pack", name, why))
     for name, why in scan.indexes.items():
@@ -330,8 +331,8 @@ def _objects(scan: Scan, users: dict[bytes, list[str]], report: Report) -> None:
     report.damaged += [name for name in (*scan.packs, *scan.indexes) if not scan.bad]
 
 
-def _of_drafts(drafts: list[Draft], reach: Reach) -> Iterator[Damage]:
-    """Drafts that cannot be understood, or that need what is not there."""
+def _of_drafts(drafts: list[Draft], reach: Reachability) -> Iterator[Damage]:
+    """Yield damages of drafts: unreadable steps and missing objects."""
     for draft in drafts:
         affected = (draft.workspace,)
         yield from (Damage("draft", key, why, affected) for key, why in draft.broken.items())
@@ -341,7 +342,7 @@ def _of_drafts(drafts: list[Draft], reach: Reach) -> Iterator[Damage]:
 
 
 def _ends(refs: Refs, tags: Tags, revisions: dict[RevisionId, Revision]) -> Iterator[Damage]:
-    """Heads, tags and entries that lead nowhere."""
+    """Yield damages of heads, tags and log entries."""
     for name in refs.all_names():
         entry = None
         for number, data in refs.raw(name):

@@ -1,1 +1,1 @@
-"""What users do with revisions: fork, revert, merge, diff, blame, bisect, export."""
+"""Operations on revisions: fork, revert, merge, diff, blame, bisect, export."""

@@ -1,7 +1,7 @@
-"""What is said about workspaces and their revisions: tags, pins, holds, and who may do what.
+"""Tags, pins, holds and grants of workspaces and revisions.
 
-Rule: who names a revision without being its writer looks at what collections decided before and after, and takes the
-name back when the revision is not whole.
+Naming a revision without holding the lease checks the decisions of collections before and after, and undoes the name
+when the revision is not complete.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ if TYPE_CHECKING:
 
 
 def tag(repository: Repository, name: str, tag: str, spec: str | None, message: str, author: str, force: bool) -> Tag:
-    """Name a revision so that it can be found and is kept."""
-    repository.prove()
-    repository.allow(name, "readwrite")
-    before = repository.decisions.now()
+    """Tag a revision, which also keeps it."""
+    repository.require_safe_refs()
+    repository.check_access(name, "readwrite")
+    before = repository.gc_log.now()
     target = repository.find(name, spec)
     made = repository.tags.create(name, tag, target.id, message=message, author=author, force=force)
-    if repository.decisions.now().number != before.number and not repository.is_whole(target):
+    if repository.gc_log.now().number != before.number and not repository.is_whole(target):
         repository.tags.delete(name, tag)
         raise expired_error(target.name)
     return made
 
 
 def pin(repository: Repository, name: str, spec: str | None, seconds: float | None, why: str) -> Pin:
-    """Keep a revision from expiring, for some seconds or until the pin is removed."""
-    before = repository.decisions.now()
+    """Pin a revision, for some seconds or until the pin is removed."""
+    before = repository.gc_log.now()
     target = repository.find(name, spec)
     until = None if seconds is None else repository.clock() + seconds
     made = repository.pins.place(target, until=until, why=why)
-    if repository.decisions.now().number != before.number and not repository.is_whole(target):
+    if repository.gc_log.now().number != before.number and not repository.is_whole(target):
         repository.pins.remove(made.token)
         raise expired_error(target.name)
     return made
 
 
 def hold(repository: Repository, name: str, why: str) -> Retention:
-    """Keep everything of a workspace from being removed, until the hold is lifted."""
-    repository.refs.living(name)
-    repository.allow(name, "readwrite")
+    """Place a hold: nothing of the workspace is removed until the hold is lifted."""
+    repository.refs.require(name)
+    repository.check_access(name, "readwrite")
     if not why:
-        raise RametError("invalid_argument", "a hold needs a reason", "say why")
-    repository.prove()
+        raise RametError("invalid_argument", "a hold needs a reason", "pass a reason")
+    repository.require_safe_refs()
     return repository.policies.set(replace(repository.policies.said(name), hold=why), name)
 
 
 def lift(repository: Repository, name: str) -> Retention:
     """End a hold."""
-    repository.allow(name, "readwrite")
+    repository.check_access(name, "readwrite")
     return repository.policies.set(replace(repository.policies.said(name), hold=""), name)
 
 
 def grant(repository: Repository, name: str, principal: str, access: Access | None) -> None:
-    """Let a principal read or write a workspace; with None, take what it was granted back."""
-    repository.refs.living(name)
-    repository.allow(name, "readwrite")
-    repository.prove()
+    """Grant a principal access to a workspace; with None, revoke it."""
+    repository.refs.require(name)
+    repository.check_access(name, "readwrite")
+    repository.require_safe_refs()
     granted = dict(repository.grants.of(name))
     if access is not None:
         granted[principal] = access

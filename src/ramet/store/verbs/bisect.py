@@ -1,4 +1,4 @@
-"""Finding the first bad revision: each test halves what is left, also where histories part and join."""
+"""Bisect: find the first bad revision, also in histories with merges."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ Verdict = Literal["good", "bad", "skip"]
 
 
 @dataclass
-class Search:
-    """Revisions that may be the first bad one. `bad` itself is among them; what is good, and before it, is not."""
+class BisectSearch:
+    """Candidates for the first bad revision. `bad` is one of them; good revisions and their ancestors are not."""
 
     bad: Revision
     left: dict[RevisionId, Revision]
     skipped: set[RevisionId] = field(default_factory=set)
 
     @classmethod
-    def between(cls, good: Mapping[RevisionId, Revision], bad: Mapping[RevisionId, Revision], tip: Revision) -> Search:
-        """From the ancestors of a good revision and of a bad one (`tip`), both with themselves."""
+    def between(
+        cls, good: Mapping[RevisionId, Revision], bad: Mapping[RevisionId, Revision], tip: Revision
+    ) -> BisectSearch:
+        """Start from the ancestors of a good and of a bad revision (`tip`), each including itself."""
         left = {identity: revision for identity, revision in bad.items() if identity not in good}
         if not left or not any(identity in bad for identity in good):
             raise RametError(
@@ -34,7 +36,7 @@ class Search:
         return cls(tip, left)
 
     def next(self) -> Revision | None:
-        """The revision whose test tells most; None when nothing is left to be tested."""
+        """Return the best revision to test next; None when nothing is left to test."""
         above = self._above()
         size = len(self.left)
         best, most = None, -1
@@ -47,7 +49,7 @@ class Search:
         return best
 
     def _above(self) -> dict[RevisionId, int]:
-        """For each revision that is left: itself and the ones left that it comes from, as a set of bits."""
+        """Return the remaining ancestors of each remaining revision, including itself, as bit sets."""
         found: dict[RevisionId, int] = {}
         for number, revision in enumerate(reversed(newest_first(self.left.values()))):
             bits = 1 << number
@@ -56,8 +58,8 @@ class Search:
             found[revision.id] = bits
         return found
 
-    def tell(self, revision: Revision, verdict: Verdict) -> None:
-        """Learn how a revision is."""
+    def record(self, revision: Revision, verdict: Verdict) -> None:
+        """Record the verdict on a revision."""
         if verdict == "skip":
             self.skipped.add(revision.id)
         elif verdict == "good":
@@ -83,5 +85,5 @@ class Search:
 
     @property
     def suspects(self) -> list[Revision]:
-        """What the first bad revision can be: one, or more when some could not be tested."""
+        """The remaining candidates: one, or more when some could not be tested."""
         return newest_first(self.left.values())

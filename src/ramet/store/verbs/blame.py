@@ -1,6 +1,6 @@
-"""Who wrote each line of a file: lines are followed back through revisions, merges and renames to where they began.
+"""Blame: follow the lines of a file back through revisions, merges and renames.
 
-A file that a revision did not change costs one comparison of ids; its text is read only where it changed.
+An unchanged file costs one comparison of ids; its text is read only where it changed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 LARGEST: Final = 16 * 1024 * 1024
-"""Bytes of a file whose lines are looked at; a larger one is refused."""
+"""Largest file in bytes; a larger one is refused."""
 SIMILAR: Final = 0.5
 CANDIDATES: Final = 64
-"""Files that a revision removed among which a changed and renamed one is looked for."""
+"""Removed files per revision that are compared to find a changed rename."""
 
 
 @dataclass(frozen=True)
-class Writer:
-    """A command of a workspace's history."""
+class LineWriter:
+    """The command that wrote a line."""
 
     number: int
     session_id: str
@@ -38,46 +38,46 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line, the revision that brought it, where it was then, and the command that wrote it if that is known."""
+class BlameLine:
+    """A line with the revision that added it, its path there, and the command that wrote it if known."""
 
     number: int
     text: bytes
     revision: Revision
     path: str
-    writer: Writer | None = None
+    writer: LineWriter | None = None
 
     @property
     def author(self) -> str:
-        """Who it was, by the best name there is."""
+        """The author by the best known name."""
         known = self.revision.author or self.revision.agent
         return known or (self.writer.agent_id if self.writer is not None else "")
 
 
-def blame(repository: Repository, revision: Revision, path: str) -> list[Line]:
-    """Every line of a file of a revision with what brought it there."""
+def blame(repository: Repository, revision: Revision, path: str) -> list[BlameLine]:
+    """Return every line of a file with its origin."""
     return _Blame(repository).run(revision, path)
 
 
 class _Blame:
     def __init__(self, repository: Repository) -> None:
         self._repository, self._read = repository, repository.packs.read
-        self._writers: dict[tuple[RevisionId, str], Writer | None] = {}
+        self._writers: dict[tuple[RevisionId, str], LineWriter | None] = {}
 
-    def run(self, start: Revision, path: str) -> list[Line]:
+    def run(self, start: Revision, path: str) -> list[BlameLine]:
         node = find_node(self._read, start, path)
         if node is None or node.kind != FILE:
             raise no_such_path(start, path)
         lines = self._lines(node, path)
-        found: list[Line | None] = [None] * len(lines)
-        # For each revision: the paths under which lines are looked for there, as (line there, line in the result).
+        found: list[BlameLine | None] = [None] * len(lines)
+        # For each revision: the lines to find there by path, as (line there, line in the result).
         open_: dict[RevisionId, dict[str, list[tuple[int, int]]]] = {
             start.id: {path: [(number, number) for number in range(len(lines))]}
         }
         for revision in newest_first(self._repository.ancestors(start).values()):
             for where, wanted in open_.pop(revision.id, {}).items():
                 for _, here in self._passed_on(revision, where, wanted, open_):
-                    found[here] = Line(here + 1, lines[here], revision, where, self._writer(revision, where))
+                    found[here] = BlameLine(here + 1, lines[here], revision, where, self._writer(revision, where))
         return [line for line in found if line is not None]
 
     def _passed_on(
@@ -87,7 +87,7 @@ class _Blame:
         wanted: list[tuple[int, int]],
         open_: dict[RevisionId, dict[str, list[tuple[int, int]]]],
     ) -> list[tuple[int, int]]:
-        """Give lines that a parent has to that parent; what is left was written here."""
+        """Hand lines over to the parents that have them; returns the lines written here."""
         node = find_node(self._read, revision, where)
         assert node is not None
         for parent in self._repository.parents_of(revision):
@@ -109,7 +109,7 @@ class _Blame:
         return wanted
 
     def _source(self, parent: Revision, revision: Revision, where: str, node: Node) -> tuple[str, Node] | None:
-        """Where the file was in a parent: under the same path, or under the one it was renamed from."""
+        """Return the path of the file in a parent: the same path, or the one it was renamed from."""
         old = find_node(self._read, parent, where)
         if old is not None:
             return (where, old) if old.kind == FILE else None
@@ -138,19 +138,19 @@ class _Blame:
     def _lines(self, node: Node, path: str) -> list[bytes]:
         if node.size > LARGEST:
             raise RametError(
-                "limit_exceeded", f"{path} has {node.size} bytes", f"lines are followed in files up to {LARGEST} bytes"
+                "limit_exceeded", f"cannot blame {path}: it has {node.size} bytes", f"use files up to {LARGEST} bytes"
             )
         return b"".join(content(self._read, node)).splitlines(keepends=True)
 
-    def _writer(self, revision: Revision, path: str) -> Writer | None:
+    def _writer(self, revision: Revision, path: str) -> LineWriter | None:
         key = (revision.id, path)
         if key not in self._writers:
             self._writers[key] = writer_of(self._repository, revision, path)
         return self._writers[key]
 
 
-def writer_of(repository: Repository, revision: Revision, path: str) -> Writer | None:
-    """The command that wrote a path for a revision: the one that was recorded, or the only one that there was."""
+def writer_of(repository: Repository, revision: Revision, path: str) -> LineWriter | None:
+    """Return the command that wrote a path for a revision: the recorded one, or the only candidate."""
     ops = revision.ops
     if ops is None or revision.kernel is None:
         return None
@@ -159,16 +159,16 @@ def writer_of(repository: Repository, revision: Revision, path: str) -> Writer |
     if number is not None:
         found = [record for record in records if record["number"] == number]
     else:
-        # Some ways to write a path are recorded under another one (`mv new old`): a single writer is still certain.
+        # A path may be recorded under another name (`mv new old`): a single writer is still certain.
         found = [record for record in records if record.get("bytes_written")] if len(records) > 1 else records
     if len(found) != 1:
         return None
     record = found[0]
-    return Writer(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
+    return LineWriter(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
 
 
 def _matching(old: list[bytes], new: list[bytes]) -> dict[int, int]:
-    """For lines of `new` that `old` has: which one it is there."""
+    """Map line numbers of `new` to equal lines of `old`."""
     top = 0
     while top < len(old) and top < len(new) and old[top] == new[top]:
         top += 1

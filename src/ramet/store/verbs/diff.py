@@ -1,4 +1,4 @@
-"""What changed between two trees: only directories that differ are looked into, content is compared by id."""
+"""Diff of two trees: reads only directories that differ, and compares content by id."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from ramet.store.model import trees
 from ramet.store.model.ids import TreeId
 from ramet.store.model.trees import DIR, Node
 
-What = Literal["added", "removed", "modified", "renamed"]
-KEPT: Final[tuple[What, ...]] = ("added", "removed", "modified")
+ChangeKind = Literal["added", "removed", "modified", "renamed"]
+KEPT: Final[tuple[ChangeKind, ...]] = ("added", "removed", "modified")
 Read = Callable[[bytes], bytes]
 RENAMES: Final = 50_000
-"""Differences among which files that moved are looked for. Of more, none is told as a rename, but all are told."""
+"""Differences up to which renames are detected; beyond it all are reported as added and removed."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One path that differs. `old` is where a renamed file was before."""
+    """One path that differs. `old` is the previous path of a renamed file."""
 
     path: str
-    what: What
+    what: ChangeKind
     before: Node | None = None
     after: Node | None = None
     old: str | None = None
 
 
 def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bool = True) -> Iterable[Difference]:
-    """Differences in order of their paths; with `renames`, a file that only moved is one difference, not two.
+    """Yield differences in the order of paths; with `renames`, a moved file is one difference.
 
-    They come one by one, and nothing keeps more of them than renames are looked for among.
+    At most `RENAMES` differences are held in memory.
     """
     found = _compare(read, before, after, "")
     if not renames or before is None or after is None:
@@ -69,7 +69,7 @@ def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str
 
 
 def _differing(earlier: list[Node], later: list[Node]) -> Iterable[tuple[bytes, Node | None, Node | None]]:
-    """Entries that are not the same, by name. Mostly the names are, and then two sorted lists need no dictionary."""
+    """Pair differing entries by name. Mostly the names are equal, and two sorted lists need no dictionary."""
     pairs = [(a, b) for a, b in zip(earlier, later, strict=False) if a != b]
     if len(earlier) == len(later) and all(a.name == b.name for a, b in pairs):
         return [(a.name, a, b) for a, b in pairs]
@@ -79,7 +79,7 @@ def _differing(earlier: list[Node], later: list[Node]) -> Iterable[tuple[bytes, 
 
 
 def _paired(found: list[Difference]) -> list[Difference]:
-    """Removed and added files with the same content are a rename; an empty file has no content to tell it by."""
+    """Combine removed and added files with equal content to renames; empty files are never renames."""
     gone: dict[bytes, list[Difference]] = {}
     for difference in found:
         node = difference.before
@@ -99,16 +99,16 @@ def _paired(found: list[Difference]) -> list[Difference]:
 
 
 @dataclass
-class Summary:
-    """Names and counts of differences as they are recorded on a revision; however many come, few are kept."""
+class DiffSummary:
+    """Names and counts of differences as recorded on a revision; bounded."""
 
     limit: int = 200
-    counts: dict[What, int] = field(default_factory=dict)
-    names: dict[What, list[str]] = field(default_factory=dict)
+    counts: dict[ChangeKind, int] = field(default_factory=dict)
+    names: dict[ChangeKind, list[str]] = field(default_factory=dict)
     renamed: list[list[str | None]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, differences: Iterable[Difference]) -> Summary:
+    def of(cls, differences: Iterable[Difference]) -> DiffSummary:
         made = cls()
         for difference in differences:
             made.add(difference)
@@ -124,7 +124,7 @@ class Summary:
             self.names.setdefault(difference.what, []).append(difference.path)
 
     def written(self) -> list[str]:
-        """The first paths that have new content."""
+        """Return the first paths with new content."""
         return sorted(self.names.get("added", []) + self.names.get("modified", []))[: self.limit]
 
     def plain(self) -> dict[str, object]:

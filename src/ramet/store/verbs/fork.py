@@ -1,7 +1,7 @@
-"""Workspaces that begin with a revision which is there already: forks, and what imports and recoveries begin.
+"""Fork: create a workspace from an existing revision; imports and recoveries use it too.
 
-Rule: no content is copied, so a collection that runs meanwhile must not take what the new workspace relies on. It is
-looked at before and after, and a workspace that cannot be whole is taken back.
+No content is copied, so a concurrent collection must not remove what the new workspace needs: its decisions are checked
+before and after, and an incomplete workspace is removed again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError
-from ramet.store.commit.reliance_check import collected, settle
+from ramet.store.commit.reliance_check import content_collected, secure_content
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.grants import TRUSTED
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def fork(repository: Repository, name: str, spec: str | None, new_name: str) -> Revision:
-    """A workspace that begins with a revision of another one."""
-    repository.prove()
-    seen = repository.decisions.now().number
+    """Create a workspace from a revision of another one."""
+    repository.require_safe_refs()
+    seen = repository.gc_log.now().number
     source = repository.find(name, spec)
     revision = replace(
         source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
@@ -35,7 +35,7 @@ def fork(repository: Repository, name: str, spec: str | None, new_name: str) -> 
 
 
 def _inherit(repository: Repository, name: str, new_name: str) -> None:
-    """Let those read a fork who may read what it is forked from, and let who forks write it."""
+    """Copy the grants to a fork, and grant its creator write access."""
     granted = dict(repository.grants.of(name))
     if not granted:
         return
@@ -47,17 +47,17 @@ def _inherit(repository: Repository, name: str, new_name: str) -> None:
 
 
 def begin(repository: Repository, name: str, revision: Revision, source: Revision | None = None, seen: int = 0) -> None:
-    """A new workspace whose first revision, with durable trees, is this one.
+    """Create a workspace whose first revision, with durable trees, is this one.
 
-    `source` has the same content, and could be reached when `seen` was the last decision of a collection.
+    `source` has the same content, and was reachable when `seen` was the last gc decision.
     """
-    repository.prove()
-    before = repository.look()
-    if not repository.is_settled:
+    repository.require_safe_refs()
+    before = repository.refresh_gc_state()
+    if not repository.no_gc_since_start:
         safe = source is not None and before.number == seen and not before.is_doomed(source.id)
-        settle(repository.objects_of(name), repository.packs, revision, source if safe else None)
+        secure_content(repository.objects_of(name), repository.packs, revision, source if safe else None)
     repository.objects_of(name).put(f"revisions/{revision.id.hex()}", revision.encode())
-    repository.enter(name, revision.id)
-    if repository.decisions.now().number != before.number and not repository.is_whole(revision):
-        repository.refs.delete(name)  # a collection ran between the look and the creation, and took what this needs
-        raise collected(revision)
+    repository.create_log(name, revision.id)
+    if repository.gc_log.now().number != before.number and not repository.is_whole(revision):
+        repository.refs.delete(name)  # a concurrent collection removed what this needs
+        raise content_collected(revision)

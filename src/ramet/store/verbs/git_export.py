@@ -1,7 +1,7 @@
-"""A history as a stream that `git fast-import` reads. The same history gives the same commits, whoever writes it.
+"""Export a history as a `git fast-import` stream. Equal histories give equal commits.
 
-What git cannot hold is left out and told: empty directories, paths with a component named `.git`, times of files and
-modes beyond the executable bit.
+Left out and reported: empty directories, paths with a component named `.git`, file times, and modes other than the
+executable bit.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _REF: Final = re.compile(r"\.{2,}|\.$|\.lock$")
 
 
 @dataclass
-class Exported:
-    """What was written, and what git could not take."""
+class GitExport:
+    """What was exported, and what git cannot store."""
 
     branch: str
     commits: int = 0
@@ -39,13 +39,13 @@ class Exported:
 
 
 def branch_name(workspace: str) -> str:
-    """A workspace's name as git allows it."""
+    """Return the git branch name of a workspace."""
     return _REF.sub("_", workspace)
 
 
-def fast_import(repository: Repository, name: str, done: Exported, progress: Progress = silent) -> Iterator[bytes]:
-    """The stream, piece by piece; `done` is filled while it is written."""
-    return _Stream(repository, name, done, progress).run()
+def fast_import(repository: Repository, name: str, done: GitExport, progress: Progress = silent) -> Iterator[bytes]:
+    """Yield the stream; `done` is updated on the way."""
+    return _FastImportStream(repository, name, done, progress).run()
 
 
 def single_commit(
@@ -54,10 +54,10 @@ def single_commit(
     roots: Mapping[str, str],
     branch: str,
     parent: str | None,
-    done: Exported,
+    done: GitExport,
 ) -> Iterator[bytes]:
-    """One commit on a branch with what a revision has below some paths; `roots` says where each goes in the commit."""
-    stream = _Stream(repository, revision.workspace, done, silent)
+    """Yield one commit with the files of a revision below some paths; `roots` maps them to paths of the commit."""
+    stream = _FastImportStream(repository, revision.workspace, done, silent)
     placed: list[tuple[str, Node]] = []
     yield b"feature done\n"
     for path, node in walk(repository.packs.read, revision):
@@ -77,8 +77,8 @@ def single_commit(
     yield b"\ndone\n"
 
 
-class _Stream:
-    def __init__(self, repository: Repository, name: str, done: Exported, progress: Progress) -> None:
+class _FastImportStream:
+    def __init__(self, repository: Repository, name: str, done: GitExport, progress: Progress) -> None:
         self._repository, self._read, self._name = repository, repository.packs.read, name
         self._done, self._progress = done, progress
         self._marks: dict[bytes, int] = {}
@@ -88,7 +88,7 @@ class _Stream:
     def run(self) -> Iterator[bytes]:
         tags = self._repository.tags.of(self._name)
         wanted = {revision.id: revision for revision in self._repository.log(self._name)}
-        for tag in tags:  # a tag may name what the head does not come from any more
+        for tag in tags:  # a tag may name a revision outside of the head's history
             wanted.update(self._repository.ancestors(self._repository.read_revision(tag.target)))
         history = newest_first(wanted.values())
         history.reverse()
@@ -121,7 +121,7 @@ class _Stream:
         self._commits[revision.id] = self._last
         self._done.commits += 1
         if not parents:
-            yield b"reset %b\n\n" % branch  # without it the commit would follow the one before
+            yield b"reset %b\n\n" % branch  # else the commit would follow the previous one
         text = encode(_message(revision))
         person = _person(revision.author or revision.agent, revision.time)
         yield b"commit %b\nmark :%d\nauthor %b\ncommitter %b\n" % (branch, self._last, person, person)
@@ -135,7 +135,7 @@ class _Stream:
         yield b"\n"
 
     def _changes(self, parent: Revision | None, revision: Revision) -> tuple[list[str], list[tuple[str, Node]]]:
-        """Paths that went, and files and links that are new or different."""
+        """Return removed paths, and new or changed files and links."""
         if parent is None:
             return [], [(path, node) for path, node in walk(self._read, revision) if self._fits(path, node, revision)]
         prefixes = [mount.prefix for mount in revision.mounts]
@@ -200,7 +200,7 @@ def _quoted(path: str) -> bytes:
 
 
 def _person(who: str, when: float) -> bytes:
-    """`name <address> seconds zone`; what git would take for structure is left out of the name."""
+    """Format `name <address> seconds zone`, without characters that git treats as syntax."""
     name, _, address = who.partition("<")
     plain = re.sub(r"[<>\n\0]", "", name).strip() or "ramet"
     mail = re.sub(r"[<>\n\0\s]", "", address) or "ramet@localhost"

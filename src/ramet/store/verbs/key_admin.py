@@ -1,11 +1,11 @@
-"""`Keys`: what the owner of an encrypted store does with its keys: look, rotate, destroy."""
+"""`Keys`: list, rotate and shred the keys of an encrypted store."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ramet.store.crypto.codec import encrypted
+from ramet.store.crypto.codec import require_encrypted
 
 if TYPE_CHECKING:
     from ramet.store.crypto.encrypted_objects import Shredded
@@ -21,15 +21,15 @@ class RingReport:
     state: str
     """`exists`, `removed` (its keys are still here), or `shredded`."""
     epochs: int
-    """Keys of its own."""
+    """Keys created for this workspace."""
     ids: tuple[str, ...]
-    """Ids of all its keys in order, also of those that came with a fork or a merge."""
+    """Ids of all its keys in order, including copies from forks and merges."""
     wrapped_by: tuple[str, ...]
-    """Ids of the keys that open it."""
+    """Ids of the wrapping keys that open it."""
     names: tuple[str, ...]
-    """Where those came from when they wrapped it."""
+    """Sources of those keys when they wrapped it."""
     destroyed: int
-    """Keys that it had and that nobody has any more."""
+    """Keys that no workspace has any longer."""
 
 
 class Keys:
@@ -41,13 +41,13 @@ class Keys:
     @property
     def wrapped_by(self) -> str:
         """The id of the key that opened the store."""
-        return encrypted(self._repository.objects).vault.rings.key.id
+        return require_encrypted(self._repository.objects).keychain.rings.key.id
 
     def show(self) -> list[RingReport]:
-        """The keyrings of all workspaces."""
+        """List the keyrings of all workspaces."""
         living = set(self._repository.ls())
         found: list[RingReport] = []
-        rings = encrypted(self._repository.objects).vault.rings.rings()
+        rings = require_encrypted(self._repository.objects).keychain.rings.rings()
         held = {identity for ring in rings for identity in ring.ids}
         for ring in rings:
             state = "exists" if ring.workspace in living else "removed" if ring.batches else "shredded"
@@ -62,14 +62,14 @@ class Keys:
         return found
 
     def rotate(self, new: KeySource, old: KeySource | None = None) -> int:
-        """Let another key open the store, and the one that did open nothing any more. No data is written anew.
+        """Replace the key that opens the store, without rewriting data.
 
-        At every moment one of the two opens everything: the old one until the marker of the store says otherwise, the
-        new one from then on. A rotation that was interrupted goes on when it is begun again; `old` is for one that was
-        interrupted after that moment, while others made workspaces with the old key.
+        At any time one of the two keys opens everything: the old one until the marker changes, the new one from then
+        on. An interrupted rotation continues when it is started again; `old` is needed when others created workspaces
+        with the old key after that moment.
         """
-        return encrypted(self._repository.objects).rotate(new, old)
+        return require_encrypted(self._repository.objects).rotate(new, old)
 
     def shred(self, name: str) -> Shredded:
-        """Destroy the keys of a workspace: what only they could open is lost for ever."""
+        """Destroy the keys of a workspace, which loses its content for good."""
         return self._repository.shred(name)

@@ -1,6 +1,6 @@
-"""Three-way merge of trees: disjoint changes combine, text merges line by line, what both sides changed is a conflict.
+"""Three-way merge of trees: disjoint changes combine, text merges by lines, the rest is a conflict.
 
-Conflicts are data: nothing is written with markers in it, and a merge with conflicts has no tree.
+Conflicts are data: no markers are written, and a merge with conflicts has no tree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Why = Literal["both changed", "changed and removed", "different kinds"]
 
 @dataclass(frozen=True)
 class MergeConflict:
-    """A path that both sides changed in ways that do not combine."""
+    """A path that both sides changed incompatibly."""
 
     path: str
     why: Why
@@ -33,7 +33,7 @@ class MergeConflict:
 
 
 @dataclass
-class Merged:
+class TreeMerge:
     """The tree of a clean merge, or the conflicts."""
 
     tree: TreeId | None
@@ -42,11 +42,11 @@ class Merged:
 
 def merge_trees(
     read: Read, writer: PackWriter, base: TreeId | None, ours: TreeId | None, theirs: TreeId | None
-) -> Merged:
+) -> TreeMerge:
     """Combine two trees that come from `base`."""
     work = _Merge(read, writer)
     tree = work.directory(base, ours, theirs, "")
-    return Merged(None if work.conflicts else tree, work.conflicts)
+    return TreeMerge(None if work.conflicts else tree, work.conflicts)
 
 
 @dataclass
@@ -127,7 +127,7 @@ def _same(one: Node | None, other: Node | None) -> bool:
 
 
 def merge_text(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Both sides' changes in one text; None when they touch the same lines, or when it is not text."""
+    """Merge the changes of both sides; None when they overlap, or the content is binary."""
     if b"\0" in base or b"\0" in ours or b"\0" in theirs:
         return None
     old = base.splitlines(keepends=True)
@@ -138,7 +138,7 @@ def merge_text(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
         first = min((edits[0] for edits in (mine, yours) if edits), key=lambda edit: edit[:2])
         for edits in (mine, yours):
             if edits and edits[0] != first and (edits[0][0] < first[1] or edits[0][0] == first[0]):
-                return None  # the other side changed some of the same lines, or inserted at the same place
+                return None  # overlapping edits, or two insertions at the same line
         result += old[at : first[0]] + first[2]
         at = first[1]
         for edits in (mine, yours):
@@ -149,13 +149,13 @@ def merge_text(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def _edits(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, list[bytes]]]:
-    """What was replaced: from line, to line, by what."""
+    """Return the edits: from line, to line, replacement."""
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [(a, b, new[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
 
 
-class Drafts:
-    """New trees that are read again before they are durable."""
+class TreeStage:
+    """New trees that are readable before they are durable."""
 
     def __init__(self, read: Read, writer: PackWriter) -> None:
         self._read, self._writer = read, writer
@@ -173,8 +173,8 @@ class Drafts:
         return identity
 
 
-def graft(drafts: Drafts, tree: TreeId, past: TreeId | None, parts: list[str]) -> TreeId:
-    """`tree` with the entry at `parts` as it is in `past`: replaced, brought back, or removed."""
+def graft(drafts: TreeStage, tree: TreeId, past: TreeId | None, parts: list[str]) -> TreeId:
+    """Return `tree` with the entry at `parts` as in `past`: replaced, restored, or removed."""
     nodes = {node.name: node for node in trees.decode(drafts.read(tree))}
     name = parts[0].encode("utf-8", "surrogateescape")
     then = None

@@ -1,6 +1,6 @@
-"""New tips out of old revisions: going back, wholly or by path, and bringing two histories together.
+"""Revert to a past revision, by path or as a whole, and merge two histories.
 
-History is never rewritten: each of these makes one more revision. None of them keeps an image of what ran.
+Each creates a new revision; history is never rewritten. None of them keeps a process image.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ramet.store.model.address import parse_address
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.packs.writer import PackWriter
-from ramet.store.verbs.merge import Drafts, MergeConflict, graft, merge_trees
+from ramet.store.verbs.merge import MergeConflict, TreeStage, graft, merge_trees
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """The merge revision, or why there is none."""
+    """The merge revision, or the conflicts."""
 
     revision: Revision | None
     conflicts: tuple[MergeConflict, ...] = ()
@@ -31,7 +31,7 @@ class MergeResult:
 
 
 def revert(repository: Repository, name: str, spec: str, message: str = "") -> Revision:
-    """A new tip with the content of a past revision. History is never rewritten."""
+    """Create a new head with the content of a past revision."""
     target = repository.find(name, spec)
     with repository.writing(name) as entry:
         head = repository.find(name)
@@ -45,12 +45,12 @@ def revert(repository: Repository, name: str, spec: str, message: str = "") -> R
 
 
 def revert_paths(repository: Repository, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
-    """A new tip in which these paths are what they were in a past revision; everything else stays."""
+    """Create a new head with these paths as in a past revision, everything else unchanged."""
     target = repository.find(name, spec)
     with repository.writing(name) as entry:
         head = repository.find(name)
         writer = repository.writer(name)
-        drafts = Drafts(repository.packs.read, writer)
+        drafts = TreeStage(repository.packs.read, writer)
         mounts = list(head.mounts)
         for number, mount in enumerate(mounts):
             top = mount.prefix.rstrip("/")
@@ -72,7 +72,7 @@ def revert_paths(repository: Repository, name: str, spec: str, paths: list[str],
 
 
 def merge(repository: Repository, name: str, other: str, message: str = "") -> MergeResult:
-    """Bring another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
+    """Merge another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
     theirs = repository.resolve(other)
     with repository.writing(name) as entry:
         ours = repository.find(name)

@@ -1,31 +1,34 @@
-"""`Absorber`: a large content goes into the store while it arrives, so that nobody has to hold all of it.
+"""`UploadWriter`: stream large uploads into packs as they arrive, in bounded memory.
 
-What is absorbed is durable and nobody's until a commit names it. What breaks off is garbage, never half a file.
+Uploaded chunks are durable but unreferenced until a commit names them. An aborted upload leaves garbage, never a
+partial file.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ramet.backends.local.buffers import Blocks
 from ramet.store.checkout.lazy_tree import LazyBlocks
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model.chunker import cut
 from ramet.store.model.ids import ChunkId, chunk_id
 from ramet.store.packs.writer import PackWriter
-from ramet.store.repository import Repository
+
+if TYPE_CHECKING:
+    from ramet.store.repository import Repository
 
 T = TypeVar("T")
 BATCH: Final = 3 * 1024 * 1024
-"""Bytes that are cut and written at a time."""
+"""Bytes that are chunked and written at a time."""
 AT_ONCE: Final = 2
-"""Contents that one workspace absorbs at a time; more wait, and with them whoever sends them."""
+"""Concurrent uploads per workspace; more wait."""
 
 
-class Absorber:
-    """Called with the beginning of a content and the rest of it; gives the content as the store has it."""
+class UploadWriter:
+    """Takes the start of a stream and the rest of it; returns the stored content."""
 
     def __init__(self, repository: Repository, name: str) -> None:
         self._repository, self._name = repository, name
@@ -41,31 +44,31 @@ class Absorber:
                 raise
 
     def _writer(self) -> PackWriter:
-        """A writer of its own: that of a commit which may run now has nothing to do with it."""
+        """Create a separate writer, independent of a concurrent commit."""
         repository = self._repository
-        repository.prove()
+        repository.require_safe_refs()
         repository.packs.refresh(older=5.0)
-        sealed = sealed_of(repository.objects)
-        return PackWriter(repository.objects if sealed is None else sealed.under(self._name), repository.packs)
+        sealed = as_encrypted(repository.objects)
+        return PackWriter(repository.objects if sealed is None else sealed.for_workspace(self._name), repository.packs)
 
     async def _absorbed(self, writer: PackWriter, begun: Blocks, rest: AsyncIterator[bytes]) -> Blocks:
         ids: list[ChunkId] = []
-        left = await _beside(_cut, writer, begun.read(), ids)
+        left = await _in_thread(_cut, writer, begun.read(), ids)
         size, held, waiting = begun.size, len(left), [left]
         del begun
         async for block in rest:
             waiting.append(block)
             held, size = held + len(block), size + len(block)
             if held >= BATCH:
-                left = await _beside(_cut, writer, waiting, ids)
+                left = await _in_thread(_cut, writer, waiting, ids)
                 held, waiting = len(left), [left]
-        await _beside(_cut, writer, waiting, ids, True)
-        await _beside(writer.finish)
+        await _in_thread(_cut, writer, waiting, ids, True)
+        await _in_thread(writer.finish)
         return LazyBlocks(ids, size, self._repository.packs, self._repository.scope(self._name))
 
 
 def _cut(writer: PackWriter, blocks: Iterable[bytes], ids: list[ChunkId], last: bool = False) -> bytes:
-    """Write the chunks that can be told; what is left of the blocks."""
+    """Write the complete chunks; returns the remaining bytes."""
     window = b"".join(blocks)
     found, done = cut(window, last=last)
     for chunk in found:
@@ -75,8 +78,8 @@ def _cut(writer: PackWriter, blocks: Iterable[bytes], ids: list[ChunkId], last: 
     return window[done:]
 
 
-async def _beside(act: Callable[..., T], *arguments: Any) -> T:
-    """In a thread, which has ended when this does: what it works on is not touched while it still runs."""
+async def _in_thread(act: Callable[..., T], *arguments: Any) -> T:
+    """Run in a thread, and wait for its end even when cancelled: it still uses the arguments."""
     work = asyncio.ensure_future(asyncio.to_thread(act, *arguments))
     try:
         return await asyncio.shield(work)

@@ -1,9 +1,8 @@
-"""`Checkpointer`: the seam to whatever can take images of running processes. None is shipped; who has one plugs it in.
+"""`Checkpointer`: interface for saving and resuming images of running processes. None is included.
 
-Rules that this file keeps:
-- A revision holds a pointer to an image and the principal that it belongs to, never a byte of memory.
-- An image holds secrets that were in memory: it is resumed for its own principal, and refused to any other, loudly.
-- An image that is gone leaves the files: the sandbox starts with those, and says that it did.
+- A revision holds a reference to an image and its principal, never the bytes.
+- An image may contain secrets: it is resumed only for its own principal, and refused to any other.
+- When the image is missing, the sandbox starts with its files, and warns.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
 
 class Checkpointer(Protocol):
     async def save(self, ws: Workspace) -> str:
-        """Take an image of what runs in this workspace; the id under which it is found again."""
+        """Save an image of the running processes; return its id."""
         ...
 
     async def exists(self, ref: str) -> bool: ...
 
     async def resume(self, ref: str, ws: Workspace) -> None:
-        """Go on from the image, in a workspace that holds the files of its revision.
+        """Resume from an image, in a workspace with the files of its revision.
 
-        A machine that wakes up twice must not draw the same random numbers: reseed them, and set the clock.
+        Reseed random numbers and set the clock: an image may be resumed more than once.
         """
         ...
 
@@ -36,18 +35,19 @@ class Checkpointer(Protocol):
 
 def unavailable_here() -> RametError:
     return RametError(
-        "checkpoint_unavailable", "no process of a sandbox can be checkpointed here",
-        "terminate without checkpoint=True: its files are kept; or give AgentRun a checkpointer",
+        "checkpoint_unavailable", "cannot checkpoint: this sandbox has no checkpointer",
+        "terminate without checkpoint=True, or give AgentRun a checkpointer",
     )  # fmt: skip
 
 
 async def wake(head: Revision | None, ws: Workspace, checkpointer: Checkpointer | None, principal: str) -> str | None:
-    """Resume the image of a head. None when there is nothing to resume or it was; else why only the files are here."""
+    """Resume the image of a head. None on success or without an image; else the reason why only the files are
+    available."""
     image = None if head is None else head.memory
     if image is None:
         return None
     if checkpointer is None or not await checkpointer.exists(image.ref):
-        return "the memory image of the head is not to be had: the sandbox starts with its files"
+        return "the memory image of the head is not available: the sandbox starts with its files"
     if image.principal != principal:
         raise mismatch(image)
     await checkpointer.resume(image.ref, ws)
@@ -56,6 +56,6 @@ async def wake(head: Revision | None, ws: Workspace, checkpointer: Checkpointer 
 
 def mismatch(image: MemoryImage) -> RametError:
     return RametError(
-        "principal_mismatch", f"the memory image of the head belongs to {image.principal or 'nobody by name'!r}",
+        "principal_mismatch", f"the memory image of the head belongs to {image.principal or 'no principal'!r}",
         "act as that principal, or start with the files alone: sandbox(..., resume=False)",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`AgentRun`: sandboxes bound to durable workspaces, without `await`.
+"""`AgentRun`: synchronous sandboxes bound to stored workspaces.
 
     run = AgentRun(namespace="team-a")
     ws = run.create_workspace("proj-x")
@@ -6,11 +6,10 @@
     sb.files.write("/workspace/data.txt", "hello")
     sb.terminate(outputs=["/workspace", {"diff": True}])
 
-Rules that this file keeps:
-- A sandbox starts with the head of its workspace at `/workspace`, once, and its end makes one revision, whichever way
-  it ends: by `terminate`, by leaving `with`, by its lifetime or idleness, or with the process that made it.
-- A workspace has one sandbox at a time; another one waits, or is refused with `workspace_busy`.
-- Outputs narrow what is kept and never widen it.
+- A sandbox starts with the head of its workspace at `/workspace`. Its end commits one revision: by `terminate`, by
+  leaving `with`, by its lifetime or idle time, or with its process.
+- A workspace has one sandbox at a time; another one waits, or fails with `workspace_busy`.
+- Outputs narrow what is committed and never widen it.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.local.ram import RAMResource
 from ramet.core import ops
@@ -35,12 +34,22 @@ from ramet.store.model.revisions import MemoryImage, Revision
 from ramet.workspace.agent.checkpoints import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.result import IOResult
-from ramet.workspace.stored.git_push import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target
+from ramet.workspace.stored.git_push import (
+    GitSettings,
+    Push,
+    Pushed,
+    Secrets,
+    pending_pushes,
+    plan_push,
+    push_target,
+    record_push,
+    run_push,
+)
 from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import Store, StoredWorkspace, home
 
 if TYPE_CHECKING:
-    from ramet.workspace.stored.store import Opening
+    from ramet.workspace.stored.store import WorkspaceOpener
     from ramet.workspace.workspace import Workspace
 
 HOME: Final = "/workspace"
@@ -51,17 +60,18 @@ _open: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a terminate asks for: paths that narrow the revision, whether the difference is recorded, pushes."""
+    """What `terminate` asks for: paths that narrow the revision, a recorded diff, pushes."""
 
     paths: tuple[str, ...] = ()
     diff: bool = False
     git: tuple[Mapping[str, Any], ...] = ()
     checkpoint: bool = False
-    """Whether an image of what runs is kept with the files."""
+    """Whether a process image is saved with the files."""
 
 
 def parse_outputs(outputs: Iterable[Output] | None) -> Outputs:
-    """`"/workspace/dist"`, `{"path": ...}` and `{"diff": True}`; anything else is `invalid_output`."""
+    """Parse `"/workspace/dist"`, `{"path": ...}`, `{"diff": True}` and `{"git": ...}`; anything else is
+    `invalid_output`."""
     paths: list[str] = []
     git: list[Mapping[str, Any]] = []
     diff = False
@@ -86,8 +96,26 @@ def _invalid(output: object) -> RametError:
     return RametError("invalid_output", f"{output!r} is not an output", remedy)
 
 
-def place_of(store: str, namespace: str) -> str:
-    """Where the store of a namespace is: `default` is the store itself, others are stores below it."""
+@dataclass(frozen=True)
+class SandboxOptions:
+    """How a sandbox starts and ends; the keyword arguments of `AgentRun.sandbox`."""
+
+    image: str | None = None
+    workspace: str | None = None
+    from_revision: str | None = None
+    wait: float = 0.0
+    lifetime: float | None = None
+    idle: float | None = None
+    env: Mapping[str, str] | None = None
+    secrets: Mapping[str, str] | None = None
+    git: GitSettings = field(default_factory=GitSettings)
+    git_secrets: Secrets = field(default_factory=dict)
+    resume: bool = True
+    drafts: str | float = "each"
+
+
+def namespace_address(store: str, namespace: str) -> str:
+    """Return the store address of a namespace: `default` is the store itself, others are stores below it."""
     if not namespace or "/" in namespace or namespace in (".", ".."):
         raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
     return store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}"
@@ -104,14 +132,15 @@ class AgentRun:
         checkpointer: Checkpointer | None = None,
         **options: Any,
     ) -> None:
-        """`checkpointer` takes images of processes for `terminate(checkpoint=True)`; without one that is refused.
+        """Open the store of a namespace.
 
-        `options` are those of `Store` (`key`, `principal`, ...), for a `store` that is an address; none is that of the
-        command line (`$RAMET_HOME`, or `~/.ramet`).
+        `checkpointer` saves process images for `terminate(checkpoint=True)`, which fails without one. `options` are
+        those of `Store` (`key`, `principal`, ...), when `store` is an address; the default is that of the command line
+        (`$RAMET_HOME`, or `~/.ramet`).
         """
         self.namespace = namespace
         store = home() if store is None else store
-        place = place_of(store if isinstance(store, str) else "", namespace)
+        place = namespace_address(store if isinstance(store, str) else "", namespace)
         if isinstance(store, str):
             store = Store(place, **options)
         elif options:
@@ -143,46 +172,35 @@ class AgentRun:
         resume: bool = True,
         drafts: str | float = "each",
     ) -> Sandbox:
-        """A sandbox, bound to a workspace if one is named; else what it holds is gone when it ends.
+        """Create a sandbox, bound to a workspace if one is named; otherwise its files are lost when it ends.
 
-        There is one kind of sandbox, so `image` only says what is expected of it. `from_revision` makes that revision
-        the newest one first. `lifetime` and `idle` are seconds after which it terminates by itself. `git` says which
-        paths a `{git: ...}` output pushes and which of `git_secrets` (by name and key) opens the remote. A head that
-        was checkpointed goes on where it was, for its own principal only; `resume=False` starts with its files.
-        `drafts` is that of `Store.open`: what a call changed which has returned survives also a kill of this process.
+        There is one kind of sandbox, so `image` is informational. `from_revision` first makes that revision the head.
+        `lifetime` and `idle` are seconds after which it terminates. `git` says which paths a `{git: ...}` output
+        pushes, and which of `git_secrets` (by name and key) it uses. A checkpointed head resumes for its own principal
+        only; `resume=False` starts with its files. `drafts` is that of `Store.open`: changes of returned calls survive
+        a kill.
         """
-        made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", workspace, image, lifetime, idle)
-        made._options = {
-            "from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets, "resume": resume,
-            "drafts": drafts,
-        }  # fmt: skip
-        made._git, made._git_secrets = git or GitSettings(), git_secrets or {}
+        options = SandboxOptions(
+            image, workspace, from_revision, wait, lifetime, idle, env, secrets, git or GitSettings(),
+            git_secrets or {}, resume, drafts,
+        )  # fmt: skip
+        made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", options)
         if ready:
             made.start()
         return made
 
 
 class Sandbox:
-    """A computer with a tree at `/workspace`. Made by `AgentRun.sandbox`."""
+    """A shell with a file tree at `/workspace`. Created by `AgentRun.sandbox`."""
 
-    def __init__(
-        self,
-        run: AgentRun,
-        name: str,
-        workspace: str | None,
-        image: str | None,
-        lifetime: float | None,
-        idle: float | None,
-    ) -> None:
-        self.name, self.workspace, self.image = name, workspace, image
+    def __init__(self, run: AgentRun, name: str, options: SandboxOptions) -> None:
+        self.name, self.workspace, self.image = name, options.workspace, options.image
         self.revision: Revision | None = None
-        """What the end of the sandbox made; None before, and for one without a workspace."""
+        """The final revision; None before the end, and without a workspace."""
         self.failure: BaseException | None = None
-        """Why it could not end by itself as it should; `terminate` raises it."""
+        """Why an automatic end failed; `terminate` raises it."""
         self.files = Files(self)
-        self._run, self._lifetime, self._idle = run, lifetime, idle
-        self._options: dict[str, Any] = {}
-        self._git, self._git_secrets = GitSettings(), cast("Secrets", {})
+        self._run, self._options = run, options
         self.pushed: list[Pushed] = []
         self.warnings: list[str] = []
         self._thread: LoopThread | None = None
@@ -203,7 +221,7 @@ class Sandbox:
         self.terminate()
 
     def start(self) -> Sandbox:
-        """Hydrate. Starting a sandbox that runs is fine; one that ended cannot be started again."""
+        """Start the sandbox. Does nothing when it runs; a terminated sandbox cannot start again."""
         if self.phase == "Ready":
             return self
         if self.phase == "Terminated":
@@ -217,34 +235,34 @@ class Sandbox:
         self.phase = "Ready"
         _open.add(self)
         _heed_sigterm()
-        self._watch(self._lifetime)
-        if self._lifetime is None:
+        self._watch(self._options.lifetime)
+        if self._options.lifetime is None:
             self._touch()
         return self
 
     async def hydrate(
-        self, opens: Callable[..., Opening] | None = None, unbound: Callable[..., Workspace] | None = None
+        self, opens: Callable[..., WorkspaceOpener] | None = None, unbound: Callable[..., Workspace] | None = None
     ) -> Workspace:
-        """The live tree, in the loop of the caller: for who has one and calls `dehydrate` at the end, not `start`.
+        """Open the live workspace on the caller's event loop, for callers that use `dehydrate` instead of `start`.
 
-        `opens` opens the workspace in the place of `Store.open`; `unbound` makes the tree of a sandbox without one.
+        `opens` replaces `Store.open`; `unbound` creates the workspace of a sandbox without one.
         """
         from ramet.workspace.workspace import Workspace
 
         options = self._options
         if self.workspace is None:
-            self._ws = (unbound or Workspace)(env=options["env"], secrets=options["secrets"])
+            self._ws = (unbound or Workspace)(env=options.env, secrets=options.secrets)
         else:
             name = self.workspace
             ref = await asyncio.to_thread(lambda: self._run.store[name])
-            if options["from_revision"] is not None:
-                await asyncio.to_thread(ref.revert, options["from_revision"])
+            if options.from_revision is not None:
+                await asyncio.to_thread(ref.revert, options.from_revision)
             opening = (opens or self._run.store.open)(
-                name, wait=options["wait"], commit="never", secrets=options["secrets"], drafts=options["drafts"]
+                name, wait=options.wait, commit="never", secrets=options.secrets, drafts=options.drafts
             )
             ws = await opening.__aenter__()
             try:
-                if options["resume"]:
+                if options.resume:
                     await self._wake(ws)
             except BaseException:
                 await opening.__aexit__(None, None, None)
@@ -256,7 +274,7 @@ class Sandbox:
             self._ws.mount(HOME, RAMResource())
         session = self._ws.get_session()
         session.state.cwd = parse(HOME)
-        for name, value in (options["env"] or {}).items():
+        for name, value in (options.env or {}).items():
             session.state.variables.set(name, value)
         live: Workspace = self._ws
         return live
@@ -271,7 +289,7 @@ class Sandbox:
         return self._run.store.repository.principal or ""
 
     def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
-        """Run shell text, or words as they are; options as for `Workspace.execute` (`cwd`, `env`, `timeout`, ...)."""
+        """Run shell text, or an argv; options as for `Workspace.execute` (`cwd`, `env`, `timeout`, ...)."""
         import shlex
 
         text = command if isinstance(command, str) else shlex.join(command)
@@ -284,7 +302,7 @@ class Sandbox:
         return done
 
     def _change(self, work: Any) -> None:
-        """Do something to the files, and return when it survives this process."""
+        """Change files, and return when the change survives this process."""
 
         async def act() -> None:
             await work
@@ -308,8 +326,8 @@ class Sandbox:
     # ------------------------------------------------------------------------------------------------- the end
 
     def _touch(self) -> None:
-        if self._idle is not None and self.phase == "Ready":
-            self._watch(self._idle)
+        if self._options.idle is not None and self.phase == "Ready":
+            self._watch(self._options.idle)
 
     def _watch(self, seconds: float | None) -> None:
         if seconds is None:
@@ -323,11 +341,11 @@ class Sandbox:
     def _expire(self) -> None:
         try:
             self.terminate()
-        except Exception as error:  # nobody waits for this thread: whoever asks next hears of it
+        except Exception as error:  # the next call reports it
             self.failure = error
 
     def terminate(self, outputs: Iterable[Output] | None = None, checkpoint: bool = False) -> Revision | None:
-        """End the sandbox and make its revision. Doing it again gives the same revision and changes nothing."""
+        """End the sandbox and commit its revision. Idempotent: a second call returns the same revision."""
         wanted = self.wanted(outputs, checkpoint)
         with self._ending:
             if self.failure is not None:
@@ -342,7 +360,7 @@ class Sandbox:
                 self.revision = self._thread.run(self.dehydrate(wanted))
             except RametError:
                 if not self._ws.closed:
-                    raise  # nothing was kept: it goes on
+                    raise  # nothing was committed: the sandbox continues
                 self.revision = self._ws.base
                 self._ended()
                 raise
@@ -350,12 +368,12 @@ class Sandbox:
             return self.revision
 
     def wanted(self, outputs: Iterable[Output] | None, checkpoint: bool = False) -> Outputs:
-        """What an end is asked for; what cannot be is refused before anything ends."""
+        """Parse and check the outputs before anything ends."""
         if checkpoint and (self._run.checkpointer is None or self.workspace is None):
             raise unavailable_here()
         found = replace(parse_outputs(outputs), checkpoint=checkpoint)
         for output in found.git:
-            target(output, self._git, self.name)
+            push_target(output, self._options.git, self.name)
         return found
 
     def _ended(self) -> None:
@@ -365,7 +383,7 @@ class Sandbox:
         self._thread.close()
 
     async def dehydrate(self, wanted: Outputs) -> Revision | None:
-        """The revision is durable before anything is let go; when it cannot be made, the sandbox goes on."""
+        """Commit and close. When the commit fails, the sandbox continues."""
         if self._opening is None:
             await self._ws.close()
             return None
@@ -383,28 +401,31 @@ class Sandbox:
             revision = await ws.commit(message, diff=wanted.diff, outputs=wanted.paths, noting=noting, memory=image)
         except BaseException:
             if image is not None and keeper is not None:
-                await keeper.discard(image.ref)  # no revision speaks of it
+                await keeper.discard(image.ref)  # no revision refers to it
             raise
         await self._opening.__aexit__(None, None, None)
         for push in pushes:
-            self.pushed.append(await asyncio.to_thread(perform, self._run.store.repository, push, self._git_secrets))
+            secrets = self._options.git_secrets
+            self.pushed.append(await asyncio.to_thread(run_push, self._run.store.repository, push, secrets))
         return revision
 
     def _plan(self, wanted: Outputs, revision: Revision) -> list[Push]:
-        """The pushes, written down before the head moves to their revision: no push of one that holds is forgotten."""
-        if wanted.git and not self._git.paths:
+        """Record the pushes before the head moves, so that a crash loses none."""
+        if wanted.git and not self._options.git.paths:
             self.warnings.append("a git output has nothing to push: the sandbox was made without git paths")
             return []
         assert self.workspace is not None
-        found = [plan(output, self._git, self.workspace, revision, self.name) for output in wanted.git]
+        found = [plan_push(output, self._options.git, self.workspace, revision, self.name) for output in wanted.git]
         for push in found:
-            note(self._run.store.repository, push)
+            record_push(self._run.store.repository, push)
         return found
 
     def retry_pushes(self) -> list[Pushed]:
-        """Try again what could not be pushed, of this workspace and from whichever sandbox."""
+        """Retry failed pushes of this workspace, from any sandbox."""
         repository = self._run.store.repository
-        done = [perform(repository, push, self._git_secrets) for push in pending(repository, self.workspace)]
+        done = [
+            run_push(repository, push, self._options.git_secrets) for push in pending_pushes(repository, self.workspace)
+        ]
         self.pushed.extend(done)
         return done
 
@@ -419,7 +440,7 @@ class Files:
         return parse(path, parse(HOME))
 
     def write(self, path: str, data: str | bytes) -> None:
-        """Store a content; directories on the way are made."""
+        """Write a file; creates parent directories."""
 
         async def act() -> None:
             fs = self._sandbox._ws.get_session().fs
@@ -450,19 +471,19 @@ class Files:
 
 
 def _heed_sigterm() -> None:
-    """Let SIGTERM end the process in order, as `_end_all` needs it; whoever has a handler of their own keeps it."""
+    """Let SIGTERM run the exit handlers, unless the program has its own handler."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def _end_all() -> None:
-    """A process that ends takes its sandboxes with it: their work is kept."""
+    """Terminate all sandboxes at exit, which commits their work."""
     for sandbox in list(_open):
         sandbox._expire()
         if sandbox.failure is not None:
-            print(f"ramet: what {sandbox.name} did could not be kept: {sandbox.failure}", file=sys.stderr)
+            print(f"ramet: cannot save the changes of {sandbox.name}: {sandbox.failure}", file=sys.stderr)
 
 
-# Before the pools of threads close, which a commit needs: they register the same way, and the last registered is first.
+# Before the thread pools close, which a commit needs: exit handlers run in reverse order.
 import_module("concurrent.futures.thread")
 getattr(threading, "_register_atexit", atexit.register)(_end_all)

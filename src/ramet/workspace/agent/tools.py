@@ -1,6 +1,6 @@
-"""The one table of tools that models are given: MCP and every framework adapter derive from it.
+"""Tool table for models, shared by MCP and all framework adapters.
 
-Output is bounded, and never silently: what does not fit is kept in a file of the workspace, and the answer names it.
+Output is bounded and never cut silently: longer output goes to a file in the workspace that the result names.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
 SHOWN: Final = 30_000
-"""Characters of output that an answer holds."""
+"""Characters of output per result."""
 LISTED: Final = 1000
-Tell = Callable[[float, str], Awaitable[None]]
+ReportProgress = Callable[[float, str], Awaitable[None]]
 
 
 class Toolbox:
-    """A workspace as tools use it: one session, and a place for output that is too long."""
+    """A workspace for tools: one session, and files for long output."""
 
     def __init__(self, ws: Any, session_id: str = DEFAULT_SESSION_ID) -> None:
         self.ws, self.session_id = ws, session_id
         self.name = ws.name if isinstance(ws, StoredWorkspace) else None
-        """What the workspace is called in its store."""
+        """Name of the workspace in its store."""
         self._numbers = count(1)
 
     async def ready(self) -> None:
-        """Know what a call needs to know; where everything is at hand, nothing is to be done."""
+        """Prepare for a call; a local workspace needs nothing."""
 
     @property
     def fs(self) -> Any:
@@ -47,31 +47,31 @@ class Toolbox:
         return parse(text, self.ws.get_session(self.session_id).cwd)
 
     def stored(self) -> tuple[Any, Any]:
-        """The open workspace and its place in the store, for tools that look at history."""
+        """Return the open workspace and its reference in the store, for tools that read history."""
         if not isinstance(self.ws, StoredWorkspace):
             raise RametError("unsupported", "this workspace has no history", "open it from a store")
         return self.ws, StoredWorkspaceRef(self.ws.repository, self.ws.name)
 
     async def bounded(self, data: bytes) -> dict[str, Any]:
-        """Text that fits, and where the whole of it is when it does not."""
+        """Return text that fits, and the path of the full output otherwise."""
         if len(data) <= SHOWN:
             return {"text": data.decode("utf-8", "replace"), "truncated": False}
         rest = parse(f"/tmp/output-{next(self._numbers)}.txt")
-        await self.put_aside(rest, data)
+        await self.store_output(rest, data)
         text = data[:SHOWN].decode("utf-8", "replace")
         return {"text": text, "truncated": True, "bytes": len(data), "rest": str(rest)}
 
-    async def put_aside(self, path: Path, data: bytes) -> None:
-        """Keep output that is too long for an answer."""
+    async def store_output(self, path: Path, data: bytes) -> None:
+        """Write long output to a file."""
         await self.ws.fs.write(path, data)
 
 
-Handler = Callable[[Toolbox, Mapping[str, Any], Tell], Awaitable[dict[str, Any]]]
+Handler = Callable[[Toolbox, Mapping[str, Any], ReportProgress], Awaitable[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: what a model is told, what it may give, and what is done."""
+    """A tool: its description, its parameters, and its function."""
 
     name: str
     description: str
@@ -90,7 +90,7 @@ class Tool:
         }  # fmt: skip
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Refuse arguments that the schema does not allow, before anything happens."""
+        """Check arguments against the schema."""
         for name in self.required:
             if name not in given:
                 raise RametError("invalid_argument", f"{self.name} needs {name!r}", "give it")
@@ -105,7 +105,7 @@ class Tool:
 _KINDS: Final[dict[str, Any]] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
-async def _bash(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _bash(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     work = asyncio.ensure_future(
         box.ws.execute(given["command"], box.session_id, cwd=given.get("cwd"), timeout=given.get("timeout", 600.0))
     )
@@ -125,7 +125,7 @@ async def _bash(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     }  # fmt: skip
 
 
-async def _read(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _read(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path, first, most = box.path(given["path"]), max(given.get("offset", 1), 1), given.get("limit", 2000)
     lines = (await ops.read_bytes(box.fs, path)).split(b"\n")
     if lines and not lines[-1]:
@@ -138,14 +138,14 @@ async def _read(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     return {**answer, "next_offset": until + (len(shown) == len(chosen))} if more else answer
 
 
-async def _write(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _write(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path, data = box.path(given["path"]), encode(given["content"])
     await ops.make_dirs(box.fs, path.parent)
     await box.fs.write(path, data)
     return {"path": str(path), "bytes": len(data)}
 
 
-async def _edit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _edit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path, old, new = box.path(given["path"]), encode(given["old"]), encode(given["new"])
     stat = await box.fs.stat(path, follow=True)
     data = await ops.read_bytes(box.fs, path)
@@ -157,7 +157,7 @@ async def _edit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     return {"path": str(path), "replaced": found}
 
 
-async def _ls(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _ls(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path = box.path(given.get("path", "."))
     found = await ops.scan_sorted(box.fs, path)
     rows = [{"name": name, "kind": stat.kind.value, "size": stat.size} for name, stat in found[:LISTED]]
@@ -165,25 +165,25 @@ async def _ls(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, A
 
 
 async def _command(box: Toolbox, command: str, **env: str) -> dict[str, Any]:
-    """A search by the command that does it, with its arguments as variables: no quoting can go wrong."""
+    """Run a search command with its arguments as variables, which avoids quoting."""
     result = await box.ws.execute(command, box.session_id, env=env, timeout=600.0)
     if result.exit_code > 1:
         raise RametError("invalid_argument", decode(result.stderr).strip() or "the search failed", "see the message")
     return await box.bounded(result.stdout)
 
 
-async def _glob(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _glob(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     top = str(box.path(given.get("path", ".")))
     return await _command(box, 'rg --files -g "$P" -- "$T"', P=given["pattern"], T=top)
 
 
-async def _grep(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _grep(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     top = str(box.path(given.get("path", ".")))
     case = "-i" if given.get("ignore_case", False) else "-s"
     return await _command(box, 'grep -rnE "$C" -e "$P" -- "$T"', P=given["pattern"], T=top, C=case)
 
 
-async def _log(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _log(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     _, handle = box.stored()
     found = await asyncio.to_thread(handle.log)
     shown = [
@@ -193,19 +193,19 @@ async def _log(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, 
     return {"revisions": shown, "total": len(found)}
 
 
-async def _diff(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _diff(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     _, handle = box.stored()
     found = await asyncio.to_thread(handle.diff, given.get("revision"), given.get("against"))
     return {"changes": [{"path": d.path, "what": d.what, "old": d.old} for d in found[:LISTED]], "total": len(found)}
 
 
-async def _commit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _commit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     ws, _ = box.stored()
     revision = await ws.commit(given.get("message", ""))
     return {"revision": revision.name, "id": revision.id.hex()}
 
 
-async def _fork(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+async def _fork(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     ws, handle = box.stored()
     if "revision" not in given:
         await ws.commit(f"before fork {given['name']}")
@@ -213,8 +213,8 @@ async def _fork(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str,
     return {"workspace": given["name"], "revision": made.name}
 
 
-async def _revert(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
-    """In an open workspace: one path is given the content of a past revision; the next commit records it."""
+async def _revert(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
+    """Restore one file from a past revision in the open workspace; the next commit records it."""
     _, handle = box.stored()
     path = box.path(given["path"])
     data = await asyncio.to_thread(lambda: b"".join(handle.show(str(path), given["revision"])))
@@ -266,7 +266,7 @@ TOOLS: Final[dict[str, Tool]] = {
 
 
 def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:
-    """These tools, or all that a workspace of this kind has a use for."""
+    """Return these tools, or all that fit a workspace of this kind."""
     if names is None:
         stored = isinstance(ws, StoredWorkspace)
         return {name: tool for name, tool in TOOLS.items() if stored or not name.startswith("ws_")}
@@ -278,8 +278,8 @@ def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a model is told: an object, the same as JSON text, and whether it is a refusal."""
+class ToolResult:
+    """The result for a model: an object, its JSON text, and whether it is an error."""
 
     content: dict[str, Any]
     failed: bool = False
@@ -289,29 +289,29 @@ class Answer:
         return json.dumps(self.content, ensure_ascii=True)
 
 
-async def silent(done: float, message: str) -> None:
-    """For whoever cannot be told of progress."""
+async def no_progress(done: float, message: str) -> None:
+    """Ignore progress."""
 
 
 async def call_tool(
-    tools: Mapping[str, Tool], box: Toolbox, name: str, given: Mapping[str, Any], tell: Tell = silent
-) -> Answer:
-    """One call, checked and answered: what goes wrong is an answer, with its cause and what to do about it."""
+    tools: Mapping[str, Tool], box: Toolbox, name: str, given: Mapping[str, Any], tell: ReportProgress = no_progress
+) -> ToolResult:
+    """Run one tool call; errors are results with a cause and a remedy."""
     tool = tools.get(name)
     try:
         if tool is None:
             raise RametError("not_found", f"no tool {name!r}", f"use one of {', '.join(tools)}")
         tool.check(given)
-        return Answer(await tool.run(box, given, tell))
+        return ToolResult(await tool.run(box, given, tell))
     except RametError as error:
-        return Answer({"error": error.as_dict()}, failed=True)
+        return ToolResult({"error": error.as_dict()}, failed=True)
     except LimitExceeded as error:
         told = RametError("limit_exceeded", str(error), "ask for less at a time")
-        return Answer({"error": told.as_dict()}, failed=True)
+        return ToolResult({"error": told.as_dict()}, failed=True)
     except OSError as error:
         code, remedy = _REFUSALS.get(error.errno or 0, ("invalid_argument", "see the message"))
         told = RametError(code, f"{error.filename}: {reason(error)}", remedy)
-        return Answer({"error": told.as_dict()}, failed=True)
+        return ToolResult({"error": told.as_dict()}, failed=True)
 
 
 _REFUSALS: Final = {
@@ -327,4 +327,4 @@ _REFUSALS: Final = {
     errno.EDQUOT: ("limit_exceeded", "remove what is not needed"),
     errno.EIO: ("unavailable", "what is mounted there cannot be reached; try again later"),
 }
-"""What a model is told of a file operation that failed: for programs, and what to do."""
+"""Error code and remedy of a failed file operation, by errno."""

@@ -1,10 +1,10 @@
-"""Workspaces that are described in a file: YAML (with the extra `yaml`), JSON or TOML.
+"""Workspace configuration files: YAML (with the extra `yaml`), JSON or TOML.
 
-    config = load_config("ramet.yaml")      # raises ConfigError with everything that is wrong, and where
+    config = load_config("ramet.yaml")      # raises ConfigError with all problems and their positions
     ws = config.workspace()                 # or Workspace.from_config("ramet.yaml")
     async with config.open() as ws: ...     # the same, bound to the store that the file names
 
-`declaration.py` says what may stand in the file.
+`declaration.py` declares all settings.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Final
 
 from ramet.core.errors import RametError
 from ramet.workspace.config.config import Config, config_of
-from ramet.workspace.config.nodes import Node, Place, Unreadable, read_nodes
-from ramet.workspace.config.problems import ConfigError, Problem, Reading, Setting
+from ramet.workspace.config.nodes import ConfigSyntaxError, Node, Position, read_nodes
+from ramet.workspace.config.problems import ConfigError, ConfigReader, Problem, Setting
 
 NAMES: Final = ("ramet.yaml", "ramet.yml", "ramet.toml", "ramet.json")
 SUFFIXES: Final = (".yaml", ".yml", ".toml", ".json")
@@ -25,7 +25,7 @@ LARGEST: Final = 4 << 20
 
 
 def load_config(path: str | os.PathLike[str], *, variables: Mapping[str, str] | None = None) -> Config:
-    """The configuration in a file. `variables` fill `${NAME}` and `env:NAME`; the process's own when not given."""
+    """Load a configuration file. `variables` fill `${NAME}` and `env:NAME`; default: the process environment."""
     config, problems = read_config(path, variables=variables)
     if problems:
         raise ConfigError(problems)
@@ -36,20 +36,22 @@ def load_config(path: str | os.PathLike[str], *, variables: Mapping[str, str] | 
 def read_config(
     path: str | os.PathLike[str], *, variables: Mapping[str, str] | None = None
 ) -> tuple[Config | None, list[Problem]]:
-    """As `load_config`, with the problems instead of an exception: for who wants to show what can be shown."""
+    """As `load_config`, but returns the problems instead of raising."""
     file = LocalPath(path).expanduser()
     if file.suffix not in SUFFIXES:
-        raise RametError("invalid_config", f"{file} is no configuration", f"name it with {', '.join(SUFFIXES)}")
+        raise RametError(
+            "invalid_config", f"cannot read {file}: not a configuration file", f"name it with {', '.join(SUFFIXES)}"
+        )
     try:
         raw = file.read_bytes()
     except OSError as error:
         raise RametError(
             "not_found", f"{file}: {error.strerror}", "`ramet config init` writes one to begin with"
         ) from None
-    reading = Reading(str(path), file.absolute().parent, os.environ if variables is None else variables)
+    reading = ConfigReader(str(path), file.absolute().parent, os.environ if variables is None else variables)
     try:
         top = _nodes(raw, file.suffix)
-    except Unreadable as error:
+    except ConfigSyntaxError as error:
         reading.wrong(error.place, "", error.message)
         return None, reading.problems
     config = config_of(top, reading)
@@ -58,12 +60,14 @@ def read_config(
 
 def _nodes(raw: bytes, suffix: str) -> Node:
     if len(raw) > LARGEST:
-        raise Unreadable(f"the file is larger than {LARGEST} bytes", Place(1, 1))
+        raise ConfigSyntaxError(f"the file is larger than {LARGEST} bytes", Position(1, 1))
     try:
         return read_nodes(raw.decode("utf-8-sig"), suffix)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise Unreadable("the file is not UTF-8", Place(line, error.start - raw.rfind(b"\n", 0, error.start))) from None
+        raise ConfigSyntaxError(
+            "the file is not UTF-8", Position(line, error.start - raw.rfind(b"\n", 0, error.start))
+        ) from None
 
 
 __all__ = ["NAMES", "Config", "ConfigError", "Problem", "Setting", "load_config", "read_config"]

@@ -1,4 +1,4 @@
-"""`Config`: what a file says, checked and typed, and the workspaces that are made of it."""
+"""`Config`: a checked configuration, and the workspaces it creates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
 from ramet.core.paths import parse
@@ -14,20 +13,20 @@ from ramet.core.proc import User
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
 from ramet.workspace.config.declaration import declaration
-from ramet.workspace.config.kinds import NOTHING
-from ramet.workspace.config.nodes import Node, Place
-from ramet.workspace.config.problems import ConfigError, Problem, Reading, Setting
-from ramet.workspace.config.resources import BACKENDS, named
+from ramet.workspace.config.kinds import INVALID
+from ramet.workspace.config.nodes import Node, Position
+from ramet.workspace.config.problems import ConfigError, ConfigReader, Problem, Setting
+from ramet.workspace.config.resources import BACKENDS, import_reference
 from ramet.workspace.mounts import Mount, as_mode
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
-    from ramet.workspace.stored.store import Opening, Store
+    from ramet.workspace.stored.store import Store, WorkspaceOpener
 
 
 @dataclass(frozen=True)
 class MountConfig:
-    """One mount as it is described; its resource is made anew for every workspace."""
+    """One configured mount; every workspace gets a new resource."""
 
     prefix: str
     resource: str
@@ -36,13 +35,13 @@ class MountConfig:
     cached: bool
     patience: Patience | None
     pin: str | None
-    place: Place
+    place: Position
 
     def make(self) -> Mount:
         if self.resource in BACKENDS:
             made: Resource = BACKENDS[self.resource].make(self.config)
         else:
-            made = named(self.resource)(**self.config)
+            made = import_reference(self.resource)(**self.config)
         return Mount(parse(self.prefix), made, as_mode(self.mode), self.cached, self.patience)
 
 
@@ -70,7 +69,7 @@ class CommitConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration file says. `settings` tells every value and where it came from, secrets left out."""
+    """A configuration. `settings` lists every value with its origin, without secrets."""
 
     file: str
     name: str | None
@@ -87,7 +86,7 @@ class Config:
     settings: tuple[Setting, ...] = field(repr=False)
 
     def make_mounts(self) -> dict[str, Mount]:
-        """The mounts with resources of their own; what cannot be made is told with its place, all of it at once."""
+        """Create the mounts; raises one error with all problems and their positions."""
         made: dict[str, Mount] = {}
         problems: list[Problem] = []
         for mount in self.mounts:
@@ -96,7 +95,7 @@ class Config:
             except RametError as error:
                 cause, remedy = error.cause, error.remediation
                 problems.append(Problem(self.file, *mount.place, f"mounts.{mount.prefix}", cause, remedy))
-            except Exception as error:  # whatever a constructor raises, its library's own errors too, is about this
+            except Exception as error:  # any error of a constructor, also of its library
                 why = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
                 problems.append(Problem(self.file, *mount.place, f"mounts.{mount.prefix}", why or repr(error)))
         if problems:
@@ -104,7 +103,7 @@ class Config:
         return made
 
     def workspace(self) -> Workspace:
-        """A workspace as it is described, with nothing of the store."""
+        """Create the configured workspace, without the store."""
         ws = Workspace(
             self.make_mounts(), env=self.env, secrets=self.secrets, policy=self.policy,
             settings=self.workspace_settings,
@@ -114,11 +113,11 @@ class Config:
 
     def open(
         self, store: Store | None = None, name: str | None = None, revision: str | None = None, **options: Any
-    ) -> Opening:
-        """The workspace of the store that is described, made when it does not exist yet. Use it with `async with`.
+    ) -> WorkspaceOpener:
+        """Open the configured workspace of the store, created if it does not exist. Use it with `async with`.
 
-        A directory is mounted as it is; memory is what the revision says. The options are those of `Store.open`, and
-        go before what the file says.
+        A directory is mounted as it is; memory has the content of the revision. The options are those of `Store.open`,
+        and override the file.
         """
         from ramet.workspace.stored.store import Store
 
@@ -133,7 +132,7 @@ class Config:
         mounts = {
             prefix: mount
             for prefix, mount in self.make_mounts().items()
-            if not (prefix in saved and isinstance(mount.resource, RAMResource))  # memory is what the revision says
+            if not (prefix in saved and mount.memory is not None)  # memory has the content of the revision
         }
         said: dict[str, Any] = {
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
@@ -144,20 +143,20 @@ class Config:
         return found.open(name, revision, mounts=mounts, prepare=self.prepare, **{**said, **options})
 
     def prepare(self, ws: Workspace) -> None:
-        """Commands and sessions, which a workspace gets after it was made."""
+        """Add the configured commands and sessions to a workspace."""
         for name, command in self.commands.items():
-            ws.command(name, mount=command.mount, filetype=command.suffix)(named(command.python))
+            ws.command(name, mount=command.mount, filetype=command.suffix)(import_reference(command.python))
         for session_id, session in self.sessions.items():
             if session_id not in ws.sessions:
                 ws.create_session(session_id, env=session.env, cwd=session.cwd)
 
 
-def config_of(top: Node, reading: Reading) -> Config | None:
-    """The configuration that a file's nodes make; None when something is wrong, which `reading` knows."""
+def config_of(top: Node, reading: ConfigReader) -> Config | None:
+    """Create the configuration from the nodes of a file; None when `reading` has problems."""
     found = declaration().read(top, "", reading)
-    if found is not NOTHING:
+    if found is not INVALID:
         _check_together(found, top, reading)
-    if reading.problems or found is NOTHING:
+    if reading.problems or found is INVALID:
         return None
     top_mounts = top.value["mounts"].value if isinstance(top.value, dict) and "mounts" in top.value else {}
     assert isinstance(top_mounts, dict)
@@ -198,13 +197,13 @@ def config_of(top: Node, reading: Reading) -> Config | None:
     )
 
 
-def _mount(prefix: str, row: Mapping[str, Any], place: Place) -> MountConfig:
+def _mount(prefix: str, row: Mapping[str, Any], place: Position) -> MountConfig:
     patience = None if row["patience"] is None else Patience(**row["patience"])
     return MountConfig(prefix, row["resource"], row["config"], row["mode"], row["cache"], patience, row["pin"], place)
 
 
 def _policy(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What `Policy.from_dict` takes: without the parts that were not given."""
+    """Return the arguments of `Policy.from_dict`."""
     if found is None:
         return None
     made: dict[str, Any] = {"default": found["default"]}
@@ -214,8 +213,8 @@ def _policy(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return made
 
 
-def _check_together(found: Mapping[str, Any], top: Node, reading: Reading) -> None:
-    """What no value can know alone."""
+def _check_together(found: Mapping[str, Any], top: Node, reading: ConfigReader) -> None:
+    """Check settings that depend on each other."""
     assert isinstance(top.value, dict)
     mounts = top.value.get("mounts")
     if mounts is not None and isinstance(mounts.value, dict):
@@ -226,16 +225,16 @@ def _check_together(found: Mapping[str, Any], top: Node, reading: Reading) -> No
                 if same != prefix:
                     reading.wrong(node.key or node.place, "mounts", f"{prefix} and {same} are the same place")
         for mount in (found["commands"] or {}).values():
-            where = None if mount is NOTHING else mount["mount"]
+            where = None if mount is INVALID else mount["mount"]
             if isinstance(where, str) and str(parse(where)) not in seen:
                 reading.wrong(top.value["commands"].place, "commands", f"nothing is mounted at {where}")
     commit = found["commit"]
-    if isinstance(commit, dict) and NOTHING not in commit.values():
+    if isinstance(commit, dict) and INVALID not in commit.values():
         place = top.value["commit"].place
         if commit["when"] == "timer" and commit["every"] is None:
             reading.wrong(place, "commit", "a timer needs every", "give the seconds between commits")
         if commit["when"] in ("close", "never") and commit["every"] is not None:
-            reading.wrong(place, "commit.every", f"every means nothing with {commit['when']}", "leave it out")
+            reading.wrong(place, "commit.every", f"every has no effect with {commit['when']}", "leave it out")
     server = found["server"]
     if isinstance(server, dict) and (server["certificate"] is None) != (server["key"] is None):
         reading.wrong(top.value["server"].place, "server", "a certificate and its key belong together")

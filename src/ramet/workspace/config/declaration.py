@@ -1,4 +1,4 @@
-"""The one declaration of what a configuration may say. Checks, JSON schema and reference page are made from it."""
+"""Declaration of all settings, the source of checks, JSON schema and reference page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramet.core.limits import Limits
 from ramet.core.proc import User
 from ramet.layers.retry import Patience
 from ramet.workspace.config.kinds import (
-    NOTHING,
+    INVALID,
     ChoiceKind,
     Field,
     FlagKind,
@@ -25,9 +25,9 @@ from ramet.workspace.config.kinds import (
     mapping_of,
 )
 from ramet.workspace.config.nodes import Node
-from ramet.workspace.config.problems import Reading, meant
+from ramet.workspace.config.problems import ConfigReader, suggestion
 from ramet.workspace.config.resources import BACKENDS, fields_of
-from ramet.workspace.stored.autocommit import WHEN
+from ramet.workspace.stored.commit_policy import WHEN
 
 VARIABLE: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 REFERENCE: Final = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
@@ -47,7 +47,7 @@ MOUNT: Final = {
 
 @dataclass(frozen=True)
 class MountKind:
-    """A mount: which resource, its own `config`, and what the workspace does with it."""
+    """A mount: its resource, the `config` of that, and its options."""
 
     says = "a mount"
 
@@ -70,10 +70,10 @@ class MountKind:
         ]
         return found
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         given = mapping_of(node, setting, reading)
         if given is None:
-            return NOTHING
+            return INVALID
         rest = {name: item for name, item in given.items() if name not in ("resource", "config")}
         unknown = [name for name in rest if name not in MOUNT]
         for name in unknown:
@@ -81,22 +81,22 @@ class MountKind:
         resource = given.get("resource")
         if resource is None:
             reading.wrong(node.key or node.place, setting, "resource is missing", f"use one of {_some()}")
-            return NOTHING
+            return INVALID
         kind = TextKind().read(resource, joined(setting, "resource"), reading)
         made = {"resource": kind, "config": self._config(kind, node, given, setting, reading)}
         return {**made, **TableKind(MOUNT).read(Node(rest, node.place, key=node.key), setting, reading)}
 
-    def _config(self, kind: Any, node: Node, given: dict[str, Node], setting: str, reading: Reading) -> Any:
+    def _config(self, kind: Any, node: Node, given: dict[str, Node], setting: str, reading: ConfigReader) -> Any:
         config = given.get("config", Node({}, node.place, key=node.key))
         place = joined(setting, "config")
         if kind in BACKENDS:
             return TableKind(BACKENDS[kind].fields(), f"setting of {kind}").read(config, place, reading)
         if isinstance(kind, str) and OWN_RESOURCE.fullmatch(kind):
             return MapKind(TextKind()).read(config, place, reading)
-        if kind is not NOTHING:
-            hint = meant(kind, BACKENDS) or f"use one of {_some()}, or package.module:Class"
+        if kind is not INVALID:
+            hint = suggestion(kind, BACKENDS) or f"use one of {_some()}, or package.module:Class"
             reading.wrong(given["resource"].place, joined(setting, "resource"), f"unknown resource {kind!r}", hint)
-        return NOTHING
+        return INVALID
 
 
 def _needs_config(name: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ POLICY: Final = {
 
 @dataclass(frozen=True)
 class CommandKind:
-    """A command of one's own: `package.module:function`, alone or with the mount or suffix it is for."""
+    """A user command: `package.module:function`, optionally for one mount or suffix."""
 
     says = "`package.module:function`, or a mapping"
     table = TableKind({
@@ -147,16 +147,16 @@ class CommandKind:
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"type": "string", "pattern": f"^{REFERENCE}$"}, self.table.schema()]}
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         if isinstance(node.value, str):
             found = self.table.fields["python"].kind.read(node, setting, reading)
-            return NOTHING if found is NOTHING else {"python": found, "mount": None, "suffix": None}
+            return INVALID if found is INVALID else {"python": found, "mount": None, "suffix": None}
         return self.table.read(node, setting, reading)
 
 
 @dataclass(frozen=True)
 class DraftsKind:
-    """When what no revision has yet is made to survive a kill."""
+    """When uncommitted changes are made durable."""
 
     says = "`each`, `off`, or seconds"
     words = ChoiceKind(("each", "off"))
@@ -165,18 +165,18 @@ class DraftsKind:
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"const": False}, *self.words.schema()["anyOf"], *self.seconds.schema()["anyOf"]]}
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
-        if node.value is False:  # how older YAML reads `off`
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
+        if node.value is False:  # YAML 1.1 reads `off` as false
             node = replace(node, value="off")
         text = reading.text(node, setting) if isinstance(node.value, str) else None
         if isinstance(node.value, str) and text is None:
-            return NOTHING
+            return INVALID
         if text is not None and not text.text[:1].isdigit():
             return self.words.read(node, setting, reading)
         found = self.seconds.read(node, setting, reading)
         if found == 0:
-            reading.wrong(node.place, setting, "0 is no time between drafts", "use each")
-            return NOTHING
+            reading.wrong(node.place, setting, "0 is not an interval", "use each")
+            return INVALID
         return found
 
 
@@ -199,7 +199,7 @@ SERVER: Final = {
 
 @cache
 def declaration() -> TableKind:
-    """Everything that may stand in a configuration."""
+    """Return the declaration of all settings."""
     name = TextKind(pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", pattern_says="use letters, digits, . _ -")
     return TableKind({
         "version": Field(ChoiceKind(("1",)), "Of this format."),
@@ -238,7 +238,7 @@ def declaration() -> TableKind:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a configuration file."""
+    """Return the JSON schema of a configuration file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A Ramet workspace",

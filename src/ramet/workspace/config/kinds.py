@@ -1,7 +1,4 @@
-"""What a value of a configuration can be: each kind reads a node, and says what it takes in the JSON schema.
-
-The declaration, the checks, the schema and the reference page are all made of these.
-"""
+"""Kinds of configuration values: each reads a node, and describes itself in the JSON schema."""
 
 from __future__ import annotations
 
@@ -11,43 +8,43 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from ramet.workspace.config.nodes import Node
-from ramet.workspace.config.problems import Reading, meant, near
+from ramet.workspace.config.problems import ConfigReader, nearest, suggestion
 
 
-class _Nothing:
+class _Invalid:
     def __repr__(self) -> str:
-        return "NOTHING"
+        return "INVALID"
 
 
-NOTHING: Final = _Nothing()
-"""What a kind gives when it reported a problem instead of a value."""
+INVALID: Final = _Invalid()
+"""Returned instead of a value after a problem was reported."""
 VARIABLE: Final = {"type": "string", "pattern": r"^\$\{"}
-"""Where a number or a choice may stand, a variable may stand."""
+"""A variable, allowed in place of a number or a choice."""
 
 
 class Kind(Protocol):
     @property
     def says(self) -> str:
-        """What it is, for the reference page."""
+        """Description for the reference page."""
         ...
 
     def schema(self) -> dict[str, Any]: ...
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
-        """The value, or NOTHING when that was a problem."""
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
+        """Return the value, or INVALID after reporting a problem."""
         ...
 
 
 @dataclass(frozen=True)
 class Field:
-    """A named place for a value."""
+    """A named setting."""
 
     kind: Kind
     text: str = ""
     default: Any = None
     required: bool = False
     find_text: Callable[[], str] | None = None
-    """Where the text is when nobody wrote it here; it is looked for only when somebody wants to read it."""
+    """Finds the help text when it is not given here; called only when the text is shown."""
 
     @property
     def help(self) -> str:
@@ -67,9 +64,9 @@ class Field:
 
 @dataclass(frozen=True)
 class TextKind:
-    """Text. A `secret` is never shown, and one in plain text is a problem; `path` is a path of this machine.
+    """Text. A `secret` is never shown, and must not be in plain text; `path` is a path of this machine.
 
-    What is `recorded` (in history, revisions, snapshots) must not be a secret.
+    A `recorded` value (in history, revisions, snapshots) must not be a secret.
     """
 
     secret: bool = False
@@ -94,25 +91,25 @@ class TextKind:
             found = {"type": "string", "pattern": f"^({self.pattern}|.*\\$\\{{.*)$"}
         return found
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         if isinstance(node.value, dict | list) or node.value is None:
             reading.wrong(node.place, setting, f"{self.says} is expected, and this is {node.kind}")
-            return NOTHING
+            return INVALID
         found = reading.text(node, setting, reference=self.reference)
         if found is None:
-            return NOTHING
+            return INVALID
         if self.secret and not found.secret and not found.origin:
             hint = "write secret:env:NAME or secret:file:PATH"
-            reading.wrong(node.place, setting, "a secret must not stand here in plain text", hint)
-            return NOTHING
+            reading.wrong(node.place, setting, "a secret in plain text is not allowed here", hint)
+            return INVALID
         if self.recorded and found.secret:
             hint = "give it its name below `secrets:`, which are variables, too"
             reading.wrong(node.place, setting, "a secret would be recorded here", hint)
-            return NOTHING
+            return INVALID
         if self.pattern is not None and re.fullmatch(self.pattern, found.text) is None:
             told = "" if found.secret else f"{found.text!r} cannot be used"
             reading.wrong(node.place, setting, told or "the secret cannot be used", self.pattern_says)
-            return NOTHING
+            return INVALID
         value = reading.path(found.text) if self.path and "://" not in found.text else found.text
         reading.set(setting, value, node, found.origin, secret=self.secret or found.secret)
         return value
@@ -145,23 +142,23 @@ class NumberKind:
             return {"anyOf": [number, dict(VARIABLE)]}
         return {"anyOf": [number, {"type": "string", "pattern": r"^([0-9.]+\s*[A-Za-z]*|\$\{.*)$"}]}
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         value, origin = node.value, ""
         if isinstance(value, str):
             found = reading.text(node, setting)
             if found is None:
-                return NOTHING
+                return INVALID
             value, origin = self._measured(found.text), found.origin
         if not isinstance(value, int | float) or isinstance(value, bool):
             what = f"{node.value!r}" if isinstance(node.value, str) else node.kind
             reading.wrong(node.place, setting, f"{self.says} is expected, and this is {what}")
-            return NOTHING
+            return INVALID
         if self.whole and value != int(value):
             reading.wrong(node.place, setting, f"{self.says} is expected, and this is {value}")
-            return NOTHING
+            return INVALID
         if value < self.least or value != value or value in (float("inf"), float("-inf")):
             reading.wrong(node.place, setting, f"{value} is too small: {self.least:g} is the least")
-            return NOTHING
+            return INVALID
         value = int(value) if self.whole else float(value)
         reading.set(setting, value, node, origin)
         return value
@@ -186,24 +183,24 @@ class FlagKind:
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"type": "boolean"}, dict(VARIABLE)]}
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         value, origin = node.value, ""
         if isinstance(value, str):
             found = reading.text(node, setting)
             if found is None:
-                return NOTHING
+                return INVALID
             known = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False}
             value, origin = {**known, "0": False, "": False}.get(found.text.lower()), found.origin
         if not isinstance(value, bool):
             reading.wrong(node.place, setting, f"true or false is expected, and this is {node.kind}")
-            return NOTHING
+            return INVALID
         reading.set(setting, value, node, origin)
         return value
 
 
 @dataclass(frozen=True)
 class ChoiceKind:
-    """One of a few words; some have other spellings."""
+    """One of several words, with alternative spellings."""
 
     words: tuple[str, ...]
     also: tuple[tuple[str, str], ...] = ()
@@ -216,18 +213,18 @@ class ChoiceKind:
         numbers = [int(word) for word in self.words if word.isdigit()]
         return {"anyOf": [{"enum": [*numbers, *self.words, *(other for other, _ in self.also)]}, dict(VARIABLE)]}
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         if isinstance(node.value, dict | list) or node.value is None:
             reading.wrong(node.place, setting, f"one of {', '.join(self.words)} is expected, and this is {node.kind}")
-            return NOTHING
+            return INVALID
         found = reading.text(node, setting)
         if found is None:
-            return NOTHING
+            return INVALID
         word = dict(self.also).get(found.text, found.text)
         if word not in self.words:
-            hint = meant(found.text, self.words) or f"use {' or '.join(self.words)}"
-            reading.wrong(node.place, setting, f"{found.text!r} is none of the choices", hint)
-            return NOTHING
+            hint = suggestion(found.text, self.words) or f"use {' or '.join(self.words)}"
+            reading.wrong(node.place, setting, f"{found.text!r} is not one of the choices", hint)
+            return INVALID
         reading.set(setting, word, node, found.origin)
         return word
 
@@ -242,7 +239,7 @@ class TableKind:
     fields: Mapping[str, Field]
     what: str = "setting"
     need_one: tuple[str, ...] = ()
-    """At least one of these must be there."""
+    """At least one of these is required."""
 
     says = "a mapping"
 
@@ -259,10 +256,10 @@ class TableKind:
             found["anyOf"] = [{"required": [name]} for name in self.need_one]
         return found
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         given = mapping_of(node, setting, reading)
         if given is None:
-            return NOTHING
+            return INVALID
         made: dict[str, Any] = {}
         for name, item in given.items():
             place = joined(setting, name)
@@ -275,14 +272,14 @@ class TableKind:
         for name, field in self.fields.items():
             if name not in given:
                 if field.required:
-                    made[name] = NOTHING
-                    if any(near(other, self.fields) == name for other in strangers):
-                        continue  # it is there with a typo, which was told
+                    made[name] = INVALID
+                    if any(nearest(other, self.fields) == name for other in strangers):
+                        continue  # reported as a typo
                     reading.wrong(node.key or node.place, setting, f"{name} is missing", field.help)
                 else:
                     reading.default(joined(setting, name), field.default)
                     made[name] = field.default
-        there = {*given, *(near(name, self.fields) for name in strangers)}
+        there = {*given, *(nearest(name, self.fields) for name in strangers)}
         if self.need_one and not there & set(self.need_one):
             reading.wrong(node.key or node.place, setting, f"{' or '.join(self.need_one)} is needed")
         return made
@@ -290,7 +287,7 @@ class TableKind:
 
 @dataclass(frozen=True)
 class MapKind:
-    """A mapping whose names the writer chooses."""
+    """A mapping with arbitrary names."""
 
     inner: Kind
     pattern: str = r".+"
@@ -307,7 +304,7 @@ class MapKind:
             "propertyNames": {"pattern": f"^({self.pattern})$"},
         }
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         made: dict[str, Any] = {}
         for name, item in (mapping_of(node, setting, reading) or {}).items():
             if re.fullmatch(self.pattern, name) is None:
@@ -330,18 +327,18 @@ class ListKind:
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": self.inner.schema()}
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         if not isinstance(node.value, list):
             if node.value is None:
                 return ()
             reading.wrong(node.place, setting, f"a list is expected, and this is {node.kind}", "put it in [ ]")
-            return NOTHING
+            return INVALID
         return tuple(self.inner.read(item, f"{setting}[{number}]", reading) for number, item in enumerate(node.value))
 
 
 @dataclass(frozen=True)
 class LazyKind:
-    """A kind that is made when it is needed, because making it imports something."""
+    """A kind that is created on use, because it imports something."""
 
     make: Callable[[], Kind]
 
@@ -352,11 +349,11 @@ class LazyKind:
     def schema(self) -> dict[str, Any]:
         return self.make().schema()
 
-    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+    def read(self, node: Node, setting: str, reading: ConfigReader) -> Any:
         return self.make().read(node, setting, reading)
 
 
-def mapping_of(node: Node, setting: str, reading: Reading) -> dict[str, Node] | None:
+def mapping_of(node: Node, setting: str, reading: ConfigReader) -> dict[str, Node] | None:
     if node.value is None:
         return {}
     if isinstance(node.value, dict):
@@ -366,5 +363,5 @@ def mapping_of(node: Node, setting: str, reading: Reading) -> dict[str, Node] | 
 
 
 def joined(setting: str, name: str) -> str:
-    """`mounts` and `/data` make `mounts./data`."""
+    """Join `mounts` and `/data` to `mounts./data`."""
     return f"{setting}.{name}" if setting else name

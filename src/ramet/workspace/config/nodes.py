@@ -1,4 +1,4 @@
-"""A configuration file as nodes that know where they stand: YAML, JSON and TOML alike. Nothing is interpreted here."""
+"""Parse YAML, JSON and TOML into nodes with their positions, without interpreting them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ramet.core.errors import missing_extra
 
 Scalar = str | int | float | bool | None
 LARGEST: Final = 100_000
-"""Nodes of one file, with those that an alias repeats."""
+"""Nodes per file, counting repeated aliases."""
 DEEPEST: Final = 50
 
 
-class Place(NamedTuple):
-    """Where something stands in the file, counted from 1."""
+class Position(NamedTuple):
+    """A position in the file, counted from 1."""
 
     line: int
     column: int
@@ -25,16 +25,16 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value as it is written. `text` is the source of a scalar; `key` is where its name stands in a mapping."""
+    """A value as written. `text` is the source of a scalar; `key` is the position of its name."""
 
     value: Scalar | list[Node] | dict[str, Node]
-    place: Place
+    place: Position
     text: str = ""
-    key: Place | None = None
+    key: Position | None = None
 
     @property
     def kind(self) -> str:
-        """What it is, in words for people."""
+        """Its type, in words."""
         value = self.value
         if isinstance(value, dict):
             return "a mapping"
@@ -45,16 +45,16 @@ class Node:
         return "true or false" if isinstance(value, bool) else "text" if isinstance(value, str) else "a number"
 
 
-class Unreadable(Exception):
-    """The file is not well-formed: what is wrong, and where."""
+class ConfigSyntaxError(Exception):
+    """The file is not well-formed; has a message and a position."""
 
-    def __init__(self, message: str, place: Place) -> None:
+    def __init__(self, message: str, place: Position) -> None:
         super().__init__(message)
         self.message, self.place = message, place
 
 
 def read_nodes(text: str, suffix: str) -> Node:
-    """The top of a file, by the suffix of its name."""
+    """Parse a file by the suffix of its name."""
     if suffix == ".json":
         return _Json(text).document()
     if suffix == ".toml":
@@ -74,11 +74,11 @@ def _yaml(text: str) -> Node:
         top = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(1, 1) if mark is None else Place(mark.line + 1, mark.column + 1)
-        raise Unreadable(str(error.problem or error.context or "not YAML"), place) from None
+        place = Position(1, 1) if mark is None else Position(mark.line + 1, mark.column + 1)
+        raise ConfigSyntaxError(str(error.problem or error.context or "not YAML"), place) from None
     except yaml.YAMLError as error:
-        raise Unreadable(str(error).partition("\n")[0], Place(1, 1)) from None
-    return Node({}, Place(1, 1)) if top is None else _Yaml(yaml).node(top, 0)
+        raise ConfigSyntaxError(str(error).partition("\n")[0], Position(1, 1)) from None
+    return Node({}, Position(1, 1)) if top is None else _Yaml(yaml).node(top, 0)
 
 
 class _Yaml:
@@ -92,25 +92,27 @@ class _Yaml:
         place = _mark(found)
         self._count += 1
         if self._count > LARGEST or depth > DEEPEST:
-            raise Unreadable("the file says too much: are there aliases of aliases?", place)
+            raise ConfigSyntaxError("the file says too much: are there aliases of aliases?", place)
         if isinstance(found, self._library.ScalarNode):
             return Node(self._scalar(found), place, found.value)
         if isinstance(found, self._library.SequenceNode):
             return Node([self.node(item, depth + 1) for item in found.value], place)
         if id(found) not in self._flat:
-            self._flat[id(found)] = found  # kept: an id is only one's own while its object lives
+            self._flat[id(found)] = found  # keeps the object alive, so that its id stays unique
             self._check_names(found)
-            self._constructor.flatten_mapping(found)  # what `<<` brings in comes first, so that own names win
+            self._constructor.flatten_mapping(found)  # merged keys come first, so that explicit ones win
         made = {key.value: replace(self.node(value, depth + 1), key=_mark(key)) for key, value in found.value}
         return Node(made, place)
 
     def _check_names(self, found: Any) -> None:
-        seen: dict[str, Place] = {}
+        seen: dict[str, Position] = {}
         for key, _ in found.value:
             if not isinstance(key, self._library.ScalarNode):
-                raise Unreadable("a name must be text", _mark(key))
+                raise ConfigSyntaxError("a name must be text", _mark(key))
             if key.value in seen and key.value != "<<":
-                raise Unreadable(f"{key.value!r} is given twice, first on line {seen[key.value].line}", _mark(key))
+                raise ConfigSyntaxError(
+                    f"{key.value!r} is given twice, first on line {seen[key.value].line}", _mark(key)
+                )
             seen[key.value] = _mark(key)
 
     def _scalar(self, found: Any) -> Scalar:
@@ -119,19 +121,19 @@ class _Yaml:
             value: Scalar = self._constructor.construct_object(found)
             return value
         if not found.tag.startswith("tag:yaml.org,2002:"):
-            raise Unreadable(f"the tag {found.tag} means nothing here", _mark(found))
+            raise ConfigSyntaxError(f"the tag {found.tag} means nothing here", _mark(found))
         return str(found.value)  # a date is text to us
 
 
-def _mark(found: Any) -> Place:
-    return Place(found.start_mark.line + 1, found.start_mark.column + 1)
+def _mark(found: Any) -> Position:
+    return Position(found.start_mark.line + 1, found.start_mark.column + 1)
 
 
 # ----------------------------------------------------------------------------------------------------------- JSON
 
 
 class _Json:
-    """JSON by hand, because the library does not tell where a value stands."""
+    """A JSON parser with positions, which the standard library lacks."""
 
     _SPACE = re.compile(r"[ \t\n\r]*")
     _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
@@ -140,14 +142,14 @@ class _Json:
         self._text, self._at = text, 0
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
-    def _place(self, at: int) -> Place:
+    def _place(self, at: int) -> Position:
         from bisect import bisect_right
 
         line = bisect_right(self._starts, at)
-        return Place(line, at - self._starts[line - 1] + 1)
+        return Position(line, at - self._starts[line - 1] + 1)
 
-    def _wrong(self, message: str, at: int | None = None) -> Unreadable:
-        return Unreadable(message, self._place(self._at if at is None else at))
+    def _wrong(self, message: str, at: int | None = None) -> ConfigSyntaxError:
+        return ConfigSyntaxError(message, self._place(self._at if at is None else at))
 
     def _next(self) -> str:
         found = self._SPACE.match(self._text, self._at)
@@ -187,7 +189,7 @@ class _Json:
 
     def _members(self, depth: int) -> Iterator[tuple[str, Node]]:
         self._at += 1
-        seen: dict[str, Place] = {}
+        seen: dict[str, Position] = {}
         if self._next() == "}":
             self._at += 1
             return
@@ -197,7 +199,7 @@ class _Json:
             place = self._place(self._at)
             name = self._string()
             if name in seen:
-                raise Unreadable(f"{name!r} is given twice, first on line {seen[name].line}", place)
+                raise ConfigSyntaxError(f"{name!r} is given twice, first on line {seen[name].line}", place)
             seen[name] = place
             if self._next() != ":":
                 raise self._wrong("a colon is expected here")
@@ -240,26 +242,26 @@ def _toml(text: str) -> Node:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
         lines = text.count("\n") + 1
-        place = Place(int(found[2] or lines), int(found[3] or 1)) if found else Place(1, 1)
-        raise Unreadable(found[1] if found else str(error), place) from None
-    return _placed(plain, _toml_places(text), (), Place(1, 1))
+        place = Position(int(found[2] or lines), int(found[3] or 1)) if found else Position(1, 1)
+        raise ConfigSyntaxError(found[1] if found else str(error), place) from None
+    return _placed(plain, _toml_places(text), (), Position(1, 1))
 
 
-def _toml_places(text: str) -> dict[tuple[str, ...], tuple[Place, Place]]:
-    """Where names and their values stand, line by line; what is inside an inline table stands where that begins."""
-    found: dict[tuple[str, ...], tuple[Place, Place]] = {}
+def _toml_places(text: str) -> dict[tuple[str, ...], tuple[Position, Position]]:
+    """Find the positions of names and values by line; values in an inline table have its position."""
+    found: dict[tuple[str, ...], tuple[Position, Position]] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), 1):
         header = _HEADER.match(line)
         if header is not None:
             table = _parts(header[1])
-            place = Place(number, header.start(1) + 1)
+            place = Position(number, header.start(1) + 1)
             found.setdefault(table, (place, place))
             continue
         entry = _ENTRY.match(line)
         if entry is not None:
-            name = Place(number, entry.start(1) + 1)
-            found.setdefault((*table, *_parts(entry[1])), (name, Place(number, entry.end() + 1)))
+            name = Position(number, entry.start(1) + 1)
+            found.setdefault((*table, *_parts(entry[1])), (name, Position(number, entry.end() + 1)))
     return found
 
 
@@ -267,7 +269,9 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip("\"'") for part in _PART.findall(text))
 
 
-def _placed(plain: Any, places: dict[tuple[str, ...], tuple[Place, Place]], path: tuple[str, ...], near: Place) -> Node:
+def _placed(
+    plain: Any, places: dict[tuple[str, ...], tuple[Position, Position]], path: tuple[str, ...], near: Position
+) -> Node:
     key, place = places.get(path, (near, near))
     if isinstance(plain, dict):
         made: Any = {name: _placed(value, places, (*path, name), place) for name, value in plain.items()}

@@ -1,7 +1,7 @@
-"""`Reading`: what is found out while a configuration is read. Every problem is kept, none ends the reading.
+"""`ConfigReader`: collect problems and settings while a configuration is read.
 
 `${VAR}` and `${VAR:-default}` stand for variables, `$${` for a literal `${`, and `secret:env:NAME` or
-`secret:file:PATH` for a secret. What a secret gives is never shown: not in a problem, not in a setting.
+`secret:file:PATH` for a secret. The value of a secret never appears in a problem or a setting.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ramet.core.errors import RametError
 from ramet.core.resource import REDACTED
-from ramet.workspace.config.nodes import Node, Place
+from ramet.workspace.config.nodes import Node, Position
 
 VARIABLE: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
@@ -25,7 +25,7 @@ LONGEST_SECRET: Final = 64 * 1024
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong, where it stands, and what may have been meant."""
+    """One problem, its position, and a hint."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
 
 class ConfigError(RametError):
-    """A configuration that cannot be used, with everything that is wrong with it in `problems`."""
+    """An invalid configuration, with all its `problems`."""
 
     def __init__(self, problems: Collection[Problem]) -> None:
         self.problems = tuple(problems)
@@ -48,23 +48,23 @@ class ConfigError(RametError):
         count = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(
             "invalid_config", f"{first.file} has {count}:\n" + "\n".join(map(str, problems)),
-            "`ramet config schema` and docs/config.md tell what may stand where",
+            "`ramet config schema` and docs/config.md describe all settings",
             {"problems": [problem._asdict() for problem in problems]},
         )  # fmt: skip
 
 
 class Setting(NamedTuple):
-    """One value: as it may be shown, as it is written, where it came from, and where that stands."""
+    """One value: as shown, as written, its origin, and its position."""
 
     path: str
     value: object
     written: object
     origin: str
-    place: Place | None
+    place: Position | None
 
 
-class Text(NamedTuple):
-    """A text with its variables and secrets filled in."""
+class ExpandedText(NamedTuple):
+    """A text with variables and secrets filled in."""
 
     text: str
     origin: str
@@ -72,8 +72,8 @@ class Text(NamedTuple):
 
 
 @dataclass
-class Reading:
-    """The file being read, what may be asked for variables and secrets, and what was found."""
+class ConfigReader:
+    """The file, the sources of variables and secrets, and the results so far."""
 
     file: str
     folder: LocalPath
@@ -81,13 +81,13 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
 
-    def wrong(self, place: Place | None, setting: str, message: str, hint: str = "") -> None:
-        line, column = place or Place(1, 1)
+    def wrong(self, place: Position | None, setting: str, message: str, hint: str = "") -> None:
+        line, column = place or Position(1, 1)
         self.problems.append(Problem(self.file, line, column, setting, message, hint))
 
     def unknown(self, node: Node, setting: str, name: str, known: Collection[str], what: str) -> None:
-        """Something that nobody knows, with the nearest thing that somebody does."""
-        self.wrong(node.key or node.place, setting, f"unknown {what} {name!r}", meant(name, known))
+        """Report an unknown name, with a similar known one."""
+        self.wrong(node.key or node.place, setting, f"unknown {what} {name!r}", suggestion(name, known))
 
     def set(self, setting: str, value: object, node: Node, origin: str = "", *, secret: bool = False) -> None:
         where = origin or f"{self.file}:{node.place.line}"
@@ -102,8 +102,9 @@ class Reading:
 
     # ---------------------------------------------------------------------------------- variables, secrets
 
-    def text(self, node: Node, setting: str, *, reference: bool = False) -> Text | None:
-        """The text of a scalar, or None after a problem. With `reference`, `env:` and `file:` are secrets as well."""
+    def text(self, node: Node, setting: str, *, reference: bool = False) -> ExpandedText | None:
+        """Return the text of a scalar, or None after a problem. With `reference`, `env:` and `file:` are secrets as
+        well."""
         raw = node.value if isinstance(node.value, str) else node.text
         expanded = self._expanded(raw, node, setting)
         if expanded is None:
@@ -112,9 +113,9 @@ class Reading:
             return self._secret(expanded.text.removeprefix(SECRET), node, setting)
         return expanded
 
-    def _expanded(self, raw: str, node: Node, setting: str) -> Text | None:
+    def _expanded(self, raw: str, node: Node, setting: str) -> ExpandedText | None:
         if "${" not in raw:
-            return Text(raw, "", False)
+            return ExpandedText(raw, "", False)
         failed = False
         origins: list[str] = []
 
@@ -137,25 +138,25 @@ class Reading:
                 return default
             if value is None:
                 failed = True
-                near = meant(name, self.variables, bar=0.8)
+                hint = suggestion(name, self.variables, bar=0.8)
                 self.wrong(
-                    node.place, setting, f"the variable {name} is not set", near or f"write ${{{name}:-default}}"
+                    node.place, setting, f"the variable {name} is not set", hint or f"write ${{{name}:-default}}"
                 )
             origins.append(f"variable {name}")
             return ""
 
         text = VARIABLE.sub(stand_in, raw)
-        return None if failed else Text(text, ", ".join(dict.fromkeys(origins)), False)
+        return None if failed else ExpandedText(text, ", ".join(dict.fromkeys(origins)), False)
 
-    def _secret(self, reference: str, node: Node, setting: str) -> Text | None:
+    def _secret(self, reference: str, node: Node, setting: str) -> ExpandedText | None:
         kind, _, name = reference.partition(":")
         if kind == "env" and name:
             value = self.variables.get(name)
             if value is None:
-                hint = meant(name, self.variables, bar=0.8) or "set it before you begin"
+                hint = suggestion(name, self.variables, bar=0.8) or "set it before you begin"
                 self.wrong(node.place, setting, f"the secret's variable {name} is not set", hint)
                 return None
-            return Text(value, f"secret from variable {name}", True)
+            return ExpandedText(value, f"secret from variable {name}", True)
         if kind == "file" and name:
             place = self.path(name)
             try:
@@ -163,29 +164,29 @@ class Reading:
                     value = file.read(LONGEST_SECRET + 1)
             except (OSError, UnicodeDecodeError) as error:
                 why = error.strerror if isinstance(error, OSError) else "it is not text"
-                self.wrong(node.place, setting, f"the secret's file {place} cannot be read: {why}")
+                self.wrong(node.place, setting, f"cannot read the secret's file {place}: {why}")
                 return None
             if len(value) > LONGEST_SECRET:
                 self.wrong(node.place, setting, f"the secret's file {place} is too large")
                 return None
-            return Text(value.rstrip("\r\n"), f"secret from file {place}", True)
+            return ExpandedText(value.rstrip("\r\n"), f"secret from file {place}", True)
         self.wrong(
-            node.place, setting, f"{kind!r} is no place for a secret", "write secret:env:NAME or secret:file:PATH"
+            node.place, setting, f"{kind!r} is not a source of secrets", "write secret:env:NAME or secret:file:PATH"
         )
         return None
 
     def path(self, text: str) -> str:
-        """A path of this machine; what is relative begins at the file."""
+        """Return a path of this machine, relative to the file."""
         return os.path.normpath(self.folder / LocalPath(text).expanduser())
 
 
-def near(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
-    """The known name that is most like this one, if one is."""
+def nearest(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
+    """Return the most similar known name, or an empty string."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, list(known), 1, 0.5 if len(name) < 3 else bar)), "")
 
 
-def meant(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
-    found = near(name, known, bar=bar)
+def suggestion(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
+    found = nearest(name, known, bar=bar)
     return f"did you mean {found}?" if found else ""

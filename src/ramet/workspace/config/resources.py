@@ -1,4 +1,4 @@
-"""What can be mounted from a configuration: one row per resource, with its settings and how it is made of them."""
+"""Table of resources for configurations: their settings, and how to create them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Values = Mapping[str, Any]
 
 
 class Backend(NamedTuple):
-    """A resource by name: what it is, its settings, and how it is made of their values."""
+    """A resource by name: a description, its settings, and its constructor."""
 
     says: str
     fields: Callable[[], dict[str, Field]]
@@ -31,7 +31,7 @@ class Backend(NamedTuple):
 
 @cache
 def documented(cls: type) -> Mapping[str, str]:
-    """The text that stands below each field of a dataclass; nothing where there is no source to look at."""
+    """Return the docstrings of the fields of a dataclass; empty without source code."""
     import ast
     import inspect
     import textwrap
@@ -56,7 +56,7 @@ def _documented(cls: type, name: str) -> str:
 
 
 def fields_of(cls: Any, *, secret: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> dict[str, Field]:
-    """The fields of a dataclass as settings, by their types."""
+    """Convert the fields of a dataclass to settings, by type."""
     hints = typing.get_type_hints(cls)
     made: dict[str, Field] = {}
     for field in dataclasses.fields(cls):
@@ -270,13 +270,13 @@ BACKENDS: Final[Mapping[str, Backend]] = {
 }
 
 
-def named(reference: str) -> Any:
-    """What `package.module:name` stands for."""
+def import_reference(reference: str) -> Any:
+    """Import `package.module:name`."""
     module, _, name = reference.partition(":")
     try:
         found = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
-        raise RametError("invalid_config", f"{reference} cannot be imported: {error}", "check the name") from None
+        raise RametError("invalid_config", f"cannot import {reference}: {error}", "check the name") from None
     return found

@@ -1,1 +1,1 @@
-"""Snapshots and copies: the one state of a workspace and its carriers."""
+"""Snapshots and copies of the state of a workspace."""

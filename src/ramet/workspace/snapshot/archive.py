@@ -1,4 +1,4 @@
-"""Snapshot carriers: a state with blobs <-> a manifest with references <-> a tar. Format version 1.
+"""Snapshot archive: a state with blobs <-> a manifest with references <-> a tar. Format version 1.
 
     snap.tar
     |- manifest.json               everything but the bytes; a blob is {"__file": "<path in the tar>"}
@@ -7,8 +7,9 @@
     |- cache/blobs/0.bin           a cached content
     `- checksums.json              BLAKE3 of every blob
 
-Rules that this file keeps: memory does not grow with the content in either direction; a file target is replaced
-atomically; nothing of a tar is believed before it was checked, and nothing in it can name code or a path of the host.
+- Memory does not grow with the content, in either direction.
+- A file target is replaced atomically.
+- A tar is untrusted until it is checked, and cannot name code or a path of the host.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import IO, Any, BinaryIO, Final, cast
 
 from blake3 import blake3
 
-from ramet.workspace.snapshot.tar import TarIndex, TarWriter, index
+from ramet.workspace.snapshot.tar import TarIndex, TarWriter, read_tar_index
 
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -38,7 +39,7 @@ Target = str | os.PathLike[str] | IO[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes that are somewhere else: their size, and how to go through them. `name` is a wish for the tar path."""
+    """Lazy bytes: their size, and a function that yields blocks. `name` is the preferred path in the tar."""
 
     size: int
     blocks: Callable[[], Iterator[bytes]]
@@ -56,7 +57,7 @@ class Blob:
 
 @dataclass
 class Bundle:
-    """A manifest and what its references stand for, plus entries that only serve whoever extracts the tar."""
+    """A manifest and its blobs, and entries that are only for `tar -xf`."""
 
     manifest: dict[str, Any]
     blobs: dict[str, Blob] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Bundle:
 
 
 def split_manifest_and_blobs(state: Mapping[str, Any]) -> Bundle:
-    """Replace every Blob (or bytes) of a state by a reference and collect them under their tar paths."""
+    """Replace every Blob (or bytes) of a state by a reference to its path in the tar."""
     bundle = Bundle({})
     counters: dict[str, int] = {}
 
@@ -118,7 +119,7 @@ def write_tar(target: Target, bundle: Bundle, compress: str | None = None) -> No
 
 @contextmanager
 def open_target(target: Target, compress: str | None = None) -> Iterator[IO[bytes]]:
-    """A stream to write an archive to. A path gets its new content when the block ends, or keeps what it had."""
+    """Open a stream for an archive. A path is replaced when the block ends, or stays unchanged."""
     if not isinstance(target, str | os.PathLike):
         sink, finish = _compressed(target, compress)
         yield sink
@@ -198,8 +199,8 @@ def _compressed(stream: IO[bytes], compress: str | None) -> tuple[IO[bytes], Cal
 
 
 @dataclass
-class Opened:
-    """A snapshot that was read and checked; blobs come from the tar while it stays open."""
+class SnapshotReader:
+    """A checked snapshot; blobs are read from the open tar."""
 
     manifest: dict[str, Any]
     tar: TarIndex
@@ -207,7 +208,7 @@ class Opened:
     _owned: BinaryIO | None = None
 
     def blob(self, reference: object) -> Blob:
-        """What `{"__file": path}` stands for. The path was checked when the snapshot was opened."""
+        """Return the blob of `{"__file": path}`, whose path was checked on open."""
         path = checked_reference(reference, self.tar)
         return Blob(self.tar.members[path].size, lambda: self._verified(path))
 
@@ -219,18 +220,18 @@ class Opened:
         hasher = blake3()
         yield from _hashed(self.tar.blocks(path), hasher)
         if hasher.hexdigest() != wanted:
-            raise ValueError(f"the snapshot is damaged: {path!r} does not have its checksum")
+            raise ValueError(f"the snapshot is damaged: {path!r} has a wrong checksum")
 
     def close(self) -> None:
         if self._owned is not None:
             self._owned.close()
 
 
-def read_tar(source: Target, *, max_bytes: int | None = None) -> Opened:
-    """Open a snapshot: find its members, parse its manifest, check every reference. ValueError for anything wrong."""
+def read_tar(source: Target, *, max_bytes: int | None = None) -> SnapshotReader:
+    """Open a snapshot: index its members, parse its manifest, check every reference. Raises ValueError."""
     file, owned = _seekable(source, max_bytes)
     try:
-        tar = index(file)
+        tar = read_tar_index(file)
         manifest = _json_member(tar, MANIFEST)
         if not isinstance(manifest, dict):
             raise ValueError("the manifest is not an object")
@@ -242,7 +243,7 @@ def read_tar(source: Target, *, max_bytes: int | None = None) -> Opened:
         if owned:
             file.close()
         raise
-    return Opened(manifest, tar, sums, file if owned else None)
+    return SnapshotReader(manifest, tar, sums, file if owned else None)
 
 
 def _json_member(tar: TarIndex, name: str) -> Any:
@@ -273,7 +274,7 @@ def _check_references(manifest: object, tar: TarIndex) -> None:
 
 
 def checked_reference(reference: object, tar: TarIndex) -> str:
-    """The path of a blob reference, which must be relative, plain, and name a regular member of this tar."""
+    """Check a blob reference: a relative path that names a regular member of this tar."""
     path = reference.get("__file") if isinstance(reference, dict) else None
     if not isinstance(path, str) or not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise ValueError(f"Unsafe blob path: {path!r}")
@@ -287,11 +288,11 @@ _MAGIC: Final[tuple[tuple[bytes, Callable[[IO[bytes]], IO[bytes]]], ...]] = (
     (b"BZh", lambda raw: cast(IO[bytes], import_module("bz2").BZ2File(raw))),
     (b"\xfd7zXZ\0", lambda raw: cast(IO[bytes], import_module("lzma").LZMAFile(raw))),
 )
-"""How compressed archives begin, and what unpacks them: each is imported when one is met."""
+"""Magic numbers of compressed archives, and their decompressors, imported on use."""
 
 
 def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
-    """A file to seek in, and whether it is ours to close. What is compressed or cannot seek goes to a nameless file."""
+    """Return a seekable file, and whether to close it. Compressed and unseekable sources are spooled."""
     if isinstance(source, str | os.PathLike):
         raw: BinaryIO = open(os.fspath(source), "rb")
         owned = True
@@ -305,14 +306,14 @@ def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
         unpack = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
         if unpack is None and seekable and raw.tell() == 0:
             return raw, owned
-        stream: IO[bytes] = raw if seekable else cast(IO[bytes], _Rejoined(head, raw))
+        stream: IO[bytes] = raw if seekable else cast(IO[bytes], _PrefixedStream(head, raw))
         spooled = _spool(unpack(stream) if unpack is not None else stream, max_bytes)
     except (OSError, EOFError, import_module("lzma").LZMAError) as error:
         if owned:
             raw.close()
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
             raise
-        raise ValueError(f"the snapshot cannot be unpacked: {error}") from None
+        raise ValueError(f"cannot unpack the snapshot: {error}") from None
     except BaseException:
         if owned:
             raw.close()
@@ -340,8 +341,8 @@ def _spool(stream: IO[bytes], max_bytes: int | None) -> BinaryIO:
     return file
 
 
-class _Rejoined(io.RawIOBase):
-    """A stream with the bytes put back that were read to see what it is."""
+class _PrefixedStream(io.RawIOBase):
+    """A stream with its first bytes pushed back."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head, self._rest = head, rest

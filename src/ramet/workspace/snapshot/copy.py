@@ -1,4 +1,4 @@
-"""Making a workspace out of another state: a snapshot that was opened, or a workspace that lives."""
+"""Create a workspace from a snapshot or from a live workspace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.state.serialize import copy
 from ramet.workspace.descriptors import dump_descriptors
 from ramet.workspace.mounts import Mount, MountForm, in_order
-from ramet.workspace.snapshot.archive import Opened
-from ramet.workspace.snapshot.mirage import is_foreign, migrated
+from ramet.workspace.snapshot.archive import SnapshotReader
+from ramet.workspace.snapshot.mirage import is_mirage, migrate
 from ramet.workspace.snapshot.state import (
     RestoreReport,
     apply_state_dict,
@@ -34,15 +34,15 @@ COPIERS = 4
 
 def load_workspace(
     kind: type[Workspace],
-    opened: Opened,
+    opened: SnapshotReader,
     resources: Mapping[str, Resource] | None,
     secrets: Mapping[str, str] | None,
     strict: bool,
     settings: Settings | None,
 ) -> Workspace:
     report = RestoreReport()
-    if is_foreign(opened.manifest):
-        opened.manifest = migrated(opened.manifest, report.add)
+    if is_mirage(opened.manifest):
+        opened.manifest = migrate(opened.manifest, report.add)
     check_version(opened.manifest)
     mounts: dict[str, Mount] = {}
     try:
@@ -52,19 +52,19 @@ def load_workspace(
         strict_or_report(report, strict)
     except BaseException as error:
         _discard(mounts, resources or {})
-        # What the data made impossible (a path that cannot be, a name that is refused) is the data's fault.
+        # An error caused by the data of the snapshot is a ValueError.
         if isinstance(error, OSError) or (isinstance(error, RametError) and error.code != "snapshot_invalid"):
-            raise ValueError(f"the snapshot cannot be loaded: {error}") from None
+            raise ValueError(f"cannot load the snapshot: {error}") from None
         raise
     ws.restored = report
     return ws
 
 
 def _discard(mounts: Mapping[str, Mount], given: Mapping[str, Resource]) -> None:
-    """Remove the directories that a failed load has made."""
+    """Remove the directories of a failed load."""
     for mount in mounts.values():
-        if isinstance(mount.resource, DiskResource) and not any(mount.resource is own for own in given.values()):
-            shutil.rmtree(mount.resource.root, ignore_errors=True)
+        if mount.directory is not None and not any(mount.resource is own for own in given.values()):
+            shutil.rmtree(mount.directory, ignore_errors=True)
 
 
 def copy_workspace(ws: Workspace) -> Workspace:
@@ -80,7 +80,7 @@ def copy_workspace(ws: Workspace) -> Workspace:
 
 
 def adopt_kernel(twin: Workspace, ws: Workspace) -> None:
-    """Give `twin` everything of `ws` but its mounts: commands, history, cache, sessions."""
+    """Copy everything but the mounts to `twin`: commands, history, cache, sessions."""
     twin.commands.adopt(ws.commands)
     twin.history.adopt(ws.history)
     twin.cached_files.adopt(ws.cached_files)
@@ -95,7 +95,7 @@ def adopt_kernel(twin: Workspace, ws: Workspace) -> None:
 
 
 def copy_resource(resource: Resource) -> Resource:
-    """An independent twin where the bytes are ours, the resource itself where they are someone else's."""
+    """Return an independent copy of a local resource, or the same remote resource."""
     if isinstance(resource, Forkable):
         return resource.fork()
     if isinstance(resource, DiskResource):
@@ -104,23 +104,23 @@ def copy_resource(resource: Resource) -> Resource:
 
 
 def _copy_disk(disk: DiskResource) -> DiskResource:
-    """The same tree in a fresh directory beside nothing of anybody."""
+    """Copy the tree to a new temporary directory."""
     twin = DiskResource.temporary()
     copy_tree(disk.root, twin.root)
     return twin
 
 
 def copy_tree(source: str, target: str) -> None:
-    """Everything below `source` into the empty directory `target`: links stay links (both kinds), modes and times stay.
+    """Copy everything below `source` into the empty directory `target`, with links, modes and times.
 
-    Directories are made first, then files are copied by several threads, then what copying disturbed is set right.
-    FIFOs, sockets and devices cannot be copied.
+    Directories are created first, then files are copied by several threads, then times are restored. FIFOs, sockets and
+    devices are skipped.
     """
     directories, first_names = [(source, target)], dict[tuple[int, int], str]()
     with ThreadPoolExecutor(COPIERS) as pool:
         copies: list[Future[None]] = []
         aliases: list[tuple[str, str]] = []
-        for old, new in directories:  # grows while it is walked
+        for old, new in directories:  # grows during the loop
             for entry in os.scandir(old):
                 place = os.path.join(new, entry.name)
                 stat = entry.stat(follow_symlinks=False)

@@ -1,7 +1,6 @@
-"""Snapshots of mirage-ai (format versions 2 to 5) read as ours: what maps is loaded, the rest is in the report.
+"""Convert snapshots of mirage-ai (format versions 2 to 5); unsupported parts are reported.
 
-Only data is taken over: class names in their manifests are ignored, and every value passes the same checks as in a
-snapshot of our own.
+Only data is converted: class names in manifests are ignored, and every value passes the checks of a native snapshot.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ _FLAGS: Final = dict(ATTRIBUTE_LETTERS)
 _UNMAPPED: Final = ("clis", "fingerprints", "profiles", "command_limits", "jobs")
 
 
-def is_foreign(manifest: Mapping[str, Any]) -> bool:
-    """Whether this manifest was written by mirage-ai in a version that we read."""
-    if "format" in manifest:  # ours says what it is, in every version
+def is_mirage(manifest: Mapping[str, Any]) -> bool:
+    """Return whether mirage-ai wrote this manifest in a supported version."""
+    if "format" in manifest:  # a native manifest has a format
         return False
     return manifest.get("version") in VERSIONS and ("mirage_version" in manifest or "sessions" in manifest)
 
 
-def migrated(manifest: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
-    """The manifest in our own shape."""
+def migrate(manifest: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
+    """Convert a manifest to the native format."""
     for key in _UNMAPPED:
         if manifest.get(key):
             report(f"not taken over: {key}")

@@ -1,7 +1,7 @@
-"""How resources are written into a state and made again: one table of types, nothing else can be named by a snapshot.
+"""Save and load resources: a fixed table of types, so that a snapshot cannot name code.
 
-RAM and disk mounts carry their content. Every other resource carries its redacted description and, unless it says
-otherwise, must be given again when the state is loaded.
+RAM and disk mounts include their content. Any other resource is saved as a redacted description and, unless it says
+otherwise, must be passed again on load.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ramet.workspace.snapshot.archive import Blob
 
 Plain = dict[str, Any]
 Missing = Callable[[str], None]
-"""Told what could not be saved or restored."""
+"""Called with a message about what could not be saved or restored."""
 
 
 def save_resource(resource: Resource, missing: Missing) -> Plain:
-    """The state of a resource: its type, whether loading needs another one, and content or redacted config."""
+    """Save a resource: its type, whether loading needs an override, and content or redacted config."""
     bare = _innermost(resource)
     if isinstance(bare, Described):
         kind, config, redacted, needs_override = bare.describe()
@@ -131,7 +131,7 @@ def _ensure_parents(ram: RAMResource, path: Path) -> None:
 
 
 def _now(act: Any) -> Any:
-    """Run a coroutine of the RAM tree, which never waits."""
+    """Run a coroutine of a RAM tree, which never suspends."""
     try:
         act.send(None)
     except StopIteration as end:
@@ -178,7 +178,7 @@ def _save_disk(disk: DiskResource, missing: Missing) -> Plain:
 
 
 def _disk_blocks(disk: DiskResource, path: Path, size: int) -> Callable[[], Iterator[bytes]]:
-    # The tree was listed through descriptors; each file is opened the same confined way when its turn comes.
+    # Each file is opened relative to the directory descriptor, like the listing.
     def blocks() -> Iterator[bytes]:
         handle = disk.open(path, write=False)
         try:
@@ -193,7 +193,7 @@ def _disk_blocks(disk: DiskResource, path: Path, size: int) -> Callable[[], Iter
 
 
 def leads_out(path: Path, target: str) -> bool:
-    """Whether whoever extracts the tar could be led outside of it by this link."""
+    """Return whether a link leads outside of an extracted tar."""
     if target.startswith("/"):
         return True
     depth = len(path.parts) - 1
@@ -205,7 +205,7 @@ def leads_out(path: Path, target: str) -> bool:
 
 
 def _load_disk(state: Plain, blob: Callable[[object], Blob], root: str | None = None) -> DiskResource:
-    """The tree on a fresh temporary directory, or on `root`, whose old content is not touched."""
+    """Load a tree into a new temporary directory, or into `root` without removing its content."""
     disk = DiskResource(root) if root is not None else DiskResource.temporary()
     fill_disk(disk, state, blob)
     return disk
@@ -243,7 +243,7 @@ def _disk_dirs(disk: DiskResource, path: Path) -> None:
 
 
 def restore_data(resource: Resource, state: Plain, blob: Callable[[object], Blob]) -> None:
-    """Give a resource that lives elsewhere the content that was saved of it."""
+    """Restore the saved content of a remote resource."""
     items = state.get("data", [])
     if not isinstance(items, list) or not all(isinstance(item, list) and len(item) == 2 for item in items):
         raise ValueError("the data of a mount is malformed")
@@ -255,7 +255,7 @@ LOADERS: Final[Mapping[str, Callable[[Plain, Callable[[object], Blob]], Resource
     "ram": _load_ram,
     "disk": _load_disk,
 }
-"""What a snapshot may ask for by name. Everything else must be given by the caller."""
+"""Types that a snapshot may load; any other resource is passed by the caller."""
 
 
 # -------------------------------------------------------------------------------------- reading untrusted data

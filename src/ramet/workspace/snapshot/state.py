@@ -1,4 +1,4 @@
-"""The one state of a workspace, as plain data with blobs: what snapshots, copies and revisions carry."""
+"""The state of a workspace as plain data with blobs, for snapshots, copies and revisions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.backends.local.disk import DiskResource
-from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import REDACTED, Quick, Resource
@@ -15,7 +14,7 @@ from ramet.layers.memory_cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode, in_order
-from ramet.workspace.snapshot.archive import VERSION, Blob, Opened
+from ramet.workspace.snapshot.archive import VERSION, Blob, SnapshotReader
 from ramet.workspace.snapshot.resource_codec import LOADERS, fill_disk, restore_data, save_resource
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ FORMAT = "ramet"
 
 @dataclass
 class RestoreReport:
-    """What a load could not bring back. Empty is good."""
+    """What a load could not restore; empty on success."""
 
     problems: list[str] = field(default_factory=list)
 
@@ -39,10 +38,10 @@ class RestoreReport:
 
 
 def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0) -> dict[str, Any]:
-    """Everything that is captured. Blobs are lazy: they are read when the state is written somewhere.
+    """Capture the state. Blobs are lazy: they are read when the state is written.
 
-    Without `content` it is the kernel alone: a revision keeps mounts, contents and the history before `history_from`
-    in its own way.
+    Without `content`, only the kernel state: a revision stores mounts, content and the history before `history_from`
+    separately.
     """
     left_out: list[str] = []
     mounts = [_mount_state(mount, left_out.append) for mount in in_order(ws._mounts)] if content else []
@@ -50,8 +49,8 @@ def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0)
         left_out += [
             f"{mount.prefix / path[1:]}: a named pipe"
             for mount in ws.mounts(scratch=True)
-            if isinstance(mount.resource, RAMResource) and isinstance(mount.resource, Quick)
-            for path in mount.resource.fifos()
+            if mount.memory is not None and isinstance(mount.memory, Quick)
+            for path in mount.memory.fifos()
         ]
     for session in ws.list_sessions():
         _, lost = dump_descriptors(session.state)
@@ -92,7 +91,7 @@ def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
 
 
 def _scrubbed(ws: Workspace, value: Any) -> Any:
-    """Plain data without a secret in any of its texts."""
+    """Redact secrets in plain data."""
     return _without_secrets(ws, value) if ws.secrets else value
 
 
@@ -123,7 +122,7 @@ def _cache_state(ws: Workspace) -> list[dict[str, Any]]:
 
 
 def finished_jobs(ws: Workspace) -> list[dict[str, Any]]:
-    """Finished jobs; a running one cannot be carried."""
+    """Return finished jobs; running ones cannot be saved."""
     return ws.finished_jobs + [
         {
             "session_id": session.session_id,
@@ -147,9 +146,9 @@ def check_version(manifest: Mapping[str, Any]) -> None:
 
 
 def mounts_from(
-    opened: Opened, resources: Mapping[str, Resource] | None, report: RestoreReport, mounts: dict[str, Mount]
+    opened: SnapshotReader, resources: Mapping[str, Resource] | None, report: RestoreReport, mounts: dict[str, Mount]
 ) -> None:
-    """Fill `mounts` from a snapshot, with what the caller gave in place of what could not be saved."""
+    """Fill `mounts` from a snapshot, with the caller's resources for those that were not saved."""
     states = opened.manifest.get("mounts")
     if not isinstance(states, list) or not all(isinstance(state, dict) for state in states):
         raise ValueError("the manifest has no list of mounts")
@@ -187,19 +186,19 @@ def _prefix(state: Mapping[str, Any]) -> str:
     return str(parse(prefix))
 
 
-def _resource_for(state: dict[str, Any], given: Resource | None, opened: Opened) -> Resource:
+def _resource_for(state: dict[str, Any], given: Resource | None, opened: SnapshotReader) -> Resource:
     kind = state.get("type")
     if given is None:
         return LOADERS[str(kind)](state, opened.blob)
     if kind == "disk" and isinstance(given, DiskResource):
-        fill_disk(given, state, opened.blob)  # the content goes to the directory that the caller chose
+        fill_disk(given, state, opened.blob)  # the caller chose the directory
     else:
         restore_data(given, state, opened.blob)
     return given
 
 
-def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> None:
-    """Sessions, cache, history and jobs of a snapshot into a workspace whose mounts are there already."""
+def apply_state_dict(ws: Workspace, opened: SnapshotReader, report: RestoreReport) -> None:
+    """Restore sessions, cache, history and jobs into a workspace that has its mounts."""
     from ramet.shell.interp.state.serialize import load
 
     manifest = opened.manifest
@@ -250,7 +249,7 @@ def _path(plain: Mapping[str, Any]) -> str:
     return path
 
 
-def _entry(plain: Mapping[str, Any], opened: Opened) -> Entry:
+def _entry(plain: Mapping[str, Any], opened: SnapshotReader) -> Entry:
     ttl, cached_at, fingerprint = plain.get("ttl"), plain.get("cached_at", 0.0), plain.get("fingerprint")
     if not isinstance(ttl, int | float | None) or not isinstance(cached_at, int | float):
         raise ValueError("a cache entry of the manifest is malformed")

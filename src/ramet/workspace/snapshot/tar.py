@@ -1,8 +1,7 @@
-"""A lean tar writer and reader: streaming, bounded, raw-byte names, nothing executed and nothing extracted.
+"""Streaming tar writer and tar index: bounded memory, raw-byte names, no extraction.
 
-The standard library's tarfile is an order of magnitude slower on many small members, and this is the hot path of a
-snapshot. Regular files, directories, symbolic and hard links are written; the reader accepts any tar and gives its
-regular members by name.
+The standard library's tarfile is an order of magnitude slower for many small members. The writer supports regular
+files, directories, symbolic and hard links; the reader accepts any tar and indexes its regular members by name.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ _SKIPPED: Final = frozenset(b"2134567xgLK")
 _MAX_HEADER_DATA: Final = 1024 * 1024
 
 
-class Sink(Protocol):
+class ByteSink(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
 class TarWriter:
-    """Writes members one after the other; `close()` ends the archive."""
+    """Writes members in order; `close()` ends the archive."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: ByteSink) -> None:
         self._sink = sink
         self._pending: list[bytes] = []
         self._pending_size = 0
         self._total = 0
 
     def file(self, name: str, size: int, blocks: Iterator[bytes], *, mode: int = 0o644, mtime_ns: int = 0) -> None:
-        """A regular member. The blocks must add up to `size`: a header that lies is an error here, not later."""
+        """Write a regular member; ValueError unless the blocks add up to `size`."""
         self._header(encode(name), size, b"0", mode, mtime_ns)
         written = 0
         for block in blocks:
@@ -55,11 +54,11 @@ class TarWriter:
         self._header(encode(name), 0, b"2", 0o777, mtime_ns, encode(target))
 
     def hard_link(self, name: str, first: str, *, mode: int = 0o644, mtime_ns: int = 0) -> None:
-        """Another name of a regular member that was written before."""
+        """Write a hard link to an earlier member."""
         self._header(encode(name), 0, b"1", mode, mtime_ns, encode(first))
 
     def exact_time(self, mtime_ns: int) -> None:
-        """Say the time of the next member to the nanosecond, which its own header cannot."""
+        """Write a pax header with the time of the next member in nanoseconds."""
         sign = b"-" if mtime_ns < 0 else b""
         record = b" mtime=%b%d.%09d\n" % (sign, *divmod(abs(mtime_ns), 1_000_000_000))
         length = len(record) + len(str(len(record) + 2))
@@ -68,7 +67,7 @@ class TarWriter:
         self._put(data + bytes(-len(data) % BLOCK))
 
     def flush(self) -> None:
-        """Everything written so far is in the sink."""
+        """Flush everything to the sink."""
         self._flush()
 
     def close(self) -> None:
@@ -124,8 +123,8 @@ def _header(name: bytes, size: int, kind: bytes, mode: int, mtime: int, target: 
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """Where the bytes of a regular member lie."""
+class TarMember:
+    """Offset and size of a regular member."""
 
     offset: int
     size: int
@@ -133,10 +132,10 @@ class Member:
 
 @dataclass
 class TarIndex:
-    """The regular members of a seekable tar, by name; their bytes are read on demand."""
+    """Regular members of a seekable tar by name; bytes are read on demand."""
 
     file: BinaryIO
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, TarMember] = field(default_factory=dict)
 
     def read(self, name: str) -> bytes:
         return b"".join(self.blocks(name))
@@ -154,8 +153,8 @@ class TarIndex:
             yield block
 
 
-def index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
-    """Read every header of a seekable tar. Damaged, truncated or absurd archives are a ValueError."""
+def read_tar_index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
+    """Read all headers of a seekable tar. ValueError for damaged, truncated or oversized archives."""
     found = TarIndex(file)
     end = file.seek(0, os.SEEK_END)
     at, long_name = 0, None
@@ -180,7 +179,7 @@ def index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
             long_name = None
             if name in found.members:
                 raise ValueError(f"the archive has two members named {name!r}")
-            found.members[name] = Member(at, size)
+            found.members[name] = TarMember(at, size)
             if len(found.members) > max_members:
                 raise ValueError(f"the archive has more than {max_members} members")
         elif kind[0] in _SKIPPED:
@@ -192,7 +191,7 @@ def index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
 
 
 def _checked(head: bytes) -> tuple[int, bytes]:
-    """Size and type of a header whose checksum is right."""
+    """Return size and type of a header after checking its checksum."""
     try:
         wanted = int(head[148:156].strip(b" \0") or b"x", 8)
     except ValueError:

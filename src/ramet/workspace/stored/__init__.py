@@ -1,1 +1,1 @@
-"""Workspaces bound to a store: leases, commits, drafts, recovery."""
+"""Live workspaces bound to a store: leases, commits, drafts, recovery."""

@@ -1,7 +1,7 @@
-"""Archives into a store: a snapshot tar with everything it holds, or any tar as files. Each becomes one revision.
+"""Import a snapshot tar, or any tar as files, as one revision.
 
-Nothing of an archive is believed: names are checked, links are kept as links and never followed, and what cannot be
-kept (devices, pipes) is told. Trees are durable before a head moves, so a broken archive changes nothing.
+Archives are untrusted: names are checked, links are stored and never followed, devices and pipes are left out and
+reported. Trees are durable before a head moves, so a broken archive changes nothing.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypedDict
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.commit.kernel_state import write_chunk
-from ramet.store.commit.tree_builder import Builder
+from ramet.store.commit.tree_builder import TreeBuilder
 from ramet.store.model.ids import TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.repository import Repository
 from ramet.workspace.mounts import parse_prefix
-from ramet.workspace.snapshot.archive import MANIFEST, Opened, Target, read_tar
-from ramet.workspace.snapshot.mirage import is_foreign, migrated
+from ramet.workspace.snapshot.archive import MANIFEST, SnapshotReader, Target, read_tar
+from ramet.workspace.snapshot.mirage import is_mirage, migrate
 from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, check_version
 from ramet.workspace.snapshot.tar import TarIndex
 from ramet.workspace.workspace import Workspace
@@ -32,9 +32,34 @@ BLOCK: Final = 1 << 20
 KERNEL: Final = ("format", "version", "sessions", "max_drain_bytes", "dirty_inodes", "history", "jobs", "left_out")
 
 
+class ImportKeywords(TypedDict, total=False):
+    """The fields of `ImportOptions` as keyword arguments."""
+
+    prefix: str
+    message: str
+    author: str
+    kind: str | None
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """How an archive becomes a revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
+
+    prefix: str = "/"
+    message: str = ""
+    author: str = ""
+    kind: str | None = None
+    """`snapshot` or `tar`; None takes an archive that begins with a manifest for a snapshot."""
+    progress: Progress = silent
+
+
+DEFAULTS: Final = ImportOptions()
+
+
 @dataclass
-class Imported:
-    """The revision that an archive became, and what of it could not be kept."""
+class ImportResult:
+    """The imported revision, and what was left out."""
 
     revision: Revision
     files: int = 0
@@ -42,8 +67,8 @@ class Imported:
 
 
 @dataclass
-class _Parts:
-    """What an archive holds, durable in the store."""
+class _ArchiveContent:
+    """The content of an archive, durable in the store."""
 
     mounts: tuple[MountState, ...]
     kernel: Any
@@ -54,46 +79,35 @@ class _Parts:
 
 
 def import_archive(
-    repository: Repository,
-    name: str,
-    source: Target,
-    *,
-    prefix: str = "/",
-    message: str = "",
-    author: str = "",
-    kind: str | None = None,
-    progress: Progress = silent,
-) -> Imported:
-    """A tar as a revision of a workspace, which is created if it does not exist.
-
-    A snapshot replaces everything; any other tar replaces the mount at `prefix`. `kind` is `snapshot` or `tar`;
-    left out, an archive that begins with a manifest is a snapshot.
-    """
-    repository.prove()
+    repository: Repository, name: str, source: Target, options: ImportOptions = DEFAULTS
+) -> ImportResult:
+    """Import a tar as a revision of a workspace, which is created if it does not exist."""
+    repository.require_safe_refs()
+    kind, progress = options.kind, options.progress
     try:
         if kind is None:
             kind, source = _kind_of(source)
         if kind == "snapshot":
             parts = _from_snapshot(repository, name, source, progress)
         elif kind == "tar":
-            parts = _from_tar(repository, name, source, str(parse_prefix(prefix)), progress)
+            parts = _from_tar(repository, name, source, str(parse_prefix(options.prefix)), progress)
         else:
             raise RametError("invalid_argument", f"unknown kind of archive {kind!r}", "use snapshot or tar")
     except (ValueError, EOFError, tarfile.TarError) as error:
         raise RametError(
-            "snapshot_invalid", f"the archive cannot be imported: {error}", "give a tar, whole and not damaged"
+            "snapshot_invalid", f"cannot import the archive: {error}", "pass a complete, undamaged tar"
         ) from None
-    revision = _recorded(repository, name, parts, kind, message, author)
-    return Imported(revision, parts.files, parts.left_out)
+    revision = _recorded(repository, name, parts, kind, options)
+    return ImportResult(revision, parts.files, parts.left_out)
 
 
 def _kind_of(source: Target) -> tuple[str, Target]:
-    """Whether an archive begins like a snapshot. A stream must be able to go back for that."""
+    """Detect a snapshot by its first member; a stream must be seekable."""
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
             return _look(file), source
     if not source.seekable():
-        raise RametError("invalid_argument", "a stream does not say what it is", "say kind='snapshot' or kind='tar'")
+        raise RametError("invalid_argument", "cannot detect the kind of a stream", "pass kind='snapshot' or kind='tar'")
     found = _look(source)
     source.seek(0)
     return found, source
@@ -105,10 +119,10 @@ def _look(file: IO[bytes]) -> str:
     return "snapshot" if first is not None and first.name == MANIFEST else "tar"
 
 
-def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, message: str, author: str) -> Revision:
+def _recorded(repository: Repository, name: str, parts: _ArchiveContent, kind: str, options: ImportOptions) -> Revision:
     made = Revision(
         workspace=name, seq=1, parents=(), lineage=f"import:{kind}", mounts=parts.mounts, kernel=parts.kernel,
-        author=author, time=repository.clock(), message=message or f"import of a {kind}",
+        author=options.author, time=repository.clock(), message=options.message or f"import of a {kind}",
     )  # fmt: skip
     if not repository.refs.exists(name):
         repository.begin(name, made)
@@ -128,13 +142,13 @@ def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, messa
 # ---------------------------------------------------------------------------------------------------- plain tars
 
 
-def _from_tar(repository: Repository, name: str, source: Target, prefix: str, progress: Progress) -> _Parts:
+def _from_tar(repository: Repository, name: str, source: Target, prefix: str, progress: Progress) -> _ArchiveContent:
     writer = repository.writer(name)
     left_out: list[str] = []
     owned = isinstance(source, str | os.PathLike)
     file = open(source, "rb") if isinstance(source, str | os.PathLike) else source
     try:
-        builder = Builder(writer)
+        builder = TreeBuilder(writer)
         with tarfile.open(fileobj=file, mode="r|*", encoding="utf-8", errors="surrogateescape") as tar:
             files = _members(tar, builder, left_out, progress)
         tree = builder.tree()
@@ -145,10 +159,10 @@ def _from_tar(repository: Repository, name: str, source: Target, prefix: str, pr
     finally:
         if owned:
             file.close()
-    return _Parts((MountState(prefix, "ram", tree=tree),), None, files, left_out, prefix)
+    return _ArchiveContent((MountState(prefix, "ram", tree=tree),), None, files, left_out, prefix)
 
 
-def _members(tar: tarfile.TarFile, builder: Builder, left_out: list[str], progress: Progress) -> int:
+def _members(tar: tarfile.TarFile, builder: TreeBuilder, left_out: list[str], progress: Progress) -> int:
     files = 0
     while (member := tar.next()) is not None:
         tar.members = []  # type: ignore[attr-defined]  # the reader would keep every header
@@ -177,7 +191,7 @@ def _members(tar: tarfile.TarFile, builder: Builder, left_out: list[str], progre
 
 
 def _clean(name: str) -> str:
-    """A member's name below the top; a name that leads out of it is refused."""
+    """Normalize the name of a member; refuse a name that leaves the archive."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in name:
         raise ValueError(f"{name!r} leads out of the archive")
@@ -185,7 +199,7 @@ def _clean(name: str) -> str:
 
 
 def _time(member: tarfile.TarInfo) -> int:
-    """The time of a member to the nanosecond: the parsed one is a float, which is not that exact."""
+    """Return the time of a member in nanoseconds; the parsed one is a float, which is less exact."""
     text = member.pax_headers.get("mtime")
     if text is None:
         return int(member.mtime) * 1_000_000_000
@@ -202,19 +216,19 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 # ----------------------------------------------------------------------------------------------------- snapshots
 
 
-def _from_snapshot(repository: Repository, name: str, source: Target, progress: Progress) -> _Parts:
+def _from_snapshot(repository: Repository, name: str, source: Target, progress: Progress) -> _ArchiveContent:
     opened = read_tar(source)
     writer = repository.writer(name)
     try:
         report = RestoreReport()
-        if is_foreign(opened.manifest):
-            opened.manifest = migrated(opened.manifest, report.add)
+        if is_mirage(opened.manifest):
+            opened.manifest = migrate(opened.manifest, report.add)
         check_version(opened.manifest)
         states = opened.manifest.get("mounts")
         if not isinstance(states, list):
             raise ValueError("the manifest has no list of mounts")
-        count = _Count(progress)
-        mounts = tuple(_mount(state, opened, Builder(writer), count) for state in states)
+        count = _FileCounter(progress)
+        mounts = tuple(_mount(state, opened, TreeBuilder(writer), count) for state in states)
         kernel: dict[str, Any] = {key: opened.manifest[key] for key in KERNEL if key in opened.manifest}
         kernel.update(mounts=[], cache={"entries": [], "manifest": []})
         _check_kernel(kernel, report)
@@ -227,15 +241,15 @@ def _from_snapshot(repository: Repository, name: str, source: Target, progress: 
         raise
     finally:
         opened.close()
-    return _Parts(mounts, chunk, count.files, report.problems)
+    return _ArchiveContent(mounts, chunk, count.files, report.problems)
 
 
 def _check_kernel(kernel: dict[str, Any], report: RestoreReport) -> None:
-    """Load sessions and history once, so that a state that cannot be opened is refused now and not later."""
-    apply_state_dict(Workspace(), Opened(kernel, TarIndex(io.BytesIO()), {}), report)
+    """Load sessions and history once, to refuse an unusable state now."""
+    apply_state_dict(Workspace(), SnapshotReader(kernel, TarIndex(io.BytesIO()), {}), report)
 
 
-class _Count:
+class _FileCounter:
     def __init__(self, progress: Progress) -> None:
         self.files, self._progress = 0, progress
 
@@ -245,7 +259,7 @@ class _Count:
             self._progress("files", self.files, None)
 
 
-def _mount(state: object, opened: Opened, builder: Builder, count: _Count) -> MountState:
+def _mount(state: object, opened: SnapshotReader, builder: TreeBuilder, count: _FileCounter) -> MountState:
     if not isinstance(state, dict) or not isinstance(state.get("prefix"), str):
         raise ValueError("a mount of the manifest has no prefix")
     prefix, kind = str(parse_prefix(state["prefix"])), str(state.get("type"))
@@ -260,7 +274,7 @@ def _mount(state: object, opened: Opened, builder: Builder, count: _Count) -> Mo
     return MountState(prefix, kind, mode, _tree(state, opened, builder, count), config, scratch=scratch)
 
 
-def _tree(state: dict[str, Any], opened: Opened, builder: Builder, count: _Count) -> TreeId:
+def _tree(state: dict[str, Any], opened: SnapshotReader, builder: TreeBuilder, count: _FileCounter) -> TreeId:
     attrs = _mapping(state, "attrs")
 
     def known(path: str, mode: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""`bisect`: run a command in one revision after the other until the first bad one is found; nothing is written."""
+"""`bisect`: run a command in revisions until the first bad one is found; writes nothing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.store.verbs.bisect import Search, Verdict
+from ramet.store.verbs.bisect import BisectSearch, Verdict
 
 SKIP = 125
 Try = Callable[[Revision], Awaitable[int]]
-"""Runs the command in a revision and gives its exit status."""
+"""Runs the command in a revision, and returns its exit status."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """One revision that was tried."""
+class BisectStep:
+    """One tested revision."""
 
     revision: Revision
     verdict: Verdict
@@ -26,41 +26,41 @@ class Step:
 
 
 @dataclass
-class Found:
-    """The first bad revision; None when what was skipped leaves several `suspects`."""
+class BisectResult:
+    """The first bad revision; None when skipped revisions leave several `suspects`."""
 
     first_bad: Revision | None
     suspects: list[Revision]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[BisectStep] = field(default_factory=list)
 
 
 async def bisect(
     repository: Repository, good: Revision, bad: Revision, attempt: Try, progress: Progress = silent
-) -> Found:
-    """Exit status 0 is good, 125 cannot be told, everything else is bad.
+) -> BisectResult:
+    """Find the first bad revision: exit status 0 is good, 125 skips, any other is bad.
 
-    Both ends are tried first: where the command does not say of them what the caller said, there is nothing to find.
+    Both ends are tested first, and must confirm the caller's claim.
     """
-    search = Search.between(repository.ancestors(good), repository.ancestors(bad), bad)
-    steps: list[Step] = []
+    search = BisectSearch.between(repository.ancestors(good), repository.ancestors(bad), bad)
+    steps: list[BisectStep] = []
 
     async def judged(revision: Revision, left: int) -> Verdict:
         progress("revisions", len(steps), len(steps) + left)
         status = await attempt(revision)
         verdict: Verdict = "good" if status == 0 else "skip" if status == SKIP else "bad"
-        steps.append(Step(revision, verdict, status))
+        steps.append(BisectStep(revision, verdict, status))
         return verdict
 
     for end, said in ((bad, "bad"), (good, "good")):
         if await judged(end, 2 + len(search.left).bit_length()) != said:
             raise _otherwise(steps[-1], said)
     while (revision := search.next()) is not None:
-        search.tell(revision, await judged(revision, len(search.left).bit_length()))
+        search.record(revision, await judged(revision, len(search.left).bit_length()))
     suspects = search.suspects
-    return Found(suspects[0] if len(suspects) == 1 else None, suspects, steps)
+    return BisectResult(suspects[0] if len(suspects) == 1 else None, suspects, steps)
 
 
-def _otherwise(step: Step, said: str) -> RametError:
+def _otherwise(step: BisectStep, said: str) -> RametError:
     name = step.revision.name
     if step.verdict == "skip":
         cause = f"the command cannot tell how {name} is: it ended with status {SKIP}"

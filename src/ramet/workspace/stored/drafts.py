@@ -1,39 +1,48 @@
-"""`Drafter`: what an acknowledged call changed is in the store before it is acknowledged, and no head has moved.
+"""`Drafter`: make the changes of each call durable before it is acknowledged, without moving the head.
 
-Rules that this file keeps:
-- A step tells what is different from the one before, found by comparing nodes of two forks of a tree: what was not
-  touched is the same object and is not looked at. It costs what changed, and where nothing did, nothing.
-- Small changes go into the step itself, one object. Large ones take the path of a commit into packs, so that the commit
-  at the end has nothing left to do for them.
-- What never enters a revision never enters a draft.
-- Nothing is acknowledged by whoever has lost the lease: who takes it over writes that down before looking for drafts,
-  and who drafts looks for that after the step is written.
+- A step holds the difference to the step before, found by comparing the nodes of two forks: untouched nodes are
+  identical objects and are skipped. Its cost is proportional to the change.
+- Small changes are stored in the step itself, as one object. Large ones are written to packs like a commit, so that the
+  final commit has nothing left to write for them.
+- Ignored files enter a draft as little as a revision.
+- A writer without the lease acknowledges nothing: taking over a lease appends an entry before reading drafts, and a
+  drafter checks for that entry after it has written a step.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import is_not
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
 from ramet.backends.local.ram_nodes import Dir, Fifo, File, Link
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
+from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.kernel_state import encoded
-from ramet.store.commit.memory_tree import Committed, Memo, commit_ram, unchanged
-from ramet.store.commit.secret_scan import Scanner
+from ramet.store.commit.memory_tree import Memo, TreeCommit, commit_memory, unchanged_tree
+from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.model.ids import SIZE, chunk_id
 from ramet.store.model.revisions import MountState, Revision
-from ramet.store.refs.drafts import Change, Content, DraftWriter, Folder, Gone, Opened, Pointer, Step, plain_mounts
-from ramet.workspace.snapshot.resource_codec import save_resource
+from ramet.store.refs.drafts import (
+    Change,
+    DirectoryChange,
+    DraftHeader,
+    DraftStep,
+    DraftWriter,
+    FileChange,
+    LinkChange,
+    Removal,
+    plain_mounts,
+)
+from ramet.workspace.stored.commit_writer import remote_state
 
 if TYPE_CHECKING:
     from ramet.workspace.mounts import Mount
@@ -41,50 +50,50 @@ if TYPE_CHECKING:
     from ramet.workspace.stored.workspace import StoredWorkspace
 
 INLINE: Final = 1024 * 1024
-"""Bytes of new content up to which a step holds them itself."""
+"""Bytes of new content up to which a step includes them."""
 MANY: Final = 2000
-"""Paths up to which a step names them one by one."""
+"""Changed paths up to which a step lists them."""
 STEPS: Final = 64
-"""Steps after which one is written that makes all before it needless."""
+"""Steps after which a fresh one replaces all before it."""
 WEIGHT: Final = 4 * 1024 * 1024
-"""Bytes of steps after which that happens, too."""
+"""Bytes of steps after which a fresh one replaces all before it."""
 KEEP: Final = 4096
-"""Bytes at the beginning of a file that are worth not being written again."""
+"""Unchanged bytes at the start of a file from which on they are not written again."""
 AGAIN: Final = 4
-"""How often a draft is tried again after collections took what it relied on."""
+"""Retries after a collection removed what a draft relied on."""
 
 
-class _Large(Exception):
-    """What changed is told better by trees."""
+class _TooLarge(Exception):
+    """The change is too large for a step, and is written as trees."""
 
 
 @dataclass(frozen=True)
-class _Origin:
-    """What the changes of a mount are told against: a tree of the store (empty for none), and what that is here."""
+class _MountBase:
+    """Base of the changes of a mount: a stored tree (empty for none), and the same tree in memory."""
 
     tree: bytes = b""
     ram: RAMResource = field(default_factory=RAMResource)
 
 
-class _Telling:
-    """Gathers the changes of a step."""
+class _ChangeCollector:
+    """Collects the changes of one step."""
 
     def __init__(self, ws: StoredWorkspace, laid: set[bytes]) -> None:
-        self._withheld, self._scope = ws._withheld, ws.repository.scope(ws.name)
-        self._look = Scanner("refuse").look if ws._scan == "refuse" else None
-        self._laid, self._count, self._size = laid, 0, 0
+        self._withheld, self._scope = ws.options.ignore_rules, ws.repository.scope(ws.name)
+        self._look = SecretScanner("refuse").check if ws.options.scan == "refuse" else None
+        self._stored_chunks, self._count, self._size = laid, 0, 0
         self.rows: list[Change] = []
         self.chunks: dict[bytes, bytes] = {}
         self.left_out: list[str] = []
         self.gone: list[str] = []
         self.relies = False
-        """Whether the step names something that only packs have."""
+        """Whether the step refers to objects in packs."""
 
     def compare(self, prefix: str, before: RAMResource, after: RAMResource) -> list[Change]:
         self.rows = []
         mine, theirs = after.links, before.links
         if mine is not theirs and (len(mine) != len(theirs) or any(theirs.get(n) is not f for n, f in mine.items())):
-            raise _Large  # files with several names change without their directories
+            raise _TooLarge  # hard-linked files change without their directories
         old, new = before.node(ROOT), after.node(ROOT)
         assert isinstance(old, Dir) and isinstance(new, Dir)
         stack: list[tuple[bytes, str, Dir | None, Dir]] = [] if old is new else [(b"", "", old, new)]
@@ -92,12 +101,12 @@ class _Telling:
             path, own_name, was, node = stack.pop()
             entries, had = node.entries, {} if was is None else was.entries
             names, gone = _differing(had, entries)
-            drop = self._withheld.among(own_name, {*names, *gone})
+            drop = self._withheld.matching(own_name, {*names, *gone})
             for name in gone:
                 where = path + b"/" + encode_name(name)
                 self.gone.append(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"))
                 if name not in drop:
-                    self._add(Gone(where))
+                    self._add(Removal(where))
             for name in names:
                 entry, where = entries[name], path + b"/" + encode_name(name)
                 if name in drop:
@@ -107,23 +116,23 @@ class _Telling:
                 if isinstance(entry, int) or isinstance(older, int):
                     if entry == older:
                         continue
-                    raise _Large
+                    raise _TooLarge
                 if older is not None and (isinstance(older, Link) or isinstance(entry, Link) or _is_dir(older, entry)):
-                    self._add(Gone(where))
+                    self._add(Removal(where))
                     older = None
                 if isinstance(entry, Dir):
                     known = self._known(entry)
                     if known and older is None:
-                        self._add(Folder(where, entry.mode, entry.mtime_ns, known))
+                        self._add(DirectoryChange(where, entry.mode, entry.mtime_ns, known))
                         self.relies = True
                         continue
-                    self._add(Folder(where, entry.mode, entry.mtime_ns))
+                    self._add(DirectoryChange(where, entry.mode, entry.mtime_ns))
                     stack.append((where, name, older if isinstance(older, Dir) else None, entry))
                 elif isinstance(entry, Link):
-                    self._add(Pointer(where, encode_name(entry.target), entry.mtime_ns))
+                    self._add(LinkChange(where, encode_name(entry.target), entry.mtime_ns))
                 elif isinstance(entry, Fifo):
                     if older is not None:
-                        self._add(Gone(where))
+                        self._add(Removal(where))
                 else:
                     self._file(prefix, where, older if isinstance(older, File) else None, entry)
         return self.rows
@@ -131,11 +140,11 @@ class _Telling:
     def _add(self, row: Change) -> None:
         self._count += 1
         if self._count > MANY:
-            raise _Large
+            raise _TooLarge
         self.rows.append(row)
 
     def _known(self, node: Dir | File) -> bytes:
-        """What a node is called in the store, if that has it."""
+        """Return the stored id of a node; empty when it has none."""
         memo = node.memo
         return memo.payload if isinstance(memo, Memo) and memo.store is self._scope else b""
 
@@ -145,27 +154,29 @@ class _Telling:
         if known:
             self.relies = True
             self._add(
-                Content(where, node.mode, node.mtime_ns, 0, [known[i : i + SIZE] for i in range(0, len(known), SIZE)])
+                FileChange(
+                    where, node.mode, node.mtime_ns, 0, [known[i : i + SIZE] for i in range(0, len(known), SIZE)]
+                )
             )
             return
         keep = 0 if older is None or isinstance(older, Fifo) else older.content.common(content)
         keep = keep if keep >= KEEP else 0
         self._size += content.size - keep
         if self._size > INLINE:
-            raise _Large
+            raise _TooLarge
         data = content.pread(keep, content.size - keep) if keep else content.join()
         if self._look is not None and data:
             self._look(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"), data)
         identity = chunk_id(data)
-        if data and identity not in self._laid:
+        if data and identity not in self._stored_chunks:
             self.chunks[identity] = data
-        self._add(Content(where, node.mode, node.mtime_ns, keep, [identity] if data else []))
+        self._add(FileChange(where, node.mode, node.mtime_ns, keep, [identity] if data else []))
 
 
 def _differing(had: Mapping[str, object], entries: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """Names of a directory that are not what they were, and those that are gone."""
+    """Return the changed and the removed names of a directory."""
     before, after = list(had), list(entries)
-    if after[: len(before)] == before:  # as it is mostly: some changed, some came; that is told without a loop
+    if after[: len(before)] == before:  # the usual case: compared without a Python loop
         changed = compress(after, map(is_not, had.values(), entries.values()))
         return [*changed, *after[len(before) :]], []
     return (
@@ -175,7 +186,7 @@ def _differing(had: Mapping[str, object], entries: Mapping[str, object]) -> tupl
 
 
 class Drafter:
-    """The draft of one open workspace. Whoever calls it holds the lock of its commits."""
+    """The draft of one open workspace. Callers hold its commit lock."""
 
     def __init__(self, ws: StoredWorkspace, every: float) -> None:
         assert ws.lease is not None
@@ -183,55 +194,55 @@ class Drafter:
         self._ws, self._repository = ws, ws.repository
         self._writer = DraftWriter(ws.repository, ws.name, ws.lease)
         base = b"" if ws.base is None else ws.base.id
-        self._writer.open(Opened(socket.gethostname(), ws.lease.number, base, ws._scan))
+        self._writer.open(DraftHeader(socket.gethostname(), ws.lease.number, base, ws.options.scan))
         try:
             self._hold()
         except RametError:
-            self._writer.close()  # it was opened too late: nobody may believe it
+            self._writer.close()  # opened too late: it must not be used
             raise
-        self._origins: dict[str, _Origin] = {}
+        self._origins: dict[str, _MountBase] = {}
         self._last: dict[str, RAMResource] = {}
-        """The memory mounts as the last step left them."""
-        self._told: Any = None
-        """What of the sessions the last step has, cheap to compare."""
+        """The memory mounts as of the last step."""
+        self._sessions_seen: Any = None
+        """The sessions as of the last step, cheap to compare."""
         self._mounted: Any = None
         self._seen: list[Mount] = []
         self._plain: list[dict[str, Any]] = []
         self._position = ws.history.next_number
         self._records: list[bytes] = []
-        """The commands since the revision that the draft stands on, as JSON."""
-        self._laid: set[bytes] = set()
+        """The commands since the base revision, as JSON."""
+        self._stored_chunks: set[bytes] = set()
         self._left_out: dict[str, None] = {}
         self._weight = self._least = 0
         self._fresh = True
-        self.rebased(ws.base, {})
+        self.rebase(ws.base, {})
 
-    def rebased(self, base: Revision | None, forks: Mapping[str, RAMResource]) -> None:
-        """A revision has everything until now, with these trees; the next step stands on it."""
+    def rebase(self, base: Revision | None, forks: Mapping[str, RAMResource]) -> None:
+        """Base the next step on a revision that has everything so far, with these trees."""
         ws = self._ws
         trees = {mount.prefix: mount.tree for mount in base.mounts} if base is not None else {}
         scope = self._repository.scope(ws.name)
         self._origins = {}
         for mount in ws.mounts(scratch=True):
-            prefix, resource = str(mount.prefix), mount.resource
-            if not isinstance(resource, RAMResource):
+            prefix, resource = str(mount.prefix), mount.memory
+            if resource is None:
                 continue
             if prefix in forks:
-                self._origins[prefix] = _Origin(trees.get(prefix) or b"", forks[prefix])
-            elif (tree := unchanged(resource, scope)) is not None:
-                self._origins[prefix] = _Origin(tree, resource.fork())
+                self._origins[prefix] = _MountBase(trees.get(prefix) or b"", forks[prefix])
+            elif (tree := unchanged_tree(resource, scope)) is not None:
+                self._origins[prefix] = _MountBase(tree, resource.fork())
         self._last = {prefix: origin.ram for prefix, origin in self._origins.items()}
         self._position, self._records = ws._position, []
-        self._told, self._fresh = _told(ws), True
+        self._sessions_seen, self._fresh = _session_fingerprints(ws), True
 
     # ------------------------------------------------------------------------------------------------ looking
 
     def changed(self) -> bool:
-        """Whether there is anything that the last step does not have; asked after every call."""
+        """Return whether anything changed since the last step; called after every call."""
         last, ws = self._last, self._ws
         for path, mount in ws._mounts.items():
-            resource = mount.resource
-            if isinstance(resource, RAMResource):
+            resource = mount.memory
+            if resource is not None:
                 known = last.get(path)
                 if known is None:
                     root = resource.node(ROOT)
@@ -239,43 +250,43 @@ class Drafter:
                         return True
                 elif known.node(ROOT) is not resource.node(ROOT) or known.links is not resource.links:
                     return True
-        return bool(self._told != _told(ws))
+        return bool(self._sessions_seen != _session_fingerprints(ws))
 
     # ------------------------------------------------------------------------------------------------ writing
 
     async def draft(self) -> None:
-        """Make what is not in the store yet durable there."""
+        """Write a step with everything that is not in the store yet."""
         ws = self._ws
-        rams = {str(m.prefix): m.resource for m in ws.mounts(scratch=True) if isinstance(m.resource, RAMResource)}
-        # A fork is taken only of what changed: whoever writes next copies what a fork has.
+        rams = {str(m.prefix): m.memory for m in ws.mounts(scratch=True) if m.memory is not None}
+        # Only changed trees are forked: the next write to a forked tree copies nodes.
         forks = {
             prefix: known if known is not None and _same(known, ram) else ram.fork()
             for prefix, ram in rams.items()
             for known in (self._last.get(prefix),)
         }
         fresh = self._fresh or self._writer.steps >= STEPS or self._weight > WEIGHT + 2 * self._least
-        told, number = _told(ws), ws.history.next_number
+        told, number = _session_fingerprints(ws), ws.history.next_number
         new = [encoded(record.as_dict()) for record in ws.history.after(self._position - 1)]
         records = [*self._records, *new] if fresh else new
         mounted = self._mounts()
-        step = Step(
+        step = DraftStep(
             b"" if ws.base is None else ws.base.id, fresh, self._repository.clock(), ws._lineage(ws.base),
             mounts=mounted if fresh or mounted != self._mounted else None,
-            state=ws._kernel_state(number) if fresh or told != self._told else b"", records=_joined(records),
+            state=ws._kernel_state(number) if fresh or told != self._sessions_seen else b"", records=_joined(records),
         )  # fmt: skip
         if self._repository.packs.remote:
             await asyncio.to_thread(self._write, step, forks, new, ws._kernel_state(number))
         else:
             try:
                 self._tell(step, forks)
-            except _Large:
+            except _TooLarge:
                 await asyncio.to_thread(self._write_trees, step, forks, new, ws._kernel_state(number))
-        self._last, self._told, self._position, self._mounted = forks, told, number, mounted
+        self._last, self._sessions_seen, self._position, self._mounted = forks, told, number, mounted
         self._records += new
         await self._still_holding()
 
     async def _still_holding(self) -> None:
-        """Make sure, after a step was written, that nobody had taken over before: then whoever does will find it."""
+        """Check after a step that the lease is still held: a successor then finds the step."""
         if self._repository.packs.remote:
             await asyncio.to_thread(self._hold)
         else:
@@ -287,20 +298,20 @@ class Drafter:
         if self._repository.clock() >= ws.lease.expires or not refs.is_last(ws.name, ws.lease):
             ws.lease = refs.renew(ws.name, ws.lease)
 
-    def _write(self, step: Step, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
+    def _write(self, step: DraftStep, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
         try:
             self._tell(step, forks)
-        except _Large:
+        except _TooLarge:
             self._write_trees(step, forks, new, state)
 
-    def _tell(self, step: Step, forks: dict[str, RAMResource]) -> None:
-        """The changes one by one, with their contents."""
+    def _tell(self, step: DraftStep, forks: dict[str, RAMResource]) -> None:
+        """Write a step that lists the changes with their content."""
         fresh = step.fresh
-        telling = _Telling(self._ws, set() if fresh else self._laid)
+        telling = _ChangeCollector(self._ws, set() if fresh else self._stored_chunks)
         changes: dict[str, list[Change]] = {}
         trees: dict[str, bytes] = {}
         for prefix, fork in forks.items():
-            origin = self._origins.get(prefix, _Origin())
+            origin = self._origins.get(prefix, _MountBase())
             if fresh:
                 trees[prefix] = origin.tree
                 telling.relies |= bool(origin.tree) and self._is_draft(prefix, origin)
@@ -313,17 +324,17 @@ class Drafter:
             self._left_out = {path: None for path in self._left_out if not f"{path}/".startswith(f"{top}/")}
         self._left_out.update(dict.fromkeys(telling.left_out))
         told = _replaced(step, trees=trees, changes=changes, chunks=telling.chunks, withheld=sorted(self._left_out))
-        number = self._repository.look().number if telling.relies else 0
-        if telling.relies and not self._repository.is_settled:
-            raise _Large
+        number = self._repository.refresh_gc_state().number if telling.relies else 0
+        if telling.relies and not self._repository.no_gc_since_start:
+            raise _TooLarge
         size = self._writer.add(told)
-        self._laid = (set() if fresh else self._laid) | telling.chunks.keys()
+        self._stored_chunks = (set() if fresh else self._stored_chunks) | telling.chunks.keys()
         self._counted(size, fresh)
-        if telling.relies and self._repository.look().number != number:
-            raise _Large  # a collection began between the look and the step: what it names is looked at again
+        if telling.relies and self._repository.refresh_gc_state().number != number:
+            raise _TooLarge  # a collection started before the step was written: check its references again
 
-    def _is_draft(self, prefix: str, origin: _Origin) -> bool:
-        """Whether a tree is one of this draft, and of no revision."""
+    def _is_draft(self, prefix: str, origin: _MountBase) -> bool:
+        """Return whether a tree belongs to this draft and to no revision."""
         base = self._ws.base
         return base is None or all(mount.tree != origin.tree for mount in base.mounts if mount.prefix == prefix)
 
@@ -332,21 +343,20 @@ class Drafter:
         self._least = size if fresh else self._least
         self._fresh = False
 
-    def _write_trees(self, step: Step, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
-        """Everything as trees in packs, by the way of a commit; the memos that it sets are those of a commit, too."""
+    def _write_trees(self, step: DraftStep, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
+        """Write all trees to packs like a commit, and set the same memos."""
         ws, repository = self._ws, self._repository
         failure: RametError | None = None
         mounted = step.mounts or self._mounted
         for attempt in range(AGAIN):
-            done: dict[str, Committed] = {}
+            done: dict[str, TreeCommit] = {}
             left_out: list[str] = []
             writer = repository.writer(ws.name)
-            scanner = None if ws._scan == "off" else Scanner(ws._scan)
+            scanner = None if ws.options.scan == "off" else SecretScanner(ws.options.scan)
             try:
                 for prefix, fork in forks.items():
-                    look = None if scanner is None else _looking(scanner, prefix)
-                    scope = repository.scope(ws.name)
-                    done[prefix] = commit_ram(fork, writer, scope, withheld=ws._withheld, trust=not attempt, scan=look)
+                    rules = CommitFilter.of_mount(ws.options.ignore_rules, scanner, prefix)
+                    done[prefix] = commit_memory(fork, writer, repository.scope(ws.name), rules, trust=not attempt)
                     left_out += [prefix.rstrip("/") + path for path in done[prefix].withheld]
                 writer.finish()
             except BaseException:
@@ -356,7 +366,7 @@ class Drafter:
             mounts = tuple(MountState(prefix, "ram", tree=made.tree) for prefix, made in done.items())
             try:
                 head = None if ws.base is None else ws.base.id
-                number = repository.secure(ws.name, Revision(ws.name, 0, (), "", mounts), head)
+                number = repository.secure_content(ws.name, Revision(ws.name, 0, (), "", mounts), head)
             except RametError as error:
                 if error.code != "content_collected":
                     raise
@@ -367,18 +377,20 @@ class Drafter:
                 records=_joined([*self._records, *new]),
             )  # fmt: skip
             size = self._writer.add(told)
-            if repository.look().number != number:
+            if repository.refresh_gc_state().number != number:
                 continue
             for made in done.values():
                 made.settle()
-            self._origins = {prefix: _Origin(trees[prefix], fork) for prefix, fork in forks.items()}
-            self._laid, self._left_out = set(), dict.fromkeys(left_out)
+            self._origins = {prefix: _MountBase(trees[prefix], fork) for prefix, fork in forks.items()}
+            self._stored_chunks, self._left_out = set(), dict.fromkeys(left_out)
             self._counted(size, True)
             return
-        raise failure or RametError("head_moved", "collections do not let a draft be written", "let them end")
+        raise failure or RametError(
+            "head_moved", "cannot write a draft: collections keep running", "wait for them to end"
+        )
 
     def _mounts(self) -> list[dict[str, Any]]:
-        """What is mounted, as a revision says it; asked of the resources when they are others than before."""
+        """Describe the mounts as a revision does; cached while they are the same."""
         now = self._ws.mounts(scratch=True)
         if len(now) != len(self._seen) or any(map(is_not, now, self._seen)):
             self._plain, self._seen = plain_mounts(self._described()), now
@@ -387,50 +399,38 @@ class Drafter:
     def _described(self) -> list[MountState]:
         found: list[MountState] = []
         for mount in self._ws.mounts(scratch=True):
-            prefix, mode, resource = str(mount.prefix), mount.mode.value, mount.resource
-            if isinstance(resource, RAMResource | DiskResource):
-                kind = "ram" if isinstance(resource, RAMResource) else "disk"
-                found.append(MountState(prefix, kind, mode, scratch=mount.scratch))
+            if mount.memory is None and mount.directory is None:
+                found.append(remote_state(mount))
                 continue
-            plain = save_resource(resource, lambda _: None)
-            found.append(
-                MountState(
-                    prefix, plain["type"], mode, None, plain["config"], tuple(plain["redacted_fields"]),
-                    plain["needs_override"], mount.scratch,
-                )
-            )  # fmt: skip
+            kind = "disk" if mount.memory is None else "ram"
+            found.append(MountState(str(mount.prefix), kind, mount.mode.value, scratch=mount.scratch))
         return found
 
     def close(self) -> None:
-        """The workspace ended in order."""
+        """Remove the draft after a clean end."""
         self._writer.close()
 
 
 def _is_dir(one: object, other: object) -> bool:
-    """Whether one of two nodes is a directory and the other is not."""
+    """Return whether exactly one of two nodes is a directory."""
     return isinstance(one, Dir) != isinstance(other, Dir)
 
 
-def _replaced(step: Step, **values: Any) -> Step:
-    return Step(**{**{name: getattr(step, name) for name in step.__struct_fields__}, **values})
+def _replaced(step: DraftStep, **values: Any) -> DraftStep:
+    return DraftStep(**{**{name: getattr(step, name) for name in step.__struct_fields__}, **values})
 
 
 def _joined(records: list[bytes]) -> bytes:
     return b"[" + b",".join(records) + b"]" if records else b""
 
 
-def _looking(scanner: Scanner, prefix: str) -> Callable[[str, bytes | memoryview], None]:
-    top = prefix.rstrip("/")
-    return lambda path, data: scanner.look(top + path, data)
-
-
 def _same(one: RAMResource, other: RAMResource) -> bool:
     return one.node(ROOT) is other.node(ROOT) and one.links is other.links
 
 
-def _told(ws: StoredWorkspace) -> list[Any]:
-    """What calls are likely to change in sessions; not what every call changes, as the last status."""
-    return [_of_session(session) for session in ws.sessions.made()]
+def _session_fingerprints(ws: StoredWorkspace) -> list[Any]:
+    """Return the parts of sessions that calls usually change, without those that every call changes."""
+    return [_of_session(session) for session in ws.sessions.started()]
 
 
 def _of_session(session: Session) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
-"""Delivering the change feed: to a file, or to a webhook, each event at least once, also across crashes.
+"""Deliver the change feed to files and webhooks, each event at least once, across crashes.
 
-A sink has a name; how far it came is kept in the store under that name, and moved on after each event.
+A sink has a name; the store keeps its cursor under that name, updated after each event.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ SIGNATURE: Final = "X-Ramet-Signature-256"
 POLL_SECONDS: Final = 1.0
 
 
-class Refused(Exception):
-    """The receiver will never take this event (a 4xx answer); the next one may do."""
+class EventRefused(Exception):
+    """The receiver refused this event for good (a 4xx response)."""
 
 
 class Sink(Protocol):
     async def send(self, event: Event) -> None:
-        """Hand the event over; OSError when it may succeed later, Refused when it never will."""
+        """Send one event; OSError for a temporary failure, EventRefused for a permanent one."""
         ...
 
 
 @dataclass
-class Delivered:
-    """What one round of delivery did."""
+class DeliveryReport:
+    """What one delivery did."""
 
     sent: int = 0
     refused: list[str] = field(default_factory=list)
-    """Ids of events that the receiver will never take, with what it said."""
+    """Ids of permanently refused events, with the response."""
 
 
 class JsonLines:
-    """One line per event at the end of a file, on the disk before the next one is looked at."""
+    """Appends one line per event to a file, synced before the next event."""
 
     def __init__(self, path: str) -> None:
         self._path = os.path.expanduser(path)
@@ -60,7 +60,7 @@ class JsonLines:
 
 
 class Webhook:
-    """POSTs each event in structured mode. Tries again with growing pauses; a 4xx answer is final (429 is not).
+    """POSTs each event in structured mode, with retries and backoff; a 4xx response except 429 is final.
 
     With a secret, the body is signed: `X-Ramet-Signature-256: sha256=<hex of HMAC-SHA256>`.
     """
@@ -100,36 +100,36 @@ class Webhook:
                 if answer.status_code < 300:
                     return
                 if 400 <= answer.status_code < 500 and answer.status_code not in (408, 429):
-                    raise Refused(f"the webhook answered {answer.status_code}")
+                    raise EventRefused(f"the webhook answered {answer.status_code}")
                 failure = f"the webhook answered {answer.status_code}"
         raise ConnectionError(f"{failure}; it was tried {self._attempts} times")
 
 
-async def deliver(repository: Repository, sink: Sink, name: str) -> Delivered:
-    """Send everything that the sink of this name has not had yet. What it had is remembered after each event."""
+async def deliver(repository: Repository, sink: Sink, name: str) -> DeliveryReport:
+    """Send all events after the cursor of this sink, which moves after each event."""
     if not name or "/" in name:
         raise RametError("invalid_argument", f"{name!r} cannot name a sink", "use letters and digits")
     key = f"feeds/{name}"
-    done = Delivered()
+    done = DeliveryReport()
     async for event in pending(repository, await asyncio.to_thread(_cursor, repository, key)):
         try:
             await sink.send(event)
             done.sent += 1
-        except Refused as refusal:
+        except EventRefused as refusal:
             done.refused.append(f"{event.id}: {refusal}")
         await asyncio.to_thread(repository.objects.put, key, event.cursor.encode())
     return done
 
 
 async def pending(repository: Repository, since: str | None) -> AsyncIterator[Event]:
-    """The events after a cursor; what asks the store runs beside the event loop."""
+    """Yield the events after a cursor; the store is read in a thread."""
     found = events(repository, since)
     while (event := await asyncio.to_thread(next, found, None)) is not None:
         yield event
 
 
 async def follow(repository: Repository, since: str | None, poll: float = POLL_SECONDS) -> AsyncIterator[Event]:
-    """As `pending`, and then whatever happens from now on."""
+    """As `pending`, then poll for new events."""
     while True:
         async for event in pending(repository, since):
             since = event.cursor

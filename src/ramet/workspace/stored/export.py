@@ -1,6 +1,6 @@
-"""A revision of a store as something that others read: a snapshot tar, a plain tar, a git repository.
+"""Export a revision as a snapshot tar or plain tar, or a history as a git repository.
 
-Content streams from the store to the target; only names are held in memory. The same revision gives the same bytes.
+Content streams from the store to the target; only names are in memory. Equal revisions give equal bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ramet.store.commit.kernel_state import kernel_of
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.model.trees import DIR, LINK, Node, split_group
 from ramet.store.repository import Repository
-from ramet.store.verbs.git_export import Exported, branch_name, fast_import
+from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
 from ramet.workspace.snapshot.archive import VERSION, Blob, Target, open_target, split_manifest_and_blobs, write_tar
 from ramet.workspace.snapshot.resource_codec import leads_out
 from ramet.workspace.snapshot.state import FORMAT
@@ -32,10 +32,10 @@ from ramet.workspace.snapshot.tar import TarWriter
 def export_snapshot(
     repository: Repository, revision: Revision, target: Target, compress: str | None = None, progress: Progress = silent
 ) -> None:
-    """The revision as a snapshot: `Workspace.load` and `import` read it."""
+    """Write a revision as a snapshot, for `Workspace.load` and `import`."""
     kernel = kernel_of(repository.packs, revision)
     kernel.pop("mounts", None)
-    counted = _Counted(progress)
+    counted = _ProgressCounter(progress)
     state = {
         "format": FORMAT,
         "version": VERSION,
@@ -48,8 +48,8 @@ def export_snapshot(
     counted.end()
 
 
-class _Counted:
-    """Tells progress of files as their content passes."""
+class _ProgressCounter:
+    """Reports progress in files as their content is read."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self.total, self.done = progress, 0, 0
@@ -58,12 +58,12 @@ class _Counted:
         self.total += 1
 
         def run() -> Iterator[bytes]:
-            self.tell()
+            self.count()
             yield from repository.packs.stream(node.chunks)
 
         return run
 
-    def tell(self) -> None:
+    def count(self) -> None:
         if self.done % 256 == 0:
             self._progress("files", self.done, self.total or None)
         self.done += 1
@@ -72,7 +72,7 @@ class _Counted:
         self._progress("files", self.done, self.done)
 
 
-def _mount(repository: Repository, mount: MountState, counted: _Counted) -> dict[str, Any]:
+def _mount(repository: Repository, mount: MountState, counted: _ProgressCounter) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "prefix": mount.prefix, "mode": mount.mode, "scratch": mount.scratch, "type": mount.type,
         "needs_override": mount.needs_override, "redacted_fields": list(mount.redacted_fields),
@@ -118,19 +118,19 @@ def _mount(repository: Repository, mount: MountState, counted: _Counted) -> dict
 def export_tar(
     repository: Repository, revision: Revision, target: Target, compress: str | None = None, progress: Progress = silent
 ) -> None:
-    """The files of a revision as a plain tar: modes, exact times, links, hard links and empty directories."""
+    """Write the files of a revision as a plain tar: modes, exact times, links, hard links and empty directories."""
     with open_target(target, compress) as sink:
         write_files(repository, revision, sink, progress)
 
 
 def write_files(repository: Repository, revision: Revision, sink: IO[bytes], progress: Progress = silent) -> None:
     tar = TarWriter(sink)
-    counted = _Counted(progress)
+    counted = _ProgressCounter(progress)
     first: dict[tuple[str, int], str] = {}
     made: set[str] = set()
     prefixes = sorted((mount.prefix for mount in revision.mounts if mount.tree is not None), key=len, reverse=True)
     for path, node in walk(repository.packs.read, revision):
-        counted.tell()
+        counted.count()
         name = path[1:]
         prefix = next(prefix for prefix in prefixes if path.startswith(prefix.rstrip("/") + "/"))
         _lead_to(prefix, made, tar)
@@ -157,7 +157,7 @@ def write_files(repository: Repository, revision: Revision, sink: IO[bytes], pro
 
 
 def _lead_to(prefix: str, made: set[str], tar: TarWriter) -> None:
-    """Directories that lead to a mount, which no tree holds."""
+    """Write the parent directories of a mount, which are in no tree."""
     parts = prefix.strip("/").split("/") if prefix != "/" else []
     for number in range(1, len(parts) + 1):
         path = "/" + "/".join(parts[:number])
@@ -166,15 +166,15 @@ def _lead_to(prefix: str, made: set[str], tar: TarWriter) -> None:
             tar.directory(path[1:])
 
 
-def export_git(repository: Repository, name: str, target: str, progress: Progress = silent) -> Exported:
-    """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
-    done = Exported(branch_name(name))
+def export_git(repository: Repository, name: str, target: str, progress: Progress = silent) -> GitExport:
+    """Write the whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
+    done = GitExport(branch_name(name))
     write_git(target, done, fast_import(repository, name, done, progress))
     return done
 
 
-def write_git(target: str, done: Exported, pieces: Iterator[bytes]) -> None:
-    """A git repository in a new directory out of what `git fast-import` reads; `done` is filled while that comes."""
+def write_git(target: str, done: GitExport, pieces: Iterator[bytes]) -> None:
+    """Create a git repository from a `git fast-import` stream; `done` is updated on the way."""
     git = shutil.which("git")
     if git is None:
         raise RametError("unsupported", "git is not installed", "install it, or write the fast-import stream instead")
@@ -182,7 +182,7 @@ def write_git(target: str, done: Exported, pieces: Iterator[bytes]) -> None:
         raise RametError("already_exists", f"{target} is not empty", "name a directory that does not exist yet")
     bare = target.rstrip("/").endswith(".git")
     with tempfile.TemporaryDirectory(prefix="ramet-git-") as home:
-        # Nothing of the person's own configuration may change what is written, and no hook may run.
+        # The user's git configuration and hooks must not affect the output.
         quiet = {
             "PATH": os.environ.get("PATH", ""), "HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C",
             "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TEMPLATE_DIR": "",
@@ -195,7 +195,7 @@ def write_git(target: str, done: Exported, pieces: Iterator[bytes]) -> None:
 
 
 def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]) -> None:
-    """Write a stream into a repository by `git fast-import`."""
+    """Run `git fast-import` on a stream."""
     process = subprocess.Popen(
         [git, "-C", target, "fast-import", "--quiet", "--done"], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL, env=env,
@@ -205,7 +205,7 @@ def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]
         for piece in pieces:
             process.stdin.write(piece)
     except BrokenPipeError:
-        pass  # git said why before it went
+        pass  # stderr has the reason
     except BaseException:
         process.kill()
         raise
@@ -224,9 +224,7 @@ def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]
 def _git(env: dict[str, str], *words: str) -> None:
     done = subprocess.run(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     if done.returncode:
-        raise RametError(
-            "unsupported", f"git failed: {_last_line(done.stderr)}", "see whether the target can be written"
-        )
+        raise RametError("unsupported", f"git failed: {_last_line(done.stderr)}", "check that the target is writable")
 
 
 def _last_line(said: bytes) -> str:

@@ -1,12 +1,11 @@
-"""Pushing what a sandbox made to a git remote, one branch per attempt: git is the layer that merges.
+"""Push revisions to a git remote, one branch per attempt, from a durable outbox.
 
-Rules that this file keeps:
-- A push is written down in the store just before the head moves to its revision, and crossed out when it succeeded: a
-  failure is told and tried again, a crash forgets nothing. One whose revision never became a head does not count.
-- The token reaches git only through a file that nobody else can read, in a home directory that exists for one push. It
-  is never on a command line, and it is struck out of whatever git says.
-- The same content gives the same commit. Its parent is the last push of that branch; for a new branch it is the push
-  of the revision that the attempt comes from, so that `git merge` of two attempts finds what they have in common.
+- A push is recorded in the store just before the head moves to its revision, and deleted when it succeeded: a failure
+  is reported and retried, a crash loses nothing. A push whose revision never became a head is ignored.
+- The token reaches git only through a private file in a temporary home directory. It is never on a command line, and is
+  removed from git's output.
+- Equal content gives an equal commit. Its parent is the last push of that branch; for a new branch, the push of the
+  revision that the attempt is based on, so that `git merge` of two attempts finds their common ancestor.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
 from ramet.store.repository import Repository
-from ramet.store.verbs.git_export import Exported, single_commit
+from ramet.store.verbs.git_export import GitExport, single_commit
 from ramet.workspace.stored.export import feed_git
 
 SPACE: Final = "pushes"
-"""Where pushes that are not done yet are written down."""
+"""Key prefix of pending pushes."""
 DEFAULT_BRANCH: Final = "attempt/{{.name}}"
 Secrets = Mapping[str, Mapping[str, str]]
 """Secrets by name and key."""
@@ -42,7 +41,7 @@ Secrets = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class GitSettings:
-    """Which paths of a workspace are pushed, where to, and which secret opens the door (by name and key only)."""
+    """Paths to push, remotes by name, and the secret for them (by name and key only)."""
 
     paths: tuple[str, ...] = ()
     remotes: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +51,7 @@ class GitSettings:
 
 @dataclass(frozen=True)
 class Push:
-    """A push to do. Everything in it may be read by anybody."""
+    """A pending push. It contains no secrets."""
 
     workspace: str
     revision: str
@@ -74,20 +73,22 @@ class Pushed:
     commit: str
 
 
-def plan(output: Mapping[str, Any], settings: GitSettings, workspace: str, revision: Revision, name: str) -> Push:
-    """What a `{git: ...}` output asks for, of a revision that is there."""
-    url, branch = target(output, settings, name)
+def plan_push(output: Mapping[str, Any], settings: GitSettings, workspace: str, revision: Revision, name: str) -> Push:
+    """Plan the push of a `{git: ...}` output for a revision."""
+    url, branch = push_target(output, settings, name)
     return Push(
         workspace, revision.id.hex(), url, branch, tuple(str(parse(path)) for path in settings.paths),
         settings.credentials_username, settings.credentials_secret,
     )  # fmt: skip
 
 
-def target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple[str, str]:
-    """The URL and the branch of a git output; `invalid_output` or `invalid_git_credentials` when it cannot be."""
+def push_target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple[str, str]:
+    """Return the URL and the branch of a git output; raises `invalid_output` or `invalid_git_credentials`."""
     remote, template = output.get("remote"), output.get("branch", DEFAULT_BRANCH)
     if not isinstance(remote, str) or not isinstance(template, str) or set(output) - {"remote", "branch"}:
-        raise RametError("invalid_output", "a git output has a remote and perhaps a branch", 'give {"remote": "..."}')
+        raise RametError(
+            "invalid_output", "a git output needs a remote and may have a branch", 'give {"remote": "..."}'
+        )
     url = settings.remotes.get(remote, remote)
     branch = re.sub(r"\{\{\s*\.name\s*\}\}", name, template)
     bad = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|^[-/.]|[/.]$|\.lock$|\{\{", branch)
@@ -105,13 +106,13 @@ def target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple
     return url, branch
 
 
-def note(repository: Repository, push: Push) -> None:
-    """Write a push down: before its revision is the head, and so before it is tried."""
+def record_push(repository: Repository, push: Push) -> None:
+    """Record a push, before its revision is the head."""
     repository.objects.put(push.key, json.dumps(asdict(push), sort_keys=True).encode())
 
 
-def pending(repository: Repository, workspace: str | None = None) -> list[Push]:
-    """Pushes that were asked for and are not done."""
+def pending_pushes(repository: Repository, workspace: str | None = None) -> list[Push]:
+    """List pushes that are not done."""
     found: list[Push] = []
     for key in repository.objects.list(f"{SPACE}/" + ("" if workspace is None else f"{workspace}/")):
         plain = json.loads(repository.objects.get(key))
@@ -122,13 +123,13 @@ def pending(repository: Repository, workspace: str | None = None) -> list[Push]:
     return found
 
 
-def perform(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
-    """Push, and cross it out. A failure leaves it written down and says why, without the token."""
+def run_push(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
+    """Push, and delete the record. On failure the record stays, and the error omits the token."""
     git = shutil.which("git")
     if git is None:
         raise RametError("unsupported", "git is not installed", "install it; the push is kept and can be tried again")
     token = _token(push, secrets)
-    repository.allow(push.workspace)
+    repository.check_access(push.workspace)
     revision = repository.read_revision(RevisionId(bytes.fromhex(push.revision)), expired=True)
     with tempfile.TemporaryDirectory(prefix="ramet-push-") as home:
         env = {
@@ -140,12 +141,14 @@ def perform(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
         _run(env, token, git, "init", "--quiet", "--bare", work)
         parent = _last_push(env, token, git, work, push) or _origin(repository, revision, env, git, work, push)
         roots = {path: "" if len(push.paths) == 1 else f"/{path.rpartition('/')[2]}" for path in push.paths}
-        feed_git(env, git, work, single_commit(repository, revision, roots, push.branch, parent, Exported(push.branch)))
+        feed_git(
+            env, git, work, single_commit(repository, revision, roots, push.branch, parent, GitExport(push.branch))
+        )
         commit = _run(env, token, git, "-C", work, "rev-parse", f"refs/heads/{push.branch}")
         if parent is None or not _same_tree(env, git, work, parent, commit):
             _run(env, token, git, "-C", work, "push", "--quiet", push.remote, f"refs/heads/{push.branch}")
         else:
-            commit = parent  # nothing changed since the last push, so nothing is to be done
+            commit = parent  # nothing changed since the last push
     repository.objects.put(_done_key(push.revision, push.remote), f"{push.branch}\n{commit}".encode())
     repository.objects.delete(push.key)
     return Pushed(push.branch, push.remote, commit)
@@ -178,7 +181,7 @@ def _configure(home: str, push: Push, token: str | None) -> None:
 
 
 def _last_push(env: dict[str, str], token: str | None, git: str, work: str, push: Push) -> str | None:
-    """The commit that the branch has there; None when there is no such branch, or no repository yet."""
+    """Fetch the commit of the remote branch; None when the branch or the repository does not exist."""
     words = [git, "-C", work, "ls-remote", push.remote, f"refs/heads/{push.branch}"]
     listed = subprocess.run(words, env=env, capture_output=True, check=False)
     found = listed.stdout.split()
@@ -191,7 +194,7 @@ def _last_push(env: dict[str, str], token: str | None, git: str, work: str, push
 def _origin(
     repository: Repository, revision: Revision, env: dict[str, str], git: str, work: str, push: Push
 ) -> str | None:
-    """The commit of the nearest revision before this one that was pushed to the same remote, fetched."""
+    """Fetch the commit of the nearest ancestor that was pushed to the same remote."""
     for earlier in newest_first(repository.ancestors(revision).values()):
         try:
             branch, commit = repository.objects.get(_done_key(earlier.id.hex(), push.remote)).decode().split("\n")
@@ -218,19 +221,19 @@ def _run(env: dict[str, str], token: str | None, *words: str) -> str:
     done = subprocess.run(words, env=env, capture_output=True, check=False)
     if done.returncode:
         said = _scrubbed(done.stderr.decode("utf-8", "replace").strip(), token)
-        if any(sign in said for sign in REFUSED):  # git without a terminal says only that it could not ask
+        if any(sign in said for sign in REFUSED):  # git without a terminal only says that it could not prompt
             asked = "the remote wants credentials" if token is None else "the remote refuses the credentials"
             remedy = "name a secret that opens it; the push is kept and can be tried again"
             raise RametError("invalid_git_credentials", asked, remedy, {"git": said})
         raise RametError(
             "unavailable", f"git {words[3] if words[1] == '-C' else words[1]} failed: {said}",
-            "see whether the remote can be reached; the push is kept and can be tried again",
+            "check that the remote is reachable; the push is kept and can be tried again",
         )  # fmt: skip
     return done.stdout.decode().strip()
 
 
 REFUSED: Final = ("could not read Username", "could not read Password", "Authentication failed", "error: 403")
-"""How git says that a remote does not let it in."""
+"""Messages of git about refused credentials."""
 
 
 def _scrubbed(text: str, token: str | None) -> str:

@@ -1,15 +1,14 @@
-"""What a process that died left behind: the next one that opens the workspace makes a revision of it, exactly one.
+"""Crash recovery: opening a workspace commits what a dead process left, exactly once.
 
     bindings/<workspace>/<fence>     {"host", "roots": {prefix: directory}, "withhold"}
-    drafts/<workspace>/<fence>/...   what memory held, see `ramet.store.refs.drafts`
+    drafts/<workspace>/<fence>/...   the content of memory mounts, see `ramet.store.refs.drafts`
 
-Rules that this file keeps:
-- Whoever opens a workspace with directories says so in the store, and takes it back when it ends in order.
-- What is found is committed before the workspace is used again, and never over what others committed meanwhile: then
-  it becomes a workspace of its own, `NAME-recovered-<fence>`.
-- The entry of the log that moves the head to what was recovered says of which fence it is (`recover:<fence>`), so that
-  whoever comes after one who died here knows what is done.
-- Memory of which there is no draft is gone with its process; nothing here pretends otherwise.
+- Opening a workspace with directories records a binding, which a clean end removes.
+- Leftover changes are committed before the workspace is used, and never over newer commits: then they become the
+  workspace `NAME-recovered-<fence>`.
+- The log entry of a recovered head names the fence (`recover:<fence>`), so that an interrupted recovery is not
+  repeated.
+- Memory without a draft is lost with its process.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.ignore_rules import IgnoreRules
 from ramet.store.model.ids import RevisionId, TreeId
 from ramet.store.model.revisions import MountState, Revision
-from ramet.store.refs.refs import Entry
+from ramet.store.refs.refs import RefEntry
 from ramet.store.repository import Repository
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ MESSAGE: Final = "recovered: its process died before it committed"
 
 @dataclass(frozen=True)
 class Binding:
-    """A workspace that was opened with directories of a machine."""
+    """The directories of an open workspace, and their host."""
 
     workspace: str
     fence: int
@@ -51,17 +50,17 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Recovered:
-    """What was found after a process that died: the revision that was made of it, and in which workspace."""
+class Recovery:
+    """The revision that was recovered after a crash, and its workspace."""
 
     revision: Revision
     workspace: str
 
 
 def bind(
-    repository: Repository, name: str, lease: Entry, roots: Mapping[str, str], withhold: Withheld
+    repository: Repository, name: str, lease: RefEntry, roots: Mapping[str, str], withhold: IgnoreRules
 ) -> Binding | None:
-    """Say which directories a workspace works in from now on; None when there are none."""
+    """Record the directories of an open workspace; None when there are none."""
     if not roots:
         return None
     made = Binding(name, lease.fence, socket.gethostname(), dict(roots), withhold.patterns)
@@ -71,13 +70,13 @@ def bind(
 
 
 def unbind(repository: Repository, binding: Binding | None) -> None:
-    """It ended in order."""
+    """Remove the binding after a clean end."""
     if binding is not None:
         repository.objects.delete(binding.key)
 
 
-def left_behind(repository: Repository, name: str) -> list[Binding]:
-    """Bindings of a workspace whose processes did not end in order; asked by whoever holds its lease."""
+def leftover_bindings(repository: Repository, name: str) -> list[Binding]:
+    """Return bindings without a clean end; the caller holds the lease."""
     found: list[Binding] = []
     for key in repository.objects.list(f"{SPACE}/{name}/"):
         try:
@@ -90,22 +89,22 @@ def left_behind(repository: Repository, name: str) -> list[Binding]:
     return found
 
 
-def recover(repository: Repository, name: str, lease: Entry) -> tuple[Entry, list[Recovered]]:
-    """Make revisions of what dead processes left, in directories of this machine or in drafts; the lease as it is then.
+def recover(repository: Repository, name: str, lease: RefEntry) -> tuple[RefEntry, list[Recovery]]:
+    """Commit what dead processes left in directories of this machine and in drafts; returns the new lease.
 
-    Whoever is killed while doing this leaves everything as it was, or done.
+    A crash during recovery leaves everything as it was, or done.
     """
     here = socket.gethostname()
-    bound = {binding.fence: binding for binding in left_behind(repository, name)}
+    bound = {binding.fence: binding for binding in leftover_bindings(repository, name)}
     drafted = {draft.fence: draft for draft in _drafts(repository, name) if draft.fence < lease.fence}
-    done: list[Recovered] = []
+    done: list[Recovery] = []
     for fence in sorted({*bound, *drafted}):
         binding, draft = bound.get(fence), drafted.get(fence)
         partly = binding is not None and binding.host != here
         if partly:
-            binding = None  # only that machine can look; it will when the workspace is opened there
+            binding = None  # only that host can read it, when it opens the workspace
         if binding is not None or (draft is not None and draft.steps and draft.opened is not None):
-            left = _Left(repository, name, fence, binding, draft, partly)
+            left = _CrashRecovery(repository, name, fence, binding, draft, partly)
             lease, found = left.recovered(lease)
             if found is not None:
                 done.append(found)
@@ -116,7 +115,7 @@ def recover(repository: Repository, name: str, lease: Entry) -> tuple[Entry, lis
 
 
 def _drafts(repository: Repository, name: str) -> list[Draft]:
-    """The drafts of a workspace; where there are none, nothing is imported for them."""
+    """Return the drafts of a workspace, without imports when there are none."""
     if next(iter(repository.objects.list(f"drafts/{name}/")), None) is None:
         return []
     from ramet.store.refs.drafts import read_drafts
@@ -125,17 +124,17 @@ def _drafts(repository: Repository, name: str) -> list[Draft]:
 
 
 def _put_away(repository: Repository, draft: Draft) -> None:
-    """Remove a draft, the opening first; what of it could not be used is set aside."""
-    from ramet.store.refs.drafts import remove
-    from ramet.store.repair.repair import set_aside  # seldom needed, and every open comes by here
+    """Remove a draft, the header first; its damaged parts are quarantined."""
+    from ramet.store.refs.drafts import remove_draft_objects
+    from ramet.store.repair.repair import quarantine  # rarely needed; keeps open fast
 
     for key in (*draft.broken, *draft.unreached):
-        set_aside(repository.objects, key)
-    remove(repository.objects, draft.keys)
+        quarantine(repository.objects, key)
+    remove_draft_objects(repository.objects, draft.keys)
 
 
-class _Left:
-    """What one holder of the lease left behind."""
+class _CrashRecovery:
+    """The leftovers of one lease holder."""
 
     def __init__(
         self,
@@ -148,28 +147,28 @@ class _Left:
     ) -> None:
         self._repository, self._name, self._binding = repository, name, binding
         self._which = f"{fence}-memory" if partly else str(fence)
-        """What of it is recovered: all, or without directories that only another machine has."""
+        """The recovered part: everything, or without the directories of another host."""
         began = 0 if draft is None or draft.opened is None else draft.opened.lease - 1
         log = [entry for entry in repository.refs.history(name, began) if entry.fence >= fence]
         mine = [entry.head for entry in log if entry.fence == fence]
         self._last = mine[-1] if mine else None
-        """Where the workspace was when its process died."""
+        """The head when the process died."""
         kinds = {entry.kind for entry in log}
         self._is_done = f"recover:{self._which}" in kinds
         told = draft is not None and draft.opened is not None and draft.steps
-        # Else its writer made a revision of it after all, or another machine has.
+        # Otherwise its writer has committed it, or another host has.
         current = told and draft is not None and draft.base == self._last and f"recover:{fence}-memory" not in kinds
         self._draft = draft if current else None
 
-    def recovered(self, lease: Entry) -> tuple[Entry, Recovered | None]:
-        """The lease as it is then, and what was made, if anything had to be."""
+    def recovered(self, lease: RefEntry) -> tuple[RefEntry, Recovery | None]:
+        """Commit the leftovers, if any; returns the new lease."""
         repository, name = self._repository, self._name
         aside = f"{name}-recovered-{self._which}"
         if self._is_done or (self._draft is None and self._binding is None):
             return lease, None
         target = name if lease.head == self._last else aside
         if target == aside and repository.refs.exists(aside):
-            return lease, None  # whoever made it died before it could say so
+            return lease, None  # recovered before a crash
         base = None if self._last is None else _still_there(repository, self._last)
         before = {mount.prefix: mount for mount in base.mounts} if base is not None else {}
         made = self._revision(target, base, before)
@@ -179,25 +178,26 @@ class _Left:
         if self._draft is None and head is not None:
             roots = self._roots
             if all(_tree(head, mount.prefix) == mount.tree for mount in made.mounts if mount.prefix in roots):
-                return lease, None  # it was committed after all: the process died between that and its end
+                return lease, None  # committed: the process died before its end
         if target == name:
-            return repository.commit(name, lease, made, f"recover:{self._which}"), Recovered(made, name)
+            return repository.commit(name, lease, made, f"recover:{self._which}"), Recovery(made, name)
         try:
             repository.begin(aside, made)
         except RametError as error:
             if error.code != "workspace_exists":
                 raise
-            return lease, None  # by one who has lost the lease to this one meanwhile
-        return lease, Recovered(made, aside)
+            return lease, None  # recovered by a previous lease holder
+        return lease, Recovery(made, aside)
 
     @property
     def _roots(self) -> dict[str, str]:
-        """The directories that are still there."""
+        """The directories that still exist."""
         roots = {} if self._binding is None else self._binding.roots
         return {prefix: root for prefix, root in sorted(roots.items()) if os.path.isdir(root)}
 
     def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
-        from ramet.store.commit.directory import commit_directory  # as above
+        from ramet.store.commit.commit_filter import CommitFilter  # as above
+        from ramet.store.commit.directory import commit_directory
         from ramet.store.commit.stat_cache import StatCache
         from ramet.workspace.stored.replay import replay, with_trees, write
 
@@ -224,7 +224,8 @@ class _Left:
                 )  # fmt: skip
             for prefix, root in self._roots.items():
                 assert self._binding is not None
-                tree: TreeId = commit_directory(root, writer, StatCache(), withheld=Withheld(self._binding.withhold))
+                rules = CommitFilter(IgnoreRules(self._binding.withhold))
+                tree = commit_directory(root, writer, StatCache(), rules).tree
                 states[prefix] = replace(states.get(prefix, MountState(prefix, "disk")), type="disk", tree=tree)
             writer.finish()
         except BaseException:
@@ -234,14 +235,14 @@ class _Left:
 
 
 def _ops(records: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Which commands led here; who wrote which path is not known any more."""
+    """Return the range of commands; the writers of paths are unknown."""
     if not records:
         return None
     return {"first": records[0]["number"], "last": records[-1]["number"], "writers": {}}
 
 
 def _still_there(repository: Repository, identity: RevisionId) -> Revision | None:
-    """A revision that may have expired since."""
+    """Read a revision that may have expired."""
     try:
         return repository.read_revision(identity, expired=True)
     except RametError as error:

@@ -1,4 +1,4 @@
-"""`StoredWorkspaceRef`: a workspace of a store without opening it: its history and what can be done with it."""
+"""`StoredWorkspaceRef`: history and operations of a stored workspace, without opening it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.model.address import parse_address
-from ramet.store.model.graph import Row, picture
+from ramet.store.model.graph import GraphRow, draw_graph
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.refs.grants import Access
@@ -21,12 +21,12 @@ from ramet.store.verbs.diff import Difference
 from ramet.workspace.snapshot.archive import Target
 
 if TYPE_CHECKING:
-    from ramet.store.verbs.blame import Line
-    from ramet.store.verbs.git_export import Exported
+    from ramet.store.verbs.blame import BlameLine
+    from ramet.store.verbs.git_export import GitExport
     from ramet.store.verbs.revert import MergeResult
     from ramet.workspace.history import ExecutionRecord
-    from ramet.workspace.stored.archive_import import Imported
-    from ramet.workspace.stored.bisect import Found
+    from ramet.workspace.stored.archive_import import ImportResult
+    from ramet.workspace.stored.bisect import BisectResult
     from ramet.workspace.stored.git_push import Push, Pushed, Secrets
     from ramet.workspace.stored.saved_state import EndedJob, SavedSession
 
@@ -34,7 +34,7 @@ KINDS = ("snapshot", "tar")
 
 
 class StoredWorkspaceRef:
-    """A workspace of a store, by name. A revision is what follows `NAME@`: `head~2`, a tag, `3`, the start of an id."""
+    """A stored workspace by name. Revisions are given as after `NAME@`: `head~2`, a tag, `3`, the start of an id."""
 
     def __init__(self, repository: Repository, name: str) -> None:
         self._repository, self.name = repository, name
@@ -47,13 +47,13 @@ class StoredWorkspaceRef:
         return self._repository.head(self.name)
 
     def find(self, revision: str | None = None) -> Revision:
-        """A revision of this history; with `OTHER@REV`, of another one."""
+        """Find a revision of this history; `OTHER@REV` finds one of another workspace."""
         if revision is not None and "@" in revision:
             return self._repository.resolve(revision)
         return self._repository.find(self.name, revision)
 
     def log(self, revision: str | None = None) -> list[Revision]:
-        """Newest first, children before their parents; from the head, or from an older revision."""
+        """List revisions, newest first, children before their parents; from the head, or from an older revision."""
         if revision is None:
             return self._repository.log(self.name)
         from ramet.store.model.graph import newest_first
@@ -61,32 +61,32 @@ class StoredWorkspaceRef:
         return newest_first(self._repository.ancestors(self.find(revision)).values())
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
-        """Parents of a revision that retention removed: there the history ends."""
+        """Return parents that retention removed, where the history ends."""
         return self._repository.expired_parents(revision)
 
-    def graph(self, revision: str | None = None) -> list[Row]:
-        """The history as a picture: a row per revision, and rows for lines that part and join."""
-        return picture(self.log(revision))
+    def graph(self, revision: str | None = None) -> list[GraphRow]:
+        """Draw the history: a row per revision, and connecting rows."""
+        return draw_graph(self.log(revision))
 
     def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
-        """The content of a file of a revision."""
+        """Return the content of a file of a revision, in blocks."""
         return self._repository.read_file(self.find(revision), str(parse(path)))
 
     def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
-        """What a revision changed: against its parent, or against any other one (also `OTHER@REV`)."""
+        """List what a revision changed, compared with its parent or any other revision (also `OTHER@REV`)."""
         found = self.find(revision)
         if against is not None:
             return self._repository.diff(self.find(against), found)
         if self._repository.expired_parents(found)[:1] == found.parents[:1] and found.parents:
             raise RametError(
-                "revision_expired", f"what {found.name} changed cannot be told: the revision before it has expired",
+                "revision_expired", f"cannot diff {found.name}: the revision before it has expired",
                 "compare it with another revision",
             )  # fmt: skip
         before = self._repository.read_revision(found.parents[0]) if found.parents else None
         return self._repository.diff(before, found)
 
-    def blame(self, path: str, revision: str | None = None) -> list[Line]:
-        """For each line of a file: the revision, and where known the session and command that wrote it."""
+    def blame(self, path: str, revision: str | None = None) -> list[BlameLine]:
+        """Return each line of a file with its revision, and the session and command that wrote it, if known."""
         from ramet.store.verbs.blame import blame
 
         return blame(self._repository, self.find(revision), str(parse(path)))
@@ -100,24 +100,25 @@ class StoredWorkspaceRef:
         resources: Mapping[str, Resource] | None = None,
         timeout: float | None = None,
         progress: Progress = silent,
-    ) -> Found:
-        """The first revision in which a command fails: 0 is good, 125 cannot be told, everything else is bad."""
+    ) -> BisectResult:
+        """Find the first revision in which a command fails: status 0 is good, 125 skips, any other is bad."""
         from ramet.workspace.stored.bisect import bisect
-        from ramet.workspace.stored.store import Opening
+        from ramet.workspace.stored.open_options import OpenOptions
+        from ramet.workspace.stored.store import WorkspaceOpener
 
-        options: dict[str, Any] = {"resources": resources or {}, "mounts": {}}
+        options = OpenOptions(readonly=True, resources=resources or {})
         first, last = self.find(good), self.find(bad)
-        elsewhere = {first.id: self._whose(good)}  # what is between them is in the history of the bad one
+        elsewhere = {first.id: self._whose(good)}  # revisions between them are in the history of the bad one
 
         async def attempt(revision: Revision) -> int:
             name = elsewhere.get(revision.id) or self._whose(bad)
-            async with Opening(self._repository, name, revision.id.hex(), True, 0.0, options) as ws:
+            async with WorkspaceOpener(self._repository, name, revision.id.hex(), options) as ws:
                 return (await ws.execute(command, timeout=timeout)).exit_code
 
         return await bisect(self._repository, first, last, attempt, progress)
 
     def _whose(self, revision: str | None) -> str:
-        """The workspace in whose history a revision was looked for."""
+        """Return the workspace of a revision address."""
         return parse_address(revision).name if revision is not None and "@" in revision else self.name
 
     # --------------------------------------------------------------------------------------- looking inside
@@ -125,36 +126,36 @@ class StoredWorkspaceRef:
     def history(
         self, revision: str | None = None, *, session: str | None = None, last: int | None = None
     ) -> list[ExecutionRecord]:
-        """The commands that ran up to a revision, the newest last: of one session, the `last` ones, or all."""
+        """List the commands up to a revision, newest last: of one session, the `last` ones, or all."""
         from ramet.workspace.stored.saved_state import history_of
 
         found = self._committed(revision)
         return [] if found is None else history_of(self._repository, found, session, last)
 
     def sessions(self, revision: str | None = None) -> list[SavedSession]:
-        """The sessions that a revision has."""
+        """List the sessions of a revision."""
         from ramet.workspace.stored.saved_state import sessions_of
 
         found = self._committed(revision)
         return [] if found is None else sessions_of(self._repository, found)
 
     def jobs(self, revision: str | None = None) -> list[EndedJob]:
-        """The background jobs that had ended; one that runs lives in the process that runs it."""
+        """List finished background jobs; running ones belong to a process."""
         from ramet.workspace.stored.saved_state import jobs_of
 
         found = self._committed(revision)
         return [] if found is None else jobs_of(self._repository, found)
 
     def mounts(self, revision: str | None = None) -> tuple[MountState, ...]:
-        """What a revision has mounted where."""
+        """List the mounts of a revision."""
         found = self._committed(revision)
         return () if found is None else found.mounts
 
     def _committed(self, revision: str | None) -> Revision | None:
-        """A revision; None for the head of a workspace that has none yet."""
+        """Return a revision; None for the head of an empty workspace."""
         if revision is None:
-            self._repository.refs.living(self.name)
-            self._repository.allow(self.name)
+            self._repository.refs.require(self.name)
+            self._repository.check_access(self.name)
         return self.head if revision is None else self.find(revision)
 
     # --------------------------------------------------------------------------------------- moving the head
@@ -163,13 +164,13 @@ class StoredWorkspaceRef:
         return self._repository.fork(self.name, revision, new_name)
 
     def revert(self, revision: str, message: str = "", paths: list[str] | None = None) -> Revision:
-        """A new tip with the content of a past revision: all of it, or only these paths."""
+        """Create a new head with the content of a past revision: all of it, or only these paths."""
         if paths:
             return self._repository.revert_paths(self.name, revision, [str(parse(path)) for path in paths], message)
         return self._repository.revert(self.name, revision, message)
 
     def merge(self, other: str, message: str = "") -> MergeResult:
-        """Bring another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
+        """Merge another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
         return self._repository.merge(self.name, other, message)
 
     # ------------------------------------------------------------------------------------------------- tags
@@ -177,41 +178,41 @@ class StoredWorkspaceRef:
     def tag(
         self, tag: str, revision: str | None = None, *, message: str = "", author: str = "", force: bool = False
     ) -> Tag:
-        """Name a revision, so that `NAME@TAG` finds it and it is kept."""
+        """Tag a revision, so that `NAME@TAG` finds it and it is kept."""
         return self._repository.tag(self.name, tag, revision, message=message, author=author, force=force)
 
     def tags(self) -> list[Tag]:
-        self._repository.refs.living(self.name)
-        self._repository.allow(self.name)
+        self._repository.refs.require(self.name)
+        self._repository.check_access(self.name)
         return self._repository.tags.of(self.name)
 
     def untag(self, tag: str) -> None:
-        self._repository.refs.living(self.name)
-        self._repository.allow(self.name, "readwrite")
+        self._repository.refs.require(self.name)
+        self._repository.check_access(self.name, "readwrite")
         self._repository.tags.delete(self.name, tag)
 
     def grants(self) -> Mapping[str, str]:
-        """Who may read (`readonly`) and who may write (`readwrite`); empty when everybody may do both."""
-        self._repository.refs.living(self.name)
-        self._repository.allow(self.name)
+        """Return the grants (`readonly`, `readwrite`) by principal; empty when everyone has full access."""
+        self._repository.refs.require(self.name)
+        self._repository.check_access(self.name)
         return self._repository.grants.of(self.name)
 
     def grant(self, principal: str, access: Access) -> None:
-        """Let a principal read or write this workspace; from the first grant on, nobody else may."""
+        """Grant a principal access; from the first grant on, all others lose it."""
         self._repository.grant(self.name, principal, access)
 
     def revoke(self, principal: str) -> None:
-        """Take back what a principal was granted."""
+        """Revoke the grant of a principal."""
         self._repository.grant(self.name, principal, None)
 
     def pin(self, revision: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
-        """Keep a revision from expiring, for a time or until the pin is removed."""
+        """Pin a revision, for some seconds or until the pin is removed."""
         return self._repository.pin(self.name, revision, seconds=seconds, why=why)
 
     # ------------------------------------------------------------------------------------------ interchange
 
     def checkout(self, target: str, revision: str | None = None, prefix: str = "/", **options: Any) -> Any:
-        """One mount as a real directory. Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`."""
+        """Write one mount to a directory. Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`."""
         return self._repository.checkout(self.find(revision), prefix, target, **options)
 
     def export(
@@ -223,7 +224,7 @@ class StoredWorkspaceRef:
         compress: str | None = None,
         progress: Progress = silent,
     ) -> Revision:
-        """A revision as a tar: a `snapshot` with sessions and history, or a plain `tar` of its files."""
+        """Write a revision as a tar: a `snapshot` with sessions and history, or a plain `tar` of its files."""
         from ramet.workspace.stored.export import export_snapshot, export_tar
 
         if kind not in KINDS:
@@ -233,19 +234,19 @@ class StoredWorkspaceRef:
         write(self._repository, found, target, compress, progress)
         return found
 
-    def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
-        """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
+    def export_git(self, target: str, *, progress: Progress = silent) -> GitExport:
+        """Write the whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
         from ramet.workspace.stored.export import export_git
 
         self.find()
         return export_git(self._repository, self.name, target, progress)
 
     def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
-        """The whole history as `git fast-import` reads it; git is not needed to write it."""
+        """Yield the whole history as a `git fast-import` stream; needs no git."""
         self.find()
-        from ramet.store.verbs.git_export import Exported, branch_name, fast_import
+        from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
 
-        return fast_import(self._repository, self.name, Exported(branch_name(self.name)), progress)
+        return fast_import(self._repository, self.name, GitExport(branch_name(self.name)), progress)
 
     def push(
         self,
@@ -257,27 +258,28 @@ class StoredWorkspaceRef:
         token: str | None = None,
         username: str = "x-access-token",
     ) -> Pushed:
-        """A revision as one commit of a git branch. What fails is kept: `pushes` lists it, `push_again` tries it."""
-        from ramet.workspace.stored.git_push import GitSettings, note, perform, plan
+        """Push a revision as one commit of a git branch. A failed push is kept: `pushes` lists it, `push_again` retries
+        it."""
+        from ramet.workspace.stored.git_push import GitSettings, plan_push, record_push, run_push
 
         place = ("push", "token")
         settings = GitSettings(tuple(paths), {}, username, None if token is None else place)
-        planned = plan({"remote": remote, "branch": branch}, settings, self.name, self.find(revision), self.name)
-        note(self._repository, planned)
-        return perform(self._repository, planned, {} if token is None else {place[0]: {place[1]: token}})
+        planned = plan_push({"remote": remote, "branch": branch}, settings, self.name, self.find(revision), self.name)
+        record_push(self._repository, planned)
+        return run_push(self._repository, planned, {} if token is None else {place[0]: {place[1]: token}})
 
     def pushes(self) -> list[Push]:
-        """Pushes that were asked for and are not done."""
-        from ramet.workspace.stored.git_push import pending
+        """List pushes that are not done."""
+        from ramet.workspace.stored.git_push import pending_pushes
 
         self._committed(None)
-        return pending(self._repository, self.name)
+        return pending_pushes(self._repository, self.name)
 
     def push_again(self, push: Push, secrets: Secrets) -> Pushed:
-        """Try a push again; `secrets` by name and key have what it needs."""
-        from ramet.workspace.stored.git_push import perform
+        """Retry a push; `secrets` has its credentials by name and key."""
+        from ramet.workspace.stored.git_push import run_push
 
-        return perform(self._repository, push, secrets)
+        return run_push(self._repository, push, secrets)
 
     def import_archive(
         self,
@@ -288,11 +290,9 @@ class StoredWorkspaceRef:
         author: str = "",
         kind: str | None = None,
         progress: Progress = silent,
-    ) -> Imported:
-        """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
-        from ramet.workspace.stored.archive_import import import_archive
+    ) -> ImportResult:
+        """Import a tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
+        from ramet.workspace.stored.archive_import import ImportOptions, import_archive
 
-        return import_archive(
-            self._repository, self.name, source, prefix=prefix, message=message, author=author, kind=kind,
-            progress=progress,
-        )  # fmt: skip
+        options = ImportOptions(prefix, message, author, kind, progress)
+        return import_archive(self._repository, self.name, source, options)

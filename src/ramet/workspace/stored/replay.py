@@ -1,10 +1,10 @@
-"""From a draft back to trees, sessions and history: what a process that died held, as the store has it."""
+"""Replay a draft: rebuild trees, sessions and history of a dead process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,14 +18,15 @@ from ramet.core.paths import Path, decode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Attrs
 from ramet.store.checkout.lazy_tree import LazyBlocks, LazyTree
-from ramet.store.commit.ignore_rules import Withheld
+from ramet.store.commit.commit_filter import CommitFilter
+from ramet.store.commit.ignore_rules import DEFAULT_RULES as DEFAULT
 from ramet.store.commit.kernel_state import SEGMENT, Segments, encoded, kernel_of, write_chunk
-from ramet.store.commit.memory_tree import commit_ram
-from ramet.store.commit.secret_scan import Scanner, check_scan
+from ramet.store.commit.memory_tree import commit_memory
+from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.model.ids import ChunkId, TreeId
 from ramet.store.model.revisions import MountState, Revision
 from ramet.store.packs.writer import PackWriter
-from ramet.store.refs.drafts import Change, Content, Draft, Folder, Gone, Pointer, mounts_of
+from ramet.store.refs.drafts import Change, DirectoryChange, Draft, FileChange, LinkChange, Removal, mounts_of
 from ramet.store.repository import Repository
 from ramet.workspace.session import DEFAULT_AGENT_ID
 
@@ -33,34 +34,34 @@ Plain = dict[str, Any]
 
 
 @dataclass
-class Replayed:
-    """What a draft stands for."""
+class ReplayResult:
+    """The state that a draft describes."""
 
     mounts: list[MountState]
-    """Everything that was mounted; memory without a tree, which `rams` has."""
+    """All mounts; memory mounts have no tree here but are in `rams`."""
     rams: dict[str, RAMResource]
     lineage: str
     scan: str
     state: Plain = field(default_factory=dict)
     records: list[Plain] = field(default_factory=list)
-    """The commands that ran since the revision that it stands on."""
+    """The commands since the base revision."""
     withheld: tuple[str, ...] = ()
 
     @property
     def agent(self) -> str:
-        """Who ran the commands, when it was one and it has a name."""
+        """The agent that ran all commands, if there is only one and it has a name."""
         agents = {str(record.get("agent_id", "")) for record in self.records}
         return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
 
 
-def replay(repository: Repository, draft: Draft) -> Replayed:
-    """What the steps of a draft make of the revision that it stands on. To be called beside any event loop."""
-    done = Replayed([], {}, "", "off" if draft.opened is None else draft.opened.scan)
+def replay(repository: Repository, draft: Draft) -> ReplayResult:
+    """Apply the steps of a draft to its base revision. Call it outside of event loops."""
+    done = ReplayResult([], {}, "", "off" if draft.opened is None else draft.opened.scan)
     asyncio.run(_replay(repository, draft, done))
     return done
 
 
-async def _replay(repository: Repository, draft: Draft, done: Replayed) -> None:
+async def _replay(repository: Repository, draft: Draft, done: ReplayResult) -> None:
     scope = repository.scope(draft.workspace)
     lazy: dict[str, LazyTree] = {}
     inside: dict[bytes, bytes] = {}
@@ -77,7 +78,7 @@ async def _replay(repository: Repository, draft: Draft, done: Replayed) -> None:
                 tree = step.trees.get(prefix, b"")
                 done.rams[prefix] = lazy[prefix].resource(TreeId(tree)) if tree else RAMResource()
         for prefix, rows in step.changes.items():
-            await _Playing(repository, done.rams[prefix], lazy[prefix], inside, scope).play(rows)
+            await _ChangeReplayer(repository, done.rams[prefix], lazy[prefix], inside, scope).play(rows)
         if step.state:
             done.state = json.loads(step.state)
         if step.records:
@@ -85,8 +86,8 @@ async def _replay(repository: Repository, draft: Draft, done: Replayed) -> None:
         done.lineage, done.withheld = step.lineage, tuple(step.withheld)
 
 
-class _Playing:
-    """Does to a tree what the rows of a step say."""
+class _ChangeReplayer:
+    """Applies the changes of a step to a tree."""
 
     def __init__(
         self, repository: Repository, ram: RAMResource, lazy: LazyTree, inside: Mapping[bytes, bytes], scope: object
@@ -95,15 +96,15 @@ class _Playing:
         self._inside, self._scope = inside, scope
 
     async def play(self, rows: Iterable[Change]) -> None:
-        folders: list[tuple[Path, Folder]] = []
+        folders: list[tuple[Path, DirectoryChange]] = []
         for row in rows:
             path = parse(decode(row.path))
-            if isinstance(row, Gone):
-                with suppress(FileNotFoundError):  # a named pipe, which no step has told of
+            if isinstance(row, Removal):
+                with suppress(FileNotFoundError):  # a named pipe, which drafts omit
                     await remove_tree(self._ram, path)
-            elif isinstance(row, Content):
+            elif isinstance(row, FileChange):
                 await self._file(path, row)
-            elif isinstance(row, Pointer):
+            elif isinstance(row, LinkChange):
                 await self._ram.write(path, row.target, How.LINK)
                 node = self._ram.node(path)
                 assert isinstance(node, Link)
@@ -111,10 +112,10 @@ class _Playing:
             else:
                 folders.append((path, row))
                 await self._folder(path, row)
-        for path, row in reversed(folders):  # what was put into them has changed their times
+        for path, row in reversed(folders):  # writing into directories has changed their times
             await self._ram.setattr(path, Attrs(mode=row.mode, mtime_ns=row.mtime_ns))
 
-    async def _folder(self, path: Path, row: Folder) -> None:
+    async def _folder(self, path: Path, row: DirectoryChange) -> None:
         if row.tree:
             self._ram.graft(path, self._lazy.directory(TreeId(row.tree), row.mode, row.mtime_ns))
         else:
@@ -123,7 +124,7 @@ class _Playing:
             except FileExistsError:
                 return
 
-    async def _file(self, path: Path, row: Content) -> None:
+    async def _file(self, path: Path, row: FileChange) -> None:
         content = await self._content(path, row)
         try:
             await self._ram.stat(path)
@@ -134,7 +135,7 @@ class _Playing:
         self._ram.put_now(path, content)
         await self._ram.setattr(path, Attrs(mode=row.mode, mtime_ns=row.mtime_ns))
 
-    async def _content(self, path: Path, row: Content) -> Blocks:
+    async def _content(self, path: Path, row: FileChange) -> Blocks:
         if row.chunks and not row.keep and row.chunks[0] not in self._inside:
             ids = [ChunkId(chunk) for chunk in row.chunks]
             size = sum(place.size for place in (self._packs.place(chunk) for chunk in ids))
@@ -152,8 +153,8 @@ class _Playing:
 
 
 @dataclass(frozen=True)
-class Written:
-    """What is in packs of what a draft stands for."""
+class ReplayCommit:
+    """A replayed draft, written to packs."""
 
     trees: dict[str, TreeId]
     kernel: ChunkId | None
@@ -162,13 +163,13 @@ class Written:
 
 
 def write(
-    repository: Repository, writer: PackWriter, target: str, found: Replayed, base: Revision | None, own: bool
-) -> Written:
-    """Put it into packs for the workspace `target`; `own` when that is the one whose revision it stands on."""
-    scanner = None if found.scan == "off" else Scanner(check_scan("report"))
+    repository: Repository, writer: PackWriter, target: str, found: ReplayResult, base: Revision | None, own: bool
+) -> ReplayCommit:
+    """Write a replayed draft to packs of the workspace `target`; `own` when the base revision belongs to it."""
+    scanner = None if found.scan == "off" else SecretScanner("report")
     scope = repository.scope(target)
     trees = {
-        prefix: commit_ram(ram, writer, scope, withheld=Withheld(), scan=_looking(scanner, prefix)).tree
+        prefix: commit_memory(ram, writer, scope, CommitFilter.of_mount(DEFAULT, scanner, prefix)).tree
         for prefix, ram in sorted(found.rams.items())
     }
     older: list[Plain] = []
@@ -178,11 +179,11 @@ def write(
         if own:
             segments.adopt(base, older)
     kernel, history = _kernel(writer, segments, found, older)
-    return Written(trees, kernel, history, () if scanner is None else scanner.told)
+    return ReplayCommit(trees, kernel, history, () if scanner is None else scanner.findings)
 
 
 def _kernel(
-    writer: PackWriter, segments: Segments, found: Replayed, older: list[Plain]
+    writer: PackWriter, segments: Segments, found: ReplayResult, older: list[Plain]
 ) -> tuple[ChunkId, tuple[ChunkId, ...]]:
     last = int(older[-1]["number"]) if older else 0
     records = older + [record for record in found.records if int(record["number"]) > last]
@@ -197,13 +198,10 @@ def _kernel(
     return write_chunk(writer, encoded(state)), segments.write(writer, new, oldest)
 
 
-def _looking(scanner: Scanner | None, prefix: str) -> Callable[[str, bytes | memoryview], None] | None:
-    top = prefix.rstrip("/")
-    return None if scanner is None else lambda path, data: scanner.look(top + path, data)
-
-
-def with_trees(found: Replayed, trees: Mapping[str, TreeId], before: Mapping[str, MountState]) -> dict[str, MountState]:
-    """The mounts with what they hold; of those that are not memory, what the revision before has of them."""
+def with_trees(
+    found: ReplayResult, trees: Mapping[str, TreeId], before: Mapping[str, MountState]
+) -> dict[str, MountState]:
+    """Return the mounts with their trees; of other than memory mounts, the tree of the base revision."""
     states: dict[str, MountState] = {}
     for mount in found.mounts:
         old = before.get(mount.prefix)

@@ -1,4 +1,4 @@
-"""What a revision remembers beside its files: the commands that ran, sessions, jobs that ended. Nothing is opened."""
+"""Sessions, jobs and command history of a revision, without opening it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ramet.workspace.history import ExecutionRecord
 
 @dataclass(frozen=True)
 class SavedSession:
-    """A session as a revision has it; values of secrets are struck out."""
+    """A session of a revision, with secrets redacted."""
 
     session_id: str
     cwd: str = "/"
@@ -24,7 +24,7 @@ class SavedSession:
 
 @dataclass(frozen=True)
 class EndedJob:
-    """A background job (`cmd &`) that has ended."""
+    """A finished background job (`cmd &`)."""
 
     session_id: str
     id: int
@@ -36,7 +36,7 @@ class EndedJob:
 def history_of(
     repository: Repository, revision: Revision, session: str | None = None, last: int | None = None
 ) -> list[ExecutionRecord]:
-    """The commands that ran up to a revision, the newest last: of one session, the last ones, or all."""
+    """List the commands up to a revision, newest last: of one session, the last ones, or all."""
     found = kernel_of(repository.packs, revision).get("history", {}).get("records", [])
     wanted = [plain for plain in found if session is None or plain.get("session_id") == session]
     return [ExecutionRecord.from_dict(plain) for plain in (wanted[-last:] if last else wanted)]
@@ -54,5 +54,5 @@ def jobs_of(repository: Repository, revision: Revision) -> list[EndedJob]:
 
 
 def job_of(plain: Mapping[str, Any]) -> EndedJob:
-    """A job as a workspace keeps it."""
+    """Decode a job."""
     return EndedJob(plain["session_id"], plain["id"], plain["command"], plain["status"], plain["exit_code"])

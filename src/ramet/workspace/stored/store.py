@@ -13,28 +13,28 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
-from ramet.backends.local.disk import DiskResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.commit.ignore_rules import Withheld
-from ramet.store.commit.secret_scan import check_scan
+from ramet.store.commit.secret_scan import parse_scan_mode
 from ramet.store.model.address import parse_address
 from ramet.store.model.revisions import Revision
 from ramet.store.objects.objects import Objects
-from ramet.store.refs.refs import Entry, holder_name
+from ramet.store.refs.refs import RefEntry, holder_name
 from ramet.store.refs.retention import STORE, Pin, Retention
 from ramet.store.repository import Repository
 from ramet.store.verbs.key_admin import Keys
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.policy import Policy
 from ramet.workspace.snapshot.archive import Target
-from ramet.workspace.stored.autocommit import commit_policy, draft_policy
-from ramet.workspace.stored.recovery import Recovered, bind, recover
+from ramet.workspace.stored.commit_policy import CommitPolicy as CommitPolicy
+from ramet.workspace.stored.open_options import OpenOptions as OpenOptions
+from ramet.workspace.stored.recovery import Recovery, bind, recover
 from ramet.workspace.stored.reference import StoredWorkspaceRef
-from ramet.workspace.stored.version_pins import check_policies, moved
+from ramet.workspace.stored.version_pins import changed_pins
 from ramet.workspace.stored.workspace import StoredWorkspace as StoredWorkspace
 from ramet.workspace.workspace import Settings
 
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from ramet.store.refs.feed import Event
     from ramet.store.repair.repair import Repaired
     from ramet.store.repair.verify import Report
-    from ramet.workspace.stored.archive_import import Imported
-    from ramet.workspace.stored.events import Delivered, Sink
+    from ramet.workspace.stored.archive_import import ImportKeywords, ImportResult
+    from ramet.workspace.stored.events import DeliveryReport, Sink
 
 
 def home() -> str:
-    """The store of whoever names none: what `RAMET_HOME` says, as on the command line, else `~/.ramet`."""
+    """Return the default store, as on the command line: `$RAMET_HOME`, else `~/.ramet`."""
     return os.environ.get("RAMET_HOME") or "~/.ramet"
 
 
@@ -57,7 +57,7 @@ class Store:
     """Workspaces by name, at a path, in memory (`memory:`) or on an object store (`s3://bucket/prefix`)."""
 
     def __init__(self, where: str | Objects | None = None, *, principal: str | None = None, **options: Any) -> None:
-        """Without an address it is the store that the command line has: `$RAMET_HOME`, or `~/.ramet`."""
+        """Open the store at an address; by default `$RAMET_HOME`, or `~/.ramet`."""
         where = home() if where is None else where
         if isinstance(where, str) and where.startswith(("http://", "https://", "unix:")):
             raise RametError(
@@ -67,7 +67,7 @@ class Store:
         self.repository = Repository(where, principal=principal, **options)
 
     def create(self, name: str) -> StoredWorkspaceRef:
-        """A new, empty workspace."""
+        """Create an empty workspace."""
         self.repository.create(name)
         return StoredWorkspaceRef(self.repository, name)
 
@@ -75,82 +75,82 @@ class Store:
         return self.repository.ls()
 
     def heads(self) -> dict[str, Revision | None]:
-        """The workspaces and their newest revisions; None for one that has none yet."""
+        """Return the newest revision of each workspace; None for an empty one."""
         return {name: self.repository.head(name) for name in self.ls()}
 
     def rm(self, name: str) -> None:
         self.repository.rm(name)
 
     def __getitem__(self, name: str) -> StoredWorkspaceRef:
-        self.repository.refs.living(name)
+        self.repository.refs.require(name)
         return StoredWorkspaceRef(self.repository, name)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.repository.refs.exists(name)
 
     def find(self, address: str) -> Revision:
-        """The revision that `NAME` or `NAME@REV` stands for."""
+        """Find the revision of `NAME` or `NAME@REV`."""
         return self.repository.resolve(address)
 
-    def import_archive(self, name: str, source: Target, **options: Any) -> Imported:
-        """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
-        from ramet.workspace.stored.archive_import import import_archive
+    def import_archive(self, name: str, source: Target, **options: Unpack[ImportKeywords]) -> ImportResult:
+        """Import a snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
+        from ramet.workspace.stored.archive_import import ImportOptions, import_archive
 
-        return import_archive(self.repository, name, source, **options)
+        return import_archive(self.repository, name, source, ImportOptions(**options))
 
     def events(self, since: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
-        """The change feed after a cursor: `async for event in store.events(since=event.cursor)`.
+        """Yield the change feed after a cursor: `async for event in store.events(since=event.cursor)`.
 
-        With `follow` it goes on with what happens later, and ends when it is left.
+        With `follow` it waits for later events until the iteration is left.
         """
         from ramet.workspace.stored import events as delivery
 
         return delivery.follow(self.repository, since) if follow else delivery.pending(self.repository, since)
 
     def forget_sink(self, name: str) -> None:
-        """Forget how far the sink of this name came: events that it has not had keep no revisions any more."""
+        """Delete the cursor of a sink; undelivered events then keep no revisions."""
         self.repository.objects.delete(f"feeds/{name}")
 
-    async def deliver(self, sink: Sink, name: str) -> Delivered:
-        """Send a sink (`JsonLines`, `Webhook`) every event that the sink of this name has not had yet."""
+    async def deliver(self, sink: Sink, name: str) -> DeliveryReport:
+        """Send a sink (`JsonLines`, `Webhook`) every event after the cursor of this name."""
         from ramet.workspace.stored.events import deliver
 
         return await deliver(self.repository, sink, name)
 
     def retention(self, policy: Retention | None = None, name: str | None = None) -> Retention:
-        """How long revisions are kept, of a workspace or of the whole store; with a policy, say it anew."""
+        """Return the retention policy of a workspace or of the whole store; with a policy, set it."""
         if name is not None:
-            self.repository.refs.living(name)
-            self.repository.allow(name, "readonly" if policy is None else "readwrite")
+            self.repository.refs.require(name)
+            self.repository.check_access(name, "readonly" if policy is None else "readwrite")
         if policy is None:
             return self.repository.policies.said() if name is None else self.repository.policies.of(name)
-        self.repository.prove()
+        self.repository.require_safe_refs()
         return self.repository.policies.set(policy, name or STORE)
 
     def said(self, name: str | None = None) -> Retention:
-        """What was said about a workspace (or about the store) itself, without what the store says for all."""
+        """Return the policy set for a workspace (or the store) itself, without defaults of the store."""
         if name is None:
             return self.repository.policies.said()
-        self.repository.refs.living(name)
-        self.repository.allow(name)
+        self.repository.refs.require(name)
+        self.repository.check_access(name)
         return self.repository.policies.said(name)
 
     def pins(self, name: str | None = None) -> list[Pin]:
-        """The pins that hold, of one workspace or of all that may be read."""
-        found = [pin for pin in self.repository.pins.living() if name is None or pin.workspace == name]
+        """List active pins, of one workspace or of all readable ones."""
+        found = [pin for pin in self.repository.pins.active() if name is None or pin.workspace == name]
         return [pin for pin in found if self.repository.grants.allows(self.repository.principal, pin.workspace)]
 
     def unpin(self, token: str) -> None:
         """Remove a pin."""
         for pin in self.repository.pins.all():
             if pin.token == token:
-                self.repository.allow(pin.workspace, "readwrite")
+                self.repository.check_access(pin.workspace, "readwrite")
                 self.repository.pins.remove(token)
                 return
         raise RametError("not_found", f"no pin {token!r}", "`pins` lists them")
 
     def hold(self, name: str, why: str) -> None:
-        """Keep everything of a workspace from being removed until the hold is lifted."""
+        """Place a hold: nothing of the workspace is removed until the hold is lifted."""
         self.repository.hold(name, why)
 
     def lift(self, name: str) -> None:
@@ -158,18 +158,18 @@ class Store:
         self.repository.lift(name)
 
     def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
-        """Collect what nobody refers to and what has expired; safe beside whoever writes and reads.
+        """Remove unreferenced and expired objects; safe with concurrent readers and writers.
 
-        Things go when they were condemned for the `grace` in seconds (a day, or what the store's policy says). With
-        `dry`, nothing changes and the answer says what would go.
+        An object goes after the `grace` period in seconds (default: the store's policy, or a day). With `dry`, nothing
+        changes and the report says what would go.
         """
         return self.repository.gc(grace=grace, dry=dry, progress=progress)
 
     def cost(self, progress: Progress = silent) -> Costs:
-        """What each workspace costs: the bytes that only it needs, and those that it shares."""
-        from ramet.store.gc.costs import costs
+        """Report the unique and shared bytes of each workspace."""
+        from ramet.store.gc.costs import compute_costs
 
-        return costs(self.repository, progress)
+        return compute_costs(self.repository, progress)
 
     @property
     def keys(self) -> Keys:
@@ -177,11 +177,11 @@ class Store:
         return Keys(self.repository)
 
     def verify(self, progress: Progress = silent) -> Report:
-        """Read everything and check every digest and reference; the report says which revisions are affected."""
+        """Read everything, check every digest and reference, and report affected revisions."""
         return self.repository.verify(progress)
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
-        """Bring back what can be had from other copies. Only with `drop`, forget what is lost."""
+        """Restore damaged objects from other copies. Only with `drop`, forget what is lost."""
         return self.repository.repair(drop=drop, progress=progress)
 
     def open(
@@ -195,7 +195,7 @@ class Store:
         secrets: Mapping[str, str] | None = None,
         settings: Settings | None = None,
         wait: float = 0.0,
-        commit: str = "close",
+        commit: CommitPolicy | str = "close",
         every: float | None = None,
         pins: Mapping[str, str] | None = None,
         withhold: Iterable[str] = (),
@@ -204,107 +204,105 @@ class Store:
         policy: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
         drafts: str | float = "off",
-    ) -> Opening:
-        """A live workspace on the head (or on a past revision or `NAME@REV`, read-only). Use it with `async with`.
+    ) -> WorkspaceOpener:
+        """Open the head of a workspace (or a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
-        `mounts` are taken as they are, also in the place of one that was saved; `resources` stands in for those that
-        were saved without credentials, and a directory among them gets the content that was saved. `wait` is how many
-        seconds to wait while another writer holds the workspace. `env` and `policy` are those of `Workspace`;
-        `prepare` is called with the workspace before anybody else sees it.
+        `mounts` are mounted as they are, also in the place of a saved mount; `resources` replace mounts that were saved
+        without credentials, and a directory among them gets the saved content. `wait` is the seconds to wait for
+        another writer. `env` and `policy` are those of `Workspace`; `prepare` is called with the workspace before any
+        other code sees it.
 
-        `commit` says when revisions are made: on `close`, after each `command` (or each `every` commands), on a
-        `timer` of `every` seconds, or `never` by itself. `pins` says what a revision records of a mount whose bytes
-        live elsewhere: its `config`, or the `versions` of all its paths as well. `withhold` names more files that no
-        revision may have than the places where credentials usually are (`.ssh`, `.netrc`, ...). `scan` looks for
-        secrets in new content: to `report` them on the revision by path and kind, or to `refuse` the commit.
+        `commit` says when revisions are made: on `close`, after each `command` (or each `every` commands), on a `timer`
+        of `every` seconds, or `never` automatically; a `CommitPolicy` says the same. `pins` says what a revision
+        records of a remote mount: its `config`, or the `versions` of all its paths as well. `withhold` adds patterns of
+        files that never enter a revision to the usual places of credentials (`.ssh`, `.netrc`, ...). `scan` searches
+        new content for secrets: to `report` them on the revision by path and kind, or to `refuse` the commit.
 
-        `drafts` says what survives when this process is killed before it commits: with `each`, everything that a call
-        of `execute` or `dispatch` changed which has returned; with a number, everything that is older than so many
-        seconds; with `off`, directories alone. The next one that opens the workspace makes a revision of it.
+        `drafts` says what survives when this process is killed before it commits: with `each`, all changes of `execute`
+        and `dispatch` calls that have returned; with a number, changes older than that many seconds; with `off`,
+        directories only. The next open commits them.
         """
+        return self.open_with(
+            name,
+            OpenOptions(
+                readonly=readonly, resources=resources or {}, mounts=mounts or {}, secrets=secrets, settings=settings,
+                wait=wait, commit=_commit_policy(commit, every), pins=dict(pins or {}), withhold=withhold,
+                scan=parse_scan_mode(scan), env=dict(env or {}), policy=policy, prepare=prepare, drafts=drafts,
+            ),
+            revision,
+        )  # fmt: skip
+
+    def open_with(self, name: str, options: OpenOptions, revision: str | None = None) -> WorkspaceOpener:
+        """As `open`, with the options as one value."""
         if revision is None:
             found = parse_address(name)
             if found.path is not None:
                 raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
             name, revision = found.name, found.revision
-        options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
-        options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
-        options.update(
-            withheld=Withheld(withhold),
-            scan=check_scan(scan),
-            env=dict(env or {}),
-            guard=policy,
-            prepare=prepare,
-            drafts=draft_policy(drafts),
-        )
-        check_policies(options["pins"])
-        return Opening(self.repository, name, revision, readonly or revision is not None, wait, options)
+        return WorkspaceOpener(self.repository, name, revision, options)
 
 
-class Opening:
-    """What `Store.open` gives: `async with` it for the workspace."""
+def _commit_policy(commit: CommitPolicy | str, every: float | None) -> CommitPolicy:
+    if isinstance(commit, CommitPolicy):
+        return commit if every is None else replace(commit, every=every)
+    return CommitPolicy(commit, every)  # type: ignore[arg-type]  # the value checks the word
 
-    def __init__(
-        self,
-        repository: Repository,
-        name: str,
-        revision: str | None,
-        readonly: bool,
-        wait: float,
-        options: dict[str, Any],
-    ) -> None:
-        self._repository, self._name, self._revision, self._readonly = repository, name, revision, readonly
-        self._wait, self._options = wait, options
+
+class WorkspaceOpener:
+    """The result of `Store.open`: `async with` it for the workspace."""
+
+    def __init__(self, repository: Repository, name: str, revision: str | None, options: OpenOptions) -> None:
+        self._repository, self._name, self._revision, self._options = repository, name, revision, options
         self._ws: StoredWorkspace | None = None
 
     async def __aenter__(self) -> StoredWorkspace:
         repository, name = self._repository, self._name
         lease = None
-        if not self._readonly:
-            await asyncio.to_thread(repository.prove)
+        if self._revision is None and not self._options.readonly:
+            await asyncio.to_thread(repository.require_safe_refs)
             lease = await self._acquire()
         try:
-            recovered: list[Recovered] = []
+            recovered: list[Recovery] = []
             if lease is not None:
                 lease, recovered = await asyncio.to_thread(self._recover, lease)
             self._ws = await asyncio.to_thread(self._hydrate, lease)
             self._ws.recovered = recovered
             mounts = {str(mount.prefix): mount.resource for mount in self._ws.mounts()}
-            self._ws.restored.problems += await moved(self._ws.base, mounts, repository.packs.read)
+            self._ws.restored.problems += await changed_pins(self._ws.base, mounts, repository.packs.read)
         except BaseException:
             if lease is not None:
                 await asyncio.to_thread(repository.refs.release, name, lease)
             raise
-        self._ws.keep_going()
+        self._ws.start_background()
         return self._ws
 
-    def _recover(self, lease: Entry) -> tuple[Entry, list[Recovered]]:
+    def _recover(self, lease: RefEntry) -> tuple[RefEntry, list[Recovery]]:
         lease, recovered = recover(self._repository, self._name, lease)
-        if recovered:  # which may have taken long
+        if recovered:  # recovery may have taken long
             lease = self._repository.refs.renew(self._name, lease)
         return lease, recovered
 
-    def _hydrate(self, lease: Entry | None) -> StoredWorkspace:
+    def _hydrate(self, lease: RefEntry | None) -> StoredWorkspace:
         repository, name = self._repository, self._name
         while True:
             base = repository.find(name, self._revision) if self._revision else repository.head(name)
             try:
-                ws = StoredWorkspace.hydrated(repository, name, base, lease, **self._options)
+                ws = StoredWorkspace.hydrate(repository, name, base, lease, self._options)
                 break
             except RametError as error:
-                # Who only reads holds nothing: the head may have been followed by others, and collected, meanwhile.
+                # A reader holds no lease: the head may have moved and been collected.
                 if lease is not None or self._revision or error.code not in ("store_corrupt", "content_collected"):
                     raise
                 if repository.head(name) == base:
                     raise
         if lease is not None:
-            roots = {str(m.prefix): m.resource.root for m in ws.mounts() if isinstance(m.resource, DiskResource)}
-            ws.binding = bind(repository, name, lease, roots, self._options["withheld"])
+            roots = {str(m.prefix): m.directory for m in ws.mounts() if m.directory is not None}
+            ws.binding = bind(repository, name, lease, roots, self._options.ignore_rules)
         return ws
 
-    async def _acquire(self) -> Entry:
+    async def _acquire(self) -> RefEntry:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._wait
+        deadline = loop.time() + self._options.wait
         holder = holder_name()
         while True:
             try:

@@ -1,6 +1,6 @@
-"""Pins: what a resource whose bytes live elsewhere looked like when a revision was made, path by path, as a tree.
+"""Version pins: the versions of all paths of a remote mount, recorded by a revision as a tree.
 
-The rule that this file keeps: what a revision pinned and the resource no longer has is told, never served in silence.
+Opening a revision reports every pinned version that the resource no longer has.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ramet.store.packs.writer import PackWriter
 from ramet.store.verbs.diff import compare
 
 PIN: Final = 3
-"""The kind of a file that is only pinned: its payload is its version, not its content."""
+"""Node kind of a pinned file: its payload is a version, not content."""
 PinPolicy = Literal["config", "versions"]
 TOLD: Final = 100
-"""Paths of one mount that are told one by one."""
+"""Reported paths per mount."""
 
 
-class Pins(NamedTuple):
-    """The trees of one mount's pins, ready to be written."""
+class VersionPins(NamedTuple):
+    """The pin trees of one mount, ready to be written."""
 
     top: TreeId
     objects: dict[bytes, bytes]
@@ -40,16 +40,16 @@ class Pins(NamedTuple):
         return self.top
 
 
-def check_policies(policies: dict[str, str]) -> None:
+def check_policies(policies: Mapping[str, str]) -> None:
     for prefix, policy in policies.items():
         if policy not in ("config", "versions"):
             raise RametError("invalid_argument", f"unknown pin policy {policy!r} of {prefix}", "use config or versions")
 
 
-async def pin(resource: Resource) -> Pins:
-    """Every path of a resource with its version, without reading any content."""
+async def pin_versions(resource: Resource) -> VersionPins:
+    """Pin every path of a resource to its version, without reading content."""
     objects: dict[bytes, bytes] = {}
-    return Pins(await _directory(resource, ROOT, objects), objects)
+    return VersionPins(await _directory(resource, ROOT, objects), objects)
 
 
 async def _directory(resource: Resource, path: Path, objects: dict[bytes, bytes]) -> TreeId:
@@ -70,28 +70,30 @@ async def _directory(resource: Resource, path: Path, objects: dict[bytes, bytes]
 
 
 def _version(stat: Stat) -> bytes:
-    """The version that the backend gives, or what comes nearest to one."""
+    """Return the version of the backend, or size and time without one."""
     return encode(stat.version if stat.version is not None else f"{stat.size}:{stat.mtime_ns}")
 
 
-async def moved(base: Revision | None, resources: Mapping[str, Resource], read: Callable[[bytes], bytes]) -> list[str]:
-    """What a revision pinned and its mounts do not have any more, or have in another version, one sentence each."""
+async def changed_pins(
+    base: Revision | None, resources: Mapping[str, Resource], read: Callable[[bytes], bytes]
+) -> list[str]:
+    """Return a sentence for each pinned version that a mount lacks or has replaced."""
     problems: list[str] = []
     for mount in base.mounts if base is not None else ():
         resource = resources.get(mount.prefix)
         if mount.pin is None or resource is None:
             continue
         try:
-            now = await pin(resource)
+            now = await pin_versions(resource)
         except OSError as error:
-            problems.append(f"{mount.prefix}: what was pinned cannot be compared: {error.strerror or error}")
+            problems.append(f"{mount.prefix}: cannot compare pinned versions: {error.strerror or error}")
             continue
         if now.top != mount.pin:
             problems += await asyncio.to_thread(_lost, read, mount.prefix, mount.pin, now)
     return problems
 
 
-def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: Pins) -> list[str]:
+def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: VersionPins) -> list[str]:
     told: list[str] = []
     count = 0
 
@@ -103,6 +105,6 @@ def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: Pins
             continue
         count += 1
         if count <= TOLD:
-            what = "is gone" if difference.what == "removed" else "is another version"
-            told.append(f"{prefix.rstrip('/')}{difference.path}: what was pinned {what}")
-    return told if count <= TOLD else [*told, f"{prefix}: {count - TOLD} more paths are not what was pinned"]
+            what = "is gone" if difference.what == "removed" else "has changed"
+            told.append(f"{prefix.rstrip('/')}{difference.path}: the pinned version {what}")
+    return told if count <= TOLD else [*told, f"{prefix}: {count - TOLD} more paths differ from the pinned versions"]

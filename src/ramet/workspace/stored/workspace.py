@@ -1,21 +1,18 @@
-"""`StoredWorkspace`: a live workspace on a repository: its lease, its commits, and what it keeps beside its files."""
+"""`StoredWorkspace`: a live workspace with a lease on a stored one; commits, drafts and background work."""
 
 from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.backends.local.disk import DiskResource
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
-from ramet.core.resource import Resource
-from ramet.store.commit.ignore_rules import NOTHING, Withheld
 from ramet.store.commit.kernel_state import (
     SEGMENT,
     Segments,
@@ -24,129 +21,108 @@ from ramet.store.commit.kernel_state import (
     newest_of,
     read_segment,
     segments_of,
-    write_chunk,
 )
-from ramet.store.commit.memory_tree import Committed, commit_ram
-from ramet.store.commit.secret_scan import Scan, Scanner
-from ramet.store.commit.stat_cache import StatCache
-from ramet.store.commit.watch import Watcher
 from ramet.store.model.ids import ChunkId
-from ramet.store.model.revisions import MemoryImage, MountState, Revision
-from ramet.store.packs.writer import PackWriter
-from ramet.store.refs.refs import TTL, Entry
+from ramet.store.model.revisions import MemoryImage, Revision
+from ramet.store.refs.refs import TTL, RefEntry
 from ramet.store.repository import Repository
-from ramet.store.verbs.diff import Summary
+from ramet.store.verbs.diff import DiffSummary
+from ramet.workspace.call import Call
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
-from ramet.workspace.policy import Policy
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID
-from ramet.workspace.snapshot.archive import Opened
-from ramet.workspace.snapshot.resource_codec import save_resource
+from ramet.workspace.snapshot.archive import SnapshotReader
 from ramet.workspace.snapshot.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.snapshot.tar import TarIndex
-from ramet.workspace.stored.autocommit import CommitPolicy
-from ramet.workspace.stored.recovery import Binding, Recovered, unbind
-from ramet.workspace.stored.version_pins import Pins, pin
-from ramet.workspace.workspace import Settings, Workspace
+from ramet.workspace.stored.commit_policy import draft_interval
+from ramet.workspace.stored.commit_writer import CommitInput, CommitRequest, CommitWriter, DirectoryCaches
+from ramet.workspace.stored.open_options import OpenOptions
+from ramet.workspace.stored.recovery import Binding, Recovery, unbind
+from ramet.workspace.stored.version_pins import pin_versions
+from ramet.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from ramet.workspace.stored.drafts import Drafter
 
 AGAIN: Final = 3
-"""How often a commit is tried again after collections took what it had written."""
+"""Retries of a commit after a collection removed what it had written."""
 TIDY: Final = 256
-"""Entries of the log after which it is looked at whether old ones can be joined."""
+"""Log entries between two compactions."""
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 
 
 class StoredWorkspace(Workspace):
-    """A workspace whose state is committed to a store. `commit()` makes a revision; leaving `async with` does too."""
+    """A workspace that commits to a store. `commit()` creates a revision; leaving `async with` does too."""
 
     repository: Repository
     name: str
     base: Revision | None
-    lease: Entry | None
+    lease: RefEntry | None
+    options: OpenOptions
 
     @classmethod
-    def hydrated(
+    def hydrate(
         cls,
         repository: Repository,
         name: str,
         base: Revision | None,
-        lease: Entry | None,
-        *,
-        resources: Mapping[str, Resource],
-        mounts: Mapping[str, MountForm],
-        secrets: Mapping[str, str] | None = None,
-        settings: Settings | None = None,
-        policy: CommitPolicy | None = None,
-        pins: Mapping[str, str] | None = None,
-        withheld: Withheld = NOTHING,
-        scan: Scan = "off",
-        env: Mapping[str, str] | None = None,
-        guard: Policy | Mapping[str, Any] | None = None,
-        prepare: Callable[[StoredWorkspace], None] | None = None,
-        drafts: float | None = None,
+        lease: RefEntry | None,
+        options: OpenOptions,
     ) -> StoredWorkspace:
-        forms: dict[str, MountForm] = dict(mounts)
+        """Create a live workspace with the content of `base`; read-only without a lease."""
+        forms: dict[str, MountForm] = dict(options.mounts)
         missing = []
         for state in base.mounts if base is not None else ():
-            if state.prefix in mounts:
+            if state.prefix in options.mounts:
                 continue
-            given = resources.get(state.prefix)
+            given = options.resources.get(state.prefix)
             if given is None and state.tree is None:
                 missing.append(state.prefix)
                 continue
-            resource = given if given is not None else repository.lazy(state.tree, name)  # type: ignore[arg-type]
-            if given is not None and isinstance(given, DiskResource) and state.tree is not None:
-                repository.checkout(base, state.prefix, given.root)  # type: ignore[arg-type]
-            forms[state.prefix] = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
+            resource = given if given is not None else repository.lazy_tree(state.tree, name)  # type: ignore[arg-type]
+            mount = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
+            if mount.directory is not None and state.tree is not None:
+                repository.checkout(base, state.prefix, mount.directory)  # type: ignore[arg-type]
+            forms[state.prefix] = mount
         if missing:
             raise RametError(
                 "invalid_argument", f"no resource was given for {', '.join(missing)}",
                 "pass resources={prefix: resource}: these mounts are saved without their content",
             )  # fmt: skip
-        ws = cls(forms, env=env, secrets=secrets, policy=guard, settings=settings)
-        ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
-        ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
-        ws._tasks, ws.recovered, ws._to_collect = [], [], []
-        ws._commits, ws._pins, ws._withheld = policy or CommitPolicy(), pins or {}, withheld
-        ws._scan = scan
+        ws = cls(forms, env=options.env, secrets=options.secrets, policy=options.policy, settings=options.settings)
+        ws.repository, ws.name, ws.base, ws.lease, ws.options = repository, name, base, lease, options
+        ws._directories, ws._segments = DirectoryCaches(), Segments()
+        ws._tasks, ws.recovered, ws._gc_candidates = [], [], []
         ws._kernel_of(base)
         ws._position = ws.history.next_number
-        ws._committing = asyncio.Lock()
-        for session in ws.sessions if env else ():
-            session.adopt(env or {})
-        if prepare is not None:
-            prepare(ws)
-        if drafts is not None and lease is not None:
+        ws._commit_lock = asyncio.Lock()
+        for session in ws.sessions if options.env else ():
+            session.adopt(options.env)
+        if options.prepare is not None:
+            options.prepare(ws)
+        interval = draft_interval(options.drafts)
+        if interval is not None and lease is not None:
             from ramet.workspace.stored.drafts import Drafter
 
-            ws._drafter = Drafter(ws, drafts)
+            ws._drafter = Drafter(ws, interval)
         return ws
 
     _drafter: Drafter | None = None
     binding: Binding | None = None
-    """Which directories this process works in, as it told the store."""
-    recovered: list[Recovered]
-    """What a process before left in directories without committing it: it was committed when this one opened."""
-    _stats: dict[str, StatCache]
-    _watchers: dict[str, Watcher]
+    """The recorded directories of this process."""
+    recovered: list[Recovery]
+    """Revisions recovered from an earlier process that died without committing."""
+    _directories: DirectoryCaches
     _segments: Segments
     _tasks: list[asyncio.Task[None]]
-    _commits: CommitPolicy
-    _pins: Mapping[str, str]
-    _withheld: Withheld
-    _scan: Scan
-    _scanner: Scanner | None = None
     _position: int
-    """The number of the first command that no revision has yet."""
-    _committing: asyncio.Lock
+    """The number of the first uncommitted command."""
+    _commit_lock: asyncio.Lock
     _commands = 0
     _failure: BaseException | None = None
-    """What went wrong in the background: the next call raises it."""
+    """A failure of background work: the next call raises it."""
 
     def _kernel_of(self, base: Revision | None) -> None:
         if base is None or base.kernel is None:
@@ -155,48 +131,47 @@ class StoredWorkspace(Workspace):
         manifest = newest_of(packs, base)
         numbers = segments_of(base, manifest)
         if numbers is None:
-            packs.warm(base.history)
+            packs.prefetch(base.history)
             manifest = kernel_of(packs, base)
             self._segments.adopt(base, manifest["history"]["records"])
         else:
-            # They are read when somebody asks for old commands; most who open a workspace never do.
+            # Loaded on demand: most sessions never read old commands.
             self._segments.know(numbers, base.history)
             if packs.remote:
-                self.history.far = partial(packs.warm, base.history)
+                self.history.prefetch_older = partial(packs.prefetch, base.history)
             for number, segment in zip(numbers, base.history, strict=True):
                 first = max(1, number * SEGMENT)
-                self.history.lay(first, (number + 1) * SEGMENT - 1, partial(self._older, segment))
+                self.history.add_lazy(first, (number + 1) * SEGMENT - 1, partial(self._older, segment))
         report = RestoreReport()
-        apply_state_dict(self, Opened(manifest, TarIndex(io.BytesIO()), {}), report)
+        apply_state_dict(self, SnapshotReader(manifest, TarIndex(io.BytesIO()), {}), report)
         self.restored = report
 
     def _older(self, segment: ChunkId) -> list[ExecutionRecord]:
-        """A segment of the history that a process before has committed."""
+        """Load a committed segment of the history."""
         return [ExecutionRecord.from_dict(plain) for plain in read_segment(self.repository.packs, segment)]
 
     # ---------------------------------------------------------------------------------------------- commit
 
-    def execute(self, command: str, *arguments: Any, **options: Any) -> Execution:
-        """As `Workspace.execute`; with `commit="command"` the call ends when what it changed is durable."""
+    def _started(self, call: Call, execution: Execution) -> Execution:
+        """Commit after the call with `commit="command"`, before it ends."""
         self._raise_failure()
-        execution = super().execute(command, *arguments, **options)
-        estimated = options.get("provision") or (len(arguments) > 2 and arguments[2])
-        if self.lease is None or estimated:
+        if self.lease is None:
             return execution
-        if self._commits.when != "command":
+        policy = self.options.commit
+        if policy.when != "command":
             return execution if self._drafter is None or self._drafter.every else execution.followed_by(self._drafted)
 
         async def commit(_: IOResult) -> None:
             self._commands += 1
-            if self._commands >= self._commits.every:
-                await self.commit(self.secrets.scrub_text(command.strip().partition("\n")[0][:72]))
+            if self._commands >= policy.interval:
+                await self.commit(self.secrets.scrub_text(call.command.strip().partition("\n")[0][:72]))
             else:
                 await self._drafted(_)
 
         return execution.followed_by(commit)
 
     async def dispatch(self, op: str, path: str, *args: Any, **kwargs: Any) -> Any:
-        """As `Workspace.dispatch`; with `drafts="each"` the call ends when what it changed survives this process."""
+        """As `Workspace.dispatch`; with `drafts="each"` the change is durable when the call ends."""
         done = await super().dispatch(op, path, *args, **kwargs)
         await self.acknowledge()
         return done
@@ -205,21 +180,21 @@ class StoredWorkspace(Workspace):
         await self.acknowledge()
 
     async def acknowledge(self) -> None:
-        """Ends when what has changed until now survives this process, if it was opened so (`drafts="each"`)."""
+        """Wait until all changes so far survive this process, with `drafts="each"`."""
         if self._drafter is not None and not self._drafter.every:
             await self.draft()
 
     async def draft(self) -> None:
-        """Make what no revision has yet durable without making one: whoever opens the workspace after a crash does.
+        """Make uncommitted changes durable without a revision; after a crash, the next open commits them.
 
-        Nothing happens where nothing has changed, or where the workspace was opened without drafts.
+        Does nothing without changes, or when the workspace was opened without drafts.
         """
         drafter = self._drafter
         if drafter is None or self.lease is None:
             return
         await self._vfs.flush()
         if drafter.changed():
-            async with self._committing:
+            async with self._commit_lock:
                 if self.lease is not None and drafter.changed():
                     await drafter.draft()
 
@@ -236,15 +211,16 @@ class StoredWorkspace(Workspace):
         noting: Callable[[Revision], None] | None = None,
         memory: MemoryImage | None = None,
     ) -> Revision:
-        """Everything into one revision. Unchanged content and sessions commit to the revision that is there.
+        """Commit everything as one revision. Without changes, returns the current one.
 
         `outputs` narrows the revision to these paths and what is below them; the live workspace keeps everything.
-        `progress` is told of the files that were looked at; it is called from another thread. `noting` writes down what
-        has to follow from the revision: it is called when everything is durable, just before the head moves. `memory`
-        points to an image of what runs here, which makes the head resumable.
+        `progress` reports scanned files, from another thread. `noting` is called when everything is durable, just
+        before the head moves, to record follow-up work. `memory` refers to an image of the processes, which makes the
+        head resumable.
         """
         self._raise_failure()
-        async with self._committing:
+        request = CommitRequest(message, author, agent, trace_id, diff, tuple(outputs), progress, noting, memory)
+        async with self._commit_lock:
             if self.lease is None:
                 raise RametError(
                     "permission_denied", "this workspace was opened read-only", "open it without a revision"
@@ -252,12 +228,10 @@ class StoredWorkspace(Workspace):
             self._commands = 0
             await self.sync()
             failure: RametError | None = None
-            asked = {"message": message, "author": author, "agent": agent, "trace_id": trace_id}
             for trust in (True, *[False] * AGAIN):
                 stored = self._segments.stored()
-                self._trust = trust
                 try:
-                    return await self._commit(asked, diff, outputs, progress, noting, memory)
+                    return await self._commit(request, trust)
                 except BaseException as error:
                     self._segments.restore(stored)
                     if not (isinstance(error, RametError) and await self._was_collected(error)):
@@ -267,97 +241,85 @@ class StoredWorkspace(Workspace):
             raise failure
 
     async def _was_collected(self, error: RametError) -> bool:
-        """Whether a commit failed because a collection took what it relied on: then nothing is relied on any more."""
+        """Return whether a commit failed because of a collection; clears the caches it relied on."""
         if error.code not in ("content_collected", "store_corrupt"):
             return False
-        self._stats.clear()
-        return (await asyncio.to_thread(self.repository.look)).number > 0
+        self._directories.stats.clear()
+        return (await asyncio.to_thread(self.repository.refresh_gc_state)).number > 0
 
-    async def _commit(
-        self,
-        asked: Mapping[str, str],
-        diff: bool,
-        outputs: Collection[str],
-        progress: Progress,
-        noting: Callable[[Revision], None] | None,
-        memory: MemoryImage | None,
-    ) -> Revision:
+    async def _commit(self, request: CommitRequest, trust: bool) -> Revision:
         kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
         segments, oldest = self._new_segments()
-        forks = self._forks(outputs)
-        pinned = {
-            str(m.prefix): await pin(m.resource)
+        forks = self._forks(request.outputs)
+        pins = {
+            str(m.prefix): await pin_versions(m.resource)
             for m in self.mounts(scratch=True)
-            if self._pins.get(str(m.prefix)) == "versions"
+            if self.options.pins.get(str(m.prefix)) == "versions"
         }
-        written = await asyncio.to_thread(self._write, forks, pinned, kernel, segments, oldest, progress)
-        base, lease = self.base, self.lease
+        writer = CommitWriter(self, self._directories, self._segments, request.progress, trust)
+        written = await asyncio.to_thread(writer.write, CommitInput(forks, pins, kernel, segments, oldest))
+        base, lease, noting = self.base, self.lease, request.noting
         assert lease is not None
-        # A head whose image is older than what ran since is not resumable any more, though its files are the same.
-        if base is not None and (base.mounts, base.kernel, base.history) == written[:3] and base.memory == memory:
+        # After further commands the old image does not match, though the files are equal.
+        if base is not None and written.equals(base) and base.memory == request.memory:
             if noting is not None:
                 await asyncio.to_thread(noting, base)
             return base
-        states, chunk, history, settled, left_out = written
         revision = Revision(
             workspace=self.name, seq=1 if base is None else base.seq + 1,
             parents=() if base is None else (base.id,),
             lineage=self._lineage(base),
-            mounts=states, kernel=chunk, history=history, withheld=left_out,
-            suspected=() if self._scanner is None else self._scanner.told,
-            outputs=tuple(sorted(outputs)), author=asked["author"], agent=asked["agent"] or _agent_of(records),
-            time=self.settings.clock(), message=asked["message"], trace_id=asked["trace_id"],
-            memory=memory,
+            mounts=written.mounts, kernel=written.kernel, history=written.history, withheld=written.withheld,
+            suspected=written.suspected, outputs=tuple(sorted(request.outputs)),
+            author=request.author, agent=request.agent or _agent_of(records), time=self.settings.clock(),
+            message=request.message, trace_id=request.trace_id, memory=request.memory,
         )  # fmt: skip
         operations = self.history.since(records[0].started_at) if records else []
 
-        def publish() -> tuple[Revision, Entry]:
-            changes = Summary.of(self.repository.differences(base, revision) if diff or records else ())
+        def publish() -> tuple[Revision, RefEntry]:
+            changes = DiffSummary.of(self.repository.differences(base, revision) if request.diff or records else ())
             ops = operations_of(records, operations, changes.written())
-            final = replace(revision, diff=changes.plain() if diff else None, ops=ops)
+            final = replace(revision, diff=changes.plain() if request.diff else None, ops=ops)
             if noting is not None:
                 noting(final)
             return final, self.repository.commit(self.name, lease, final)
 
         made, self.lease = await asyncio.to_thread(publish)
-        for tree in settled if not outputs else ():
+        for tree in written.trees if not request.outputs else ():
             tree.settle()
         self.base, self._position = made, position
         if self._drafter is not None:
-            self._drafter.rebased(made, forks)
-        if self.repository.gc_is_due_now(made) is not False or self.repository.is_crowded:
-            self._to_collect.append(made)
-            if self._collecting is None or self._collecting.done():
-                self._collecting = asyncio.create_task(self._collect())
+            self._drafter.rebase(made, forks)
+        if self.repository.gc_is_due_now(made) is not False or self.repository.needs_consolidation:
+            self._gc_candidates.append(made)
+            if self._gc_task is None or self._gc_task.done():
+                self._gc_task = asyncio.create_task(self._collect())
         return made
 
-    _collecting: asyncio.Task[None] | None = None
-    _to_collect: list[Revision]
-    """Commits after which it may be time to collect."""
+    _gc_task: asyncio.Task[None] | None = None
+    _gc_candidates: list[Revision]
+    """Commits that may trigger a collection."""
 
     async def _collect(self) -> None:
-        """Collect after commits if that is due; nobody waits for it but who closes."""
+        """Collect after commits if that is due; only closing waits for it."""
         repository = self.repository
 
         def collect(made: list[Revision]) -> None:
             if any(repository.gc_is_due(revision) for revision in made):
-                repository.beside().gc()
-                repository.decisions.now()  # what was decided is known here at once
-            if repository.is_crowded:
-                repository.join_packs()
+                repository.new_instance().gc()
+                repository.gc_log.now()  # apply its decisions here at once
+            if repository.needs_consolidation:
+                repository.consolidate_packs()
 
         try:
-            while self._to_collect:
-                made, self._to_collect = self._to_collect, []
+            while self._gc_candidates:
+                made, self._gc_candidates = self._gc_candidates, []
                 await asyncio.to_thread(collect, made)
         except RametError as error:
-            self._failure = error  # the revision is there; that collecting failed is said at the next call
-
-    _trust = True
-    """Whether what this process remembers to be in the store is taken for granted."""
+            self._failure = error  # the revision is durable; the next call reports the failed collection
 
     claim = ""
-    """The sandbox that works here, if one does: its revisions say so."""
+    """Name of the sandbox that uses this workspace, for its revisions."""
 
     def _lineage(self, base: Revision | None) -> str:
         if self.claim:
@@ -366,18 +328,15 @@ class StoredWorkspace(Workspace):
         return "root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}"
 
     def _forks(self, outputs: Collection[str]) -> dict[str, RAMResource]:
-        """Memory mounts as they are now, narrowed to the outputs where there are any."""
+        """Fork the memory mounts, narrowed to the outputs if there are any."""
         wanted = [parse(path) for path in outputs]
         forks: dict[str, RAMResource] = {}
         for mount in self.mounts(scratch=True):
-            if isinstance(mount.resource, RAMResource):
-                if not wanted:
-                    forks[str(mount.prefix)] = mount.resource.fork()
-                    continue
-                whole = any(mount.prefix.under(path) for path in wanted)
+            if (memory := mount.memory) is not None:
+                whole = not wanted or any(mount.prefix.under(path) for path in wanted)
                 here = [path.below(mount.prefix) for path in wanted if path.under(mount.prefix)]
-                forks[str(mount.prefix)] = mount.resource.fork() if whole else mount.resource.only(here)
-            elif wanted and isinstance(mount.resource, DiskResource):
+                forks[str(mount.prefix)] = memory.fork() if whole else memory.only(here)
+            elif wanted and mount.directory is not None:
                 raise RametError(
                     "invalid_output", f"{mount.prefix} is a directory on disk, which outputs cannot narrow",
                     "mount it read-only elsewhere, or commit without outputs",
@@ -388,7 +347,7 @@ class StoredWorkspace(Workspace):
         return self.history.after(self._position - 1)
 
     def _new_segments(self) -> tuple[dict[int, list[dict[str, Any]]], int]:
-        """Records that fill segments which no revision has, by segment; and the number of the oldest record."""
+        """Return records of full, unstored segments by segment, and the number of the oldest record."""
         oldest = self.history.oldest
         new: dict[int, list[dict[str, Any]]] = {n: [] for n in self._segments.missing(oldest, self.history.next_number)}
         if new:
@@ -407,104 +366,22 @@ class StoredWorkspace(Workspace):
         ]
         return encoded(state)
 
-    def _write(
-        self,
-        forks: Mapping[str, RAMResource],
-        pinned: Mapping[str, Pins],
-        kernel: bytes,
-        segments: Mapping[int, list[dict[str, Any]]],
-        oldest: int,
-        progress: Progress,
-    ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed], tuple[str, ...]]:
-        """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
-        writer: PackWriter = self.repository.writer(self.name)
-        self._scanner = None if self._scan == "off" else Scanner(self._scan)
-        settled: list[Committed] = []
-        states: list[MountState] = []
-        left_out: list[str] = []
-        try:
-            for mount in self.mounts(scratch=True):
-                state = self._mount_state(mount, forks, writer, settled, left_out, progress)
-                pins = pinned.get(state.prefix)
-                states.append(state if pins is None else replace(state, pin=pins.write(writer)))
-            chunk = write_chunk(writer, kernel)
-            history = self._segments.write(writer, segments, oldest)
-            writer.finish()
-        except BaseException:
-            writer.abandon()
-            raise
-        return tuple(states), chunk, history, settled, tuple(sorted(left_out))
-
-    def _looking(self, prefix: str) -> Callable[[str, bytes | memoryview], None] | None:
-        """What sees new content of a mount, if anything does."""
-        scanner, top = self._scanner, prefix.rstrip("/")
-        return None if scanner is None else lambda path, data: scanner.look(top + path, data)
-
-    def _mount_state(
-        self,
-        mount: Mount,
-        forks: Mapping[str, RAMResource],
-        writer: PackWriter,
-        settled: list[Committed],
-        left_out: list[str],
-        progress: Progress,
-    ) -> MountState:
-        prefix, resource = str(mount.prefix), mount.resource
-        if prefix in forks:
-            done = commit_ram(
-                forks[prefix],
-                writer,
-                self.repository.scope(self.name),
-                progress,
-                self._withheld,
-                self._trust,
-                self._looking(prefix),
-            )
-            settled.append(done)
-            left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
-            return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
-        if isinstance(resource, DiskResource):
-            from ramet.store.commit.directory import commit_directory
-
-            if prefix not in self._stats:
-                self._stats[prefix] = self.repository.stat_cache(self.name, resource.root)
-            stats, watcher = self._stats[prefix], self._watchers.get(prefix)
-            dirty = watcher.take(stats) if watcher is not None else None
-            found: list[str] = []
-            tree = commit_directory(
-                resource.root,
-                writer,
-                stats,
-                dirty=dirty,
-                progress=progress,
-                withheld=self._withheld,
-                left_out=found,
-                scan=self._looking(prefix),
-            )
-            left_out.extend(str(parse(path).onto(mount.prefix)) for path in found)
-            return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)
-        plain = save_resource(resource, lambda _: None)
-        return MountState(
-            prefix, plain["type"], mount.mode.value, None, plain["config"], tuple(plain["redacted_fields"]),
-            plain["needs_override"], mount.scratch,
-        )  # fmt: skip
-
     # ----------------------------------------------------------------------------------------------- lease
 
-    def keep_going(self) -> None:
-        """Renew the lease while the workspace is open, and commit on the timer if there is one."""
+    def start_background(self) -> None:
+        """Start renewing the lease, and the timers of commits and drafts."""
         if self.lease is not None:
-            self._tidy = self.lease.number // TIDY
-            self._tasks.append(asyncio.create_task(self._watched(self._renewing)))
+            self._compacted_at = self.lease.number // TIDY
+            self._tasks.append(asyncio.create_task(self._in_background(self._renew_lease)))
             if self._drafter is not None and self._drafter.every:
-                self._tasks.append(asyncio.create_task(self._watched(self._drafting)))
-            if self._commits.when == "timer":
-                self._tasks.append(asyncio.create_task(self._watched(self._ticking)))
+                self._tasks.append(asyncio.create_task(self._in_background(self._draft_on_timer)))
+            if self.options.commit.when == "timer":
+                self._tasks.append(asyncio.create_task(self._in_background(self._commit_on_timer)))
 
-    _tidy = 0
+    _compacted_at = 0
 
-    async def _watched(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
-        """Background work whose failure the next call raises: nobody awaits it, and it must not go unheard."""
+    async def _in_background(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
+        """Run background work; the next call raises its failure."""
         try:
             await work(asyncio.sleep)
         except (RametError, OSError, ValueError) as error:
@@ -515,67 +392,66 @@ class StoredWorkspace(Workspace):
             failure, self._failure = self._failure, None
             raise failure
 
-    async def _renewing(self, sleep: Callable[[float], Any]) -> None:
+    async def _renew_lease(self, sleep: Callable[[float], Any]) -> None:
         while True:
             await sleep(TTL / 3)
             if self.lease is not None:
-                async with self._committing:  # a commit moves the lease, too
+                async with self._commit_lock:  # a commit changes the lease as well
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
-                await self._trying(self.draft())  # what jobs in the background have done meanwhile
-                await self._trying(self._tidied())
+                await self._run_unless_failing(self.draft())  # changes of background jobs
+                await self._run_unless_failing(self._compact_log())
 
-    async def _tidied(self) -> None:
-        """Have the log of the workspace joined now and then: whoever holds it long writes many entries."""
-        if self.lease is not None and self.lease.number // TIDY > self._tidy:
-            self._tidy = self.lease.number // TIDY
-            await asyncio.to_thread(self.repository.refs.tidy, self.name)
+    async def _compact_log(self) -> None:
+        """Compact the log of the workspace from time to time."""
+        if self.lease is not None and self.lease.number // TIDY > self._compacted_at:
+            self._compacted_at = self.lease.number // TIDY
+            await asyncio.to_thread(self.repository.refs.compact, self.name)
 
-    async def _drafting(self, sleep: Callable[[float], Any]) -> None:
+    async def _draft_on_timer(self, sleep: Callable[[float], Any]) -> None:
         assert self._drafter is not None
         while True:
             await sleep(self._drafter.every)
-            await self._trying(self.draft())
+            await self._run_unless_failing(self.draft())
 
-    async def _trying(self, work: Coroutine[Any, Any, None]) -> None:
-        """Something that may fail while the rest goes on: the next call raises it, and it is tried again later."""
+    async def _run_unless_failing(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run retried work; the next call raises its failure."""
         try:
             await work
         except (RametError, OSError) as error:
             self._failure = error
 
-    async def _ticking(self, sleep: Callable[[float], Any]) -> None:
+    async def _commit_on_timer(self, sleep: Callable[[float], Any]) -> None:
         while True:
-            await sleep(self._commits.every)
+            await sleep(self.options.commit.interval)
             await self.commit("on a timer")
 
     def watch(self) -> None:
-        """Watch the mounted directories, so that commits look only at what changed in them. Needs the extra `watch`."""
+        """Watch the mounted directories, so that commits scan only changed ones. Needs the extra `watch`."""
         for mount in self.mounts():
-            prefix = str(mount.prefix)
-            if isinstance(mount.resource, DiskResource) and prefix not in self._watchers:
-                self._watchers[prefix] = Watcher(mount.resource.root)
+            if mount.directory is not None:
+                self._directories.watch(str(mount.prefix), mount.directory)
 
-    def absorb(self) -> None:
-        """Let large contents that are written as a stream go into the store as they arrive, and not through memory.
+    def stream_uploads(self) -> None:
+        """Stream large uploads to the store as they arrive, not through memory.
 
-        Not where content is looked at before it may be kept.
+        Not with a secret scan, which must see content first.
         """
-        from ramet.store.verbs.upload import Absorber
+        from ramet.store.verbs.upload import UploadWriter
 
-        if self._scan == "off":
+        if self.options.scan == "off":
             for mount in self.mounts(scratch=True):
-                if isinstance(mount.resource, RAMResource):
-                    mount.resource.keeper = Absorber(self.repository, self.name)
+                if mount.memory is not None:
+                    mount.memory.keeper = UploadWriter(self.repository, self.name)
 
     async def finish(self) -> None:
-        """Commit what is not committed, let the lease go, close. Doing it twice is fine."""
+        """Commit remaining changes, release the lease, close. Idempotent."""
         if self.closed:
             return
         try:
-            if self.lease is not None and self._commits.on_close:
+            if self.lease is not None and self.options.commit.on_close:
                 await self.commit("on close")
-            if self._collecting is not None:
-                await self._collecting
+            if self._gc_task is not None:
+                await self._gc_task
             self._raise_failure()
             await asyncio.to_thread(unbind, self.repository, self.binding)
             if self._drafter is not None:
@@ -584,18 +460,18 @@ class StoredWorkspace(Workspace):
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            for watcher in self._watchers.values():
+            for watcher in self._directories.watchers.values():
                 await asyncio.to_thread(watcher.close)
             if self.lease is not None:
                 await asyncio.to_thread(self.repository.refs.release, self.name, self.lease)
                 await asyncio.to_thread(self.repository.packs.publish)
-                await self._tidied()
+                await self._compact_log()
                 self.lease = None
             await self.close()
 
 
 def _agent_of(records: list[ExecutionRecord]) -> str:
-    """Who ran the commands, when it was one and it has a name."""
+    """Return the agent that ran all commands, if there is only one and it has a name."""
     agents = {record.agent_id for record in records}
     return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
 
@@ -603,7 +479,7 @@ def _agent_of(records: list[ExecutionRecord]) -> str:
 def operations_of(
     records: list[ExecutionRecord], operations: list[OperationRecord], written: list[str]
 ) -> dict[str, Any] | None:
-    """Which commands led to a revision, and for each changed path the last one that wrote it; bounded like the diff."""
+    """Return the commands of a revision, and the last writer of each changed path; bounded like the diff."""
     if not records:
         return None
     last = dict.fromkeys(written, 0)

@@ -150,7 +150,7 @@ def _store(where: str, full: bool, described: Config | None) -> Iterator[Row]:
     def act() -> str:
         store = anywhere(where)
         if isinstance(store, Store):
-            store.repository.prove()
+            store.repository.require_safe_refs()
         names.extend(store.ls())
         found.append(store)
         return f"{len(names)} workspace{'' if len(names) == 1 else 's'}"

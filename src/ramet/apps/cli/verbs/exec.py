@@ -156,12 +156,12 @@ def _opening(line: Line) -> tuple[Any, str]:
 
 def within(namespace: str) -> str:
     """The store of a namespace, as `AgentRun(namespace=...)` has it."""
-    from ramet.workspace.agent.sandbox import place_of
+    from ramet.workspace.agent.sandbox import namespace_address
 
     store = os.environ.get("RAMET_HOME") or HOME
     if store.startswith(SERVERS):
         raise RametError("unsupported", "a server serves one namespace", "ask the server that serves this one")
-    return place_of(store, namespace)
+    return namespace_address(store, namespace)
 
 
 async def _input() -> AsyncIterator[bytes]:

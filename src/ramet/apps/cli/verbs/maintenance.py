@@ -40,11 +40,11 @@ def gc(
     quiet: Quiet = False,
 ) -> None:
     """Collect what has expired and what nobody refers to. Safe while others write and read."""
-    from ramet.store.refs.retention import seconds
+    from ramet.store.refs.retention import parse_duration
 
     with reported():
         with watched(quiet) as progress:
-            wanted = None if grace is None else seconds(grace)
+            wanted = None if grace is None else parse_duration(grace)
             done = anywhere(store).gc(grace=wanted, dry=dry_run, progress=progress)
         if as_json or not sys.stdout.isatty():
             show([done.as_dict()], (), as_json)
@@ -87,13 +87,13 @@ def retention(
     as_json: AsJson = False,
 ) -> None:
     """Show or say how long revisions are kept, in the whole store or in one workspace."""
-    from ramet.store.refs.retention import described, seconds
+    from ramet.store.refs.retention import described, parse_duration
 
     with reported():
         found = anywhere(store)
         spans = {"keep_within": keep_within, "min_age": min_age, "grace": grace}
         said: dict[str, Any] = {
-            key: None if text == NONE else seconds(text) for key, text in spans.items() if text is not None
+            key: None if text == NONE else parse_duration(text) for key, text in spans.items() if text is not None
         }
         for key, text in (("keep_last", keep_last), ("auto", auto)):
             if text is not None:
@@ -141,7 +141,7 @@ def pin(
     as_json: AsJson = False,
 ) -> None:
     """Keep a revision from expiring; list or remove such pins."""
-    from ramet.store.refs.retention import seconds
+    from ramet.store.refs.retention import parse_duration
 
     with reported():
         found = anywhere(store)
@@ -149,7 +149,7 @@ def pin(
             found.unpin(delete)
         elif name is not None:
             where, revision = split(name)
-            made = found[where].pin(revision, seconds=None if time is None else seconds(time), why=why)
+            made = found[where].pin(revision, seconds=None if time is None else parse_duration(time), why=why)
             say({"pin": made.token, "id": made.target.hex()}, made.token, as_json)
         else:
             rows = [

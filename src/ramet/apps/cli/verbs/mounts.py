@@ -16,7 +16,7 @@ from ramet.apps.cli.verbs.exec import SERVERS, connected
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
-    from ramet.workspace.stored.store import Opening
+    from ramet.workspace.stored.store import WorkspaceOpener
 
 Prefix = Annotated[str, typer.Argument(help="Where in the workspace, as in /data.")]
 Message = Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")]
@@ -71,7 +71,7 @@ def _sent(store: str, name: str, prefix: str, folder: str, mode: str, message: s
     import tarfile
     import tempfile
 
-    from ramet.store.commit.ignore_rules import NOTHING
+    from ramet.store.commit.ignore_rules import DEFAULT_RULES
 
     if mode != "write":
         raise RametError("unsupported", "a server cannot make it read-only", "leave --mode out")
@@ -81,7 +81,7 @@ def _sent(store: str, name: str, prefix: str, folder: str, mode: str, message: s
     with tempfile.TemporaryFile(prefix="ramet-mount-") as file, watched(quiet) as progress:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for top, folders, files in os.walk(folder):
-                left_out = NOTHING.among(os.path.basename(top), [*folders, *files])
+                left_out = DEFAULT_RULES.matching(os.path.basename(top), [*folders, *files])
                 folders[:] = sorted(set(folders) - left_out)
                 for one in sorted({*folders, *files} - left_out):
                     place = os.path.join(top, one)
@@ -153,7 +153,9 @@ def bind(
         raise typer.Exit(status)
 
 
-async def _bound(opening: Opening, folder: str, program: list[str], message: str, quiet: bool) -> tuple[int, str]:
+async def _bound(
+    opening: WorkspaceOpener, folder: str, program: list[str], message: str, quiet: bool
+) -> tuple[int, str]:
     async with opening as ws:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)  # it is for the program
         try:

@@ -117,13 +117,14 @@ def import_archive(
 ) -> None:
     """Make a revision of a snapshot tar or of any other tar."""
     with reported(), watched(quiet) as progress:
-        options = {"prefix": prefix, "kind": kind, "message": message, "author": author, "progress": progress}
         if source != "-" and not Path(source).expanduser().exists():
             raise RametError(
                 "not_found", f"there is no {source}", "give a tar that exists, or - for the standard input"
             )
         given = sys.stdin.buffer if source == "-" else str(Path(source).expanduser())
-        done = anywhere(store).import_archive(name, given, **options)
+        done = anywhere(store).import_archive(
+            name, given, prefix=prefix, kind=kind, message=message, author=author, progress=progress
+        )
         say({**described(done.revision), "left_out": list(done.left_out)}, done.revision.name, as_json)
         for text in done.left_out:
             print(f"left out: {text}", file=sys.stderr)

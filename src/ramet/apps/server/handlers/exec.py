@@ -20,7 +20,7 @@ from ramet.apps.server.uploads import PIECE, spool
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
 from ramet.shell.interp.state.serialize import dump
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.workspace.execution import Execution
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
@@ -102,7 +102,9 @@ async def _followed(api: Api, call: Call) -> Reply:
     """
     store = api.hosting.store
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(spool(sealed=store is not None and sealed_of(store.repository.objects) is not None))
+        file = stack.enter_context(
+            spool(sealed=store is not None and as_encrypted(store.repository.objects) is not None)
+        )
         asked = decoded(await _spooled(api, call, file), models.Exec)
         if asked.stdin is not None or asked.stdin_base64 is not None:
             raise _twice()

@@ -14,7 +14,7 @@ from ramet.apps.server.serialize import change, revision_info, session_info, wor
 from ramet.apps.server.uploads import spool
 from ramet.core.errors import RametError
 from ramet.core.paths import decode, parse
-from ramet.store.crypto.codec import sealed_of
+from ramet.store.crypto.codec import as_encrypted
 from ramet.store.model.revisions import Revision
 from ramet.workspace.workspace import Workspace
 
@@ -300,7 +300,7 @@ async def _piped(api: Api, write: object) -> AsyncIterator[bytes]:
 async def upload(api: Api, call: Call) -> Reply:
     asked = call.query(models.UploadQuery)
     name, hosting = call.parts[0], api.hosting
-    encrypted = sealed_of(hosting.need_store().repository.objects) is not None
+    encrypted = as_encrypted(hosting.need_store().repository.objects) is not None
     with spool(sealed=encrypted) as file:
         async for block in call.blocks(api.settings.bounds.upload_bytes):
             await asyncio.to_thread(file.write, block) if len(block) > PIECE else file.write(block)

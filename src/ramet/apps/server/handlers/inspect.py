@@ -19,10 +19,10 @@ from ramet.apps.server.serialize import mount_info, revision_info
 from ramet.backends.local.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.refs.feed import Cursor, Event
-from ramet.store.verbs.git_export import Exported, branch_name, fast_import
+from ramet.store.verbs.git_export import GitExport, branch_name, fast_import
 from ramet.workspace.mounts import parse_prefix
 from ramet.workspace.snapshot.state import finished_jobs
-from ramet.workspace.stored.bisect import Found
+from ramet.workspace.stored.bisect import BisectResult
 from ramet.workspace.stored.saved_state import job_of
 from ramet.workspace.stored.store import StoredWorkspace
 
@@ -54,7 +54,7 @@ async def mount(api: Api, call: Call) -> Reply:
     async with api.using(call) as hosted:
         hosted.ws.mount(asked.prefix, RAMResource(), asked.mode)
         if isinstance(hosted.ws, StoredWorkspace):
-            hosted.ws.absorb()
+            hosted.ws.stream_uploads()
         await api.changed(hosted, asked.message or f"mount {asked.prefix}")
         place = parse_prefix(asked.prefix)
         made = next(one for one in hosted.ws.mounts() if one.prefix == place)
@@ -75,7 +75,7 @@ async def umount(api: Api, call: Call) -> Reply:
 async def history(api: Api, call: Call) -> Reply:
     asked, hosted = call.query(care.HistoryQuery), api.hosting.find(call.parts[0])
     if hosted is not None and asked.revision is None:
-        await hosted.ws.history.come()
+        await hosted.ws.history.load_older()
         found = [one for one in hosted.ws.history if asked.session in (None, one.session_id)]
     else:
         handle = api.handle(call)
@@ -103,7 +103,7 @@ async def bisect(api: Api, call: Call) -> Reply:
     return await long_work(api, call, work, _bisected, stream=asked.stream)
 
 
-def _bisected(found: Found) -> care.Bisected:
+def _bisected(found: BisectResult) -> care.Bisected:
     return care.Bisected(
         None if found.first_bad is None else revision_info(found.first_bad),
         [revision_info(one) for one in found.suspects],
@@ -118,12 +118,12 @@ async def git(api: Api, call: Call) -> Reply:
     if hosted is not None and hosted.committer is not None:
         await hosted.committer.commit()
     await api.hosting.blocking(lambda: handle().find())
-    done = Exported(branch_name(name))
+    done = GitExport(branch_name(name))
     pieces = _reported(fast_import(repository, name, done), done)
     return Reply(headers=[BYTES, NO_STORE], blocks=pulled(api, pieces))
 
 
-def _reported(pieces: Iterator[bytes], done: Exported) -> Iterator[bytes]:
+def _reported(pieces: Iterator[bytes], done: GitExport) -> Iterator[bytes]:
     for piece in pieces:
         yield (b"# ramet %s\n" % encoded(done) + piece) if piece == b"done\n" else piece
 

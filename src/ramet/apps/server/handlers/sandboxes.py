@@ -15,7 +15,7 @@ from ramet.apps.server.request import Call, Reply, answer, decoded
 from ramet.apps.server.serialize import revision_info
 from ramet.core.errors import RametError
 from ramet.store.refs.refs import NAME
-from ramet.workspace.stored.git_push import target
+from ramet.workspace.stored.git_push import push_target
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
@@ -66,7 +66,7 @@ async def terminate(api: Api, call: Call) -> Reply:
     found = _named(api, call.parts[0])
     wanted = found.sandbox.wanted(asked.outputs, asked.checkpoint)
     for output in wanted.git:
-        allowed_remote(api, target(output, git_settings(found.asked), found.name)[0])
+        allowed_remote(api, push_target(output, git_settings(found.asked), found.name)[0])
     await api.hosting.end_sandbox(found, wanted)
     api.events.add("sandbox", found.name, workspace=found.sandbox.workspace or "", phase="Terminated")
     return answer(_info(found))

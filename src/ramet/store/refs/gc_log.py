@@ -1,16 +1,16 @@
-"""What a collection decided, in a log that writers read before they rely on anything.
+"""`GcLog`: the decisions of collections, which writers read before they refer to existing objects.
 
     gc/store/<20-digit number>     {"kind", "time", "doomed", "sweeping", "shallow", "removed", "taken"}
 
-The last entry holds and says everything. Appending succeeds for one collector only, so two cannot decide differently.
-Rules that this file keeps:
-- A thing is first *suspected* (nothing refers to it), later *condemned* (nothing new may rely on it), then removed.
-- A thing that is `sweeping` may vanish at any moment; whoever needs it must write it anew.
-- Packs that were joined into others go without being suspected: nothing is taken away. `taken` is the last entry that
-  may have taken something.
-- `shallow` names the revisions at which histories end because what came before them has expired.
-- Old entries are joined: of them only what sweeps removed is kept. An entry goes when it is older than `AGE` and not
-  among the last `RECENT`; who appends makes sure that the number was not one that is gone.
+The last entry is the whole state. Appending succeeds for one collector only, so two cannot decide differently.
+
+- An object is first *suspected* (nothing refers to it), later *condemned* (nothing new may refer to it), then removed.
+- An object in `sweeping` may vanish at any time; a writer that needs it must write it again.
+- Consolidated packs go without being suspected, since nothing is lost. `taken` is the last entry that may have removed
+  something.
+- `shallow` names the revisions at which histories end because their parents have expired.
+- Old entries are compacted: only the counts of sweeps are kept. An entry is compacted when it is older than `AGE` and
+  not among the last `RECENT`; appending checks that the number was not a compacted one.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ REVISIONS: Final = "revisions/"
 JOINING: Final = "joining"
 JOINED: Final = "joined"
 AGE: Final = 3600.0
-"""Seconds for which an entry is an object of its own."""
+"""Seconds before an entry may be compacted."""
 RECENT: Final = 64
 LIVE: Final = 256
-"""Entries from which on it is worth joining them."""
+"""Entries from which on a log is compacted."""
 FRESH: Final = 5.0
-"""Seconds for which what was read may be used by those who only look."""
+"""Seconds for which readers may use a cached state."""
 
 
-class Sentence(NamedTuple):
-    """Since when nothing refers to a thing, and since when nothing may; 0 while it is only suspected."""
+class Condemnation(NamedTuple):
+    """When an object was first found unreferenced, and when it was condemned; 0 while it is only suspected."""
 
     since: float
     condemned: float = 0.0
 
 
 @dataclass(frozen=True)
-class State:
-    """What holds about things that nobody refers to."""
+class GcState:
+    """The state of garbage collection."""
 
     number: int = 0
     kind: str = "none"
     time: float = 0.0
-    doomed: Mapping[str, Sentence] = field(default_factory=dict)
-    """Keys of objects (`packs/<name>` stands for a pack with its index)."""
+    doomed: Mapping[str, Condemnation] = field(default_factory=dict)
+    """Keys of unreferenced objects (`packs/<name>` stands for a pack with its index)."""
     sweeping: frozenset[str] = frozenset()
     shallow: frozenset[RevisionId] = frozenset()
     removed: Mapping[str, int] = field(default_factory=dict)
-    """What the sweep that ended with this entry removed: `packs`, `revisions`, `bytes`."""
+    """What the sweep of this entry removed: `packs`, `revisions`, `bytes`."""
     taken: int = 0
-    """The number of the last entry that was not about joining packs."""
+    """The number of the last entry that is not a consolidation."""
 
     @property
     def condemned_packs(self) -> frozenset[str]:
@@ -79,11 +79,11 @@ class State:
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-def decode(number: int, data: bytes) -> State:
+def decode(number: int, data: bytes) -> GcState:
     try:
         plain: dict[str, Any] = json.loads(data)
-        return State(
-            number, plain["kind"], plain["time"], {key: Sentence(*s) for key, s in plain["doomed"].items()},
+        return GcState(
+            number, plain["kind"], plain["time"], {key: Condemnation(*s) for key, s in plain["doomed"].items()},
             frozenset(plain["sweeping"]), frozenset(RevisionId(bytes.fromhex(text)) for text in plain["shallow"]),
             plain["removed"], plain.get("taken", number),
         )  # fmt: skip
@@ -91,49 +91,49 @@ def decode(number: int, data: bytes) -> State:
         raise RametError("store_corrupt", f"entry {number} of the collector is damaged", "run repair") from None
 
 
-class Decisions:
+class GcLog:
     """The log of collections of a store."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._known = State()
-        self._looked = -1e9
+        self._known = GcState()
+        self._refreshed_at = -1e9
 
-    def now(self, older: float = 0.0) -> State:
-        """What holds; asks the store unless the last answer is younger than `older` seconds."""
-        if time.monotonic() - self._looked >= older:
+    def now(self, older: float = 0.0) -> GcState:
+        """Return the current state; reads the log unless the last read is younger than `older` seconds."""
+        if time.monotonic() - self._refreshed_at >= older:
             began = time.monotonic()
             newest = self._log.newest(NAME, self._known.number)
             if newest is not None:
                 self._known = decode(*newest)
-            self._looked = began
+            self._refreshed_at = began
         return self._known
 
     @property
-    def known(self) -> State:
-        """What was read last, without asking."""
+    def known(self) -> GcState:
+        """The state of the last read."""
         return self._known
 
-    def append(self, state: State) -> State | None:
-        """Make this the next entry; None when another collector was first."""
+    def append(self, state: GcState) -> GcState | None:
+        """Append the next entry; None when another collector was first."""
         number = state.number + 1
         state = replace(state, number=number, taken=state.taken if state.kind in (JOINING, JOINED) else number)
         if not self._log.append(NAME, state.number, state.encode()) or self._is_late(number):
-            self._looked = -1e9
+            self._refreshed_at = -1e9
             return None
         self._known = state
         return state
 
     def _is_late(self, number: int) -> bool:
-        """Whether a number that was just appended had been used, and the entry was joined with others since."""
-        # Behind what was joined there are always so many entries; in a moment nobody appends as many.
+        """Return whether a number that was just appended belongs to a compacted entry."""
+        # A compacted entry is followed by `RECENT` others; no concurrent writer appends that many.
         if not isinstance(self._log, ObjectLog) or self._log.newest(NAME, number + RECENT - 1) is None:
             return False
         self._log.withdraw(NAME, number)
         return True
 
-    def tidy(self, now: float) -> int:
-        """Join the old entries, if they are many; how many. What sweeps removed stays told."""
+    def compact(self, now: float) -> int:
+        """Compact old entries if there are many, and return how many. Counts of sweeps are kept."""
         log = self._log
         if not isinstance(log, ObjectLog) or len(numbers := log.live(NAME)) < LIVE:
             return 0
@@ -141,7 +141,7 @@ class Decisions:
         try:
             read = log.read_all(NAME, old)
         except KeyError:
-            return 0  # another one is at it
+            return 0  # another process is compacting
         gone, kept = 0, list[tuple[int, bytes]]()
         for number, data in zip(old, read, strict=True):
             try:
@@ -153,26 +153,26 @@ class Decisions:
                 break
             gone += 1
             if state.kind == "swept":
-                kept.append((number, State(number, "swept", state.time, removed=state.removed).encode()))
+                kept.append((number, GcState(number, "swept", state.time, removed=state.removed).encode()))
         if gone:
             log.join(NAME, old[gone - 1], kept)
         return gone
 
-    def history(self) -> Iterator[State]:
-        """All entries that can be understood, in order."""
+    def history(self) -> Iterator[GcState]:
+        """Yield all readable entries, in order."""
         for number, data in self._log.entries(NAME):
             try:
                 yield decode(number, data)
             except RametError:
-                continue  # only the last one matters, and that one is asked for elsewhere
+                continue  # only the last entry matters, and `now` reads that one
 
     def number(self) -> int:
-        """The number of the last entry, whether or not it can be understood."""
+        """Return the number of the last entry, readable or not."""
         newest = self._log.newest(NAME, self._known.number)
         return self._known.number if newest is None else newest[0]
 
     def damaged(self) -> list[int]:
-        """The number of the last entry if it cannot be understood."""
+        """Return the number of the last entry if it is damaged."""
         newest = self._log.newest(NAME)
         try:
             if newest is not None:
@@ -182,7 +182,7 @@ class Decisions:
         return []
 
     def mend(self, at: float) -> None:
-        """After an unreadable last entry: begin again with the last ends of histories that are known."""
+        """Start over after a damaged last entry, with the last known ends of histories."""
         for last in self.damaged():
             shallow = [state.shallow for state in self.history()]
-            self.append(State(last, "mend", at, shallow=shallow[-1] if shallow else frozenset()))
+            self.append(GcState(last, "mend", at, shallow=shallow[-1] if shallow else frozenset()))

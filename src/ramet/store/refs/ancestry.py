@@ -1,4 +1,4 @@
-"""What revisions come from, as far back as it has not expired."""
+"""Ancestors of revisions, up to where history has expired."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def common_ancestor(repository: Repository, one: Revision, other: Revision) -> Revision | None:
-    """A revision that both come from and from which no other such revision comes."""
+    """Return the nearest common ancestor of two revisions."""
     mine = ancestors(repository, one)
     return next((r for r in newest_first(ancestors(repository, other).values()) if r.id in mine), None)
 
 
 def ancestors(repository: Repository, start: Revision) -> dict[RevisionId, Revision]:
-    """A revision and everything it comes from."""
+    """Return a revision and all its ancestors, by id."""
     found: dict[RevisionId, Revision] = {}
     pending = [start]
     while pending:
@@ -32,7 +32,7 @@ def ancestors(repository: Repository, start: Revision) -> dict[RevisionId, Revis
 
 
 def parents_of(repository: Repository, revision: Revision) -> list[Revision]:
-    """The parents of a revision that have not expired."""
+    """Return the parents of a revision that have not expired."""
     found: list[Revision] = []
     for parent in revision.parents:
         try:

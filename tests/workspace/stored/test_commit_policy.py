@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.store.verbs.test_verbs import refused
 
-from ramet import RametError, RAMResource, Store
+from ramet import CommitPolicy, OpenOptions, RametError, RAMResource, Store
 from ramet.core.errors import Unavailable
 from ramet.store.objects.objects import MemoryObjects
 from ramet.workspace.stored import version_pins as pinning
@@ -53,6 +54,26 @@ def test_after_some_commands_and_on_close() -> None:
             await ws.execute("echo kept > /f")
             await ws.commit("by hand")
         assert store.find("w").message == "by hand"
+
+    asyncio.run(act())
+
+
+def test_options_as_one_value_open_several_workspaces_alike() -> None:
+    async def act() -> None:
+        store = store_with()
+        store.create("v")
+        options = OpenOptions(commit=CommitPolicy("command", every=2), withhold=["*.pem"])
+        for name in ("v", "w"):
+            async with store.open_with(name, options) as ws:
+                await ws.execute("echo 1 > /f")
+                assert store[name].head is None
+                await ws.execute("echo 2 > /f; echo key > /a.pem")
+            assert (store.find(name).seq, store.find(name).withheld) == (1, ("/a.pem",))
+        async with store.open_with("w", replace(options, readonly=True)) as ws:
+            assert ws.lease is None
+        async with store.open("w", commit=CommitPolicy("never")) as ws:
+            await ws.execute("echo 3 > /f")
+        assert store.find("w").seq == 1
 
     asyncio.run(act())
 
@@ -147,18 +168,18 @@ def test_what_was_pinned_and_is_another_by_now_is_told(monkeypatch: pytest.Monke
             await ws.commit("changed")
         assert await problems() == []
         assert await problems("1") == [
-            "/data/a: what was pinned is gone",
-            "/data/d/b: what was pinned is another version",
+            "/data/a: the pinned version is gone",
+            "/data/d/b: the pinned version has changed",
         ]
         monkeypatch.setattr(pinning, "TOLD", 1)
-        assert (await problems("1"))[1:] == ["/data: 1 more paths are not what was pinned"]
+        assert (await problems("1"))[1:] == ["/data: 1 more paths differ from the pinned versions"]
 
         async def away(*_: object) -> None:
             raise Unavailable(errno.EIO, "the server is away", "/")
 
         monkeypatch.setattr("ramet.core.ops.scan_sorted", away)
         (problem,) = await problems()
-        assert problem == "/data: what was pinned cannot be compared: the server is away"
+        assert problem == "/data: cannot compare pinned versions: the server is away"
 
     asyncio.run(act())
 
