@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ramet.commands.archives.unzip import UnzipOptions, unzip, zipinfo
-from ramet.commands.archives.zip_repair import repaired
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.file_modes import mode_of
@@ -54,16 +53,6 @@ class ZipOptions:
     )
     suffixes: str = value("-n", "--suffixes", metavar="SUFFIXES", default="", help="don't compress these (.zip:.png)")
     sync: bool = flag("--filesync", help="delete entries that there are no files for any more (-FS)")
-    anew: str = choose(
-        {"-U --copy-entries --copy": "copy", "-F --fix": "fix", "--fixfix": "salvage", "-J --junk-sfx": "junk"},
-        default="",
-        help={
-            "-U --copy-entries --copy": "copy entries that match into the archive of --out",
-            "-F --fix": "copy what a mostly intact archive has into the archive of --out",
-            "--fixfix": "the same without its directory: whatever is whole (-FF)",
-            "-J --junk-sfx": "strip what precedes the archive",
-        },
-    )
     must_match: bool = flag("--must-match", help="every name must be one of a file (-MM)")
 
 
@@ -107,8 +96,6 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
     if name != "-" and "." not in name.rpartition("/")[2]:
         name += ".zip"
     words = operands[1:]
-    if o.anew:
-        return await repaired(proc, o.anew, name, o.output, words, quiet=o.quiet)
     if o.names:
         words += [decode(line) for line in (await proc.stdin.read_all()).split(b"\n") if line]
     old: dict[str, tuple[zipfile.ZipInfo, bytes]] = {}
@@ -505,6 +492,10 @@ COMMANDS = [
             "-P= --password=": "encryption is not supported",
             "-s= --split-size=": "split archives are not supported",
             "-c --entry-comments": "members have no comments here",
+            "-U --copy-entries --copy": "copying members is not supported",
+            "-F --fix": "repair is not supported",
+            "--fixfix": "repair is not supported",
+            "-J --junk-sfx": "repair is not supported",
         },
         ignored=(
             "-X --strip-extra",

@@ -113,15 +113,6 @@ class ParallelOptions:
     as_file: bool = flag("--cat", "--fifo", help="with --pipe, {} is the name of a file with the block")
     spread: bool = flag("--roundrobin", "--round-robin", "--round", help="with --pipe, blocks go to jobs by turns")
     parts: bool = flag("--pipepart", "--pipe-part", help="as --pipe, from the file of -a")
-    semaphore: bool = flag("--semaphore", help="run one command when it may: what sem does")
-    foreground: bool = flag("--fg", help="with --semaphore, end as the command does")
-    waiting: bool = flag("--wait", help="with --semaphore, wait for all commands")
-    semaphore_name: str | None = value(
-        "--id", "--semaphore-name", "--semaphorename", metavar="NAME", help="with --semaphore, its name"
-    )
-    semaphore_timeout: str | None = value(
-        "--semaphore-timeout", "--semaphoretimeout", "--st", metavar="SECS", help="accepted: nobody waits here"
-    )
     cores: bool = flag(
         "--number-of-cores", "--number-of-cpus", "--number-of-threads", help="print how many jobs run at a time"
     )
@@ -133,10 +124,6 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
         return 0
     jobs = max(1, int(o.jobs)) if o.jobs.isdigit() else _SLOTS
     pool = _Pool(proc, o, _UNLIMITED if o.jobs == "0" else jobs)
-    if o.semaphore or proc.argv[0].rpartition("/")[2] == "sem":
-        # A command runs at once: those that others started before it have ended by then.
-        status = 0 if o.waiting or not operands else await proc.run(["bash", "-c", " ".join(operands)])
-        return status if o.foreground else 0
     if o.retry_failed:
         return await pool.run(await _earlier(proc, o.joblog, failed=True))
     if (o.pipe or o.parts) and not o.tee:
@@ -542,7 +529,6 @@ COMMANDS = [
             "--cleanup": "there are no other machines",
             "--tmux": "there is no terminal",
         },
-        aliases=("sem",),
         examples=[
             ("parallel echo {} ::: a b c", "one echo per word"),
             ("ls *.txt | parallel -k gzip -k", "compress all"),

@@ -43,10 +43,6 @@ class Member:
     owner: str = ""
     group: str = ""
     offset: int = 0
-    skipped: int = 0
-    """Of what continues a member of another volume: how much came before."""
-    dump: bytes | None = None
-    """Of a directory in an incremental dump: the names in it."""
     map: sparse.Map | None = None
     """Of a file with holes: where its data lies."""
 
@@ -217,8 +213,6 @@ class Members:
             await self._find_holes(member, block, pairs)
         except (sparse.BadMap, ValueError):
             raise BadArchive(f"{member.name}: invalid sparse archive member") from None
-        if member.kind == CONTINUED:
-            member.skipped = sparse.number(block[369:381])
         return member
 
     async def _find_holes(self, member: Member, block: bytes, pairs: list[tuple[str, str]]) -> None:
@@ -310,7 +304,6 @@ class Layout:
     shared: Mapping[str, str] = field(default_factory=dict)
     """What a header at the beginning says of all members."""
     whole_seconds: bool = False
-    reached: Callable[[int], Awaitable[None]] | None = None
 
     def header(self, member: Member) -> bytes:
         if self.whole_seconds:
@@ -331,10 +324,6 @@ class Output:
     def __init__(self, write: Callable[[bytes], Awaitable[None]], layout: Layout, *, at: int = 0) -> None:
         self._write, self._layout = write, layout
         self.size = at
-        self.note: Callable[[Member, int], None] | None = None
-        """Who wants to know where the data of each member begins."""
-        self.pads = True
-        """Whether the last record is filled up here."""
 
     async def start(self) -> None:
         """What stands before the first member."""
@@ -344,15 +333,11 @@ class Output:
     async def put(self, data: bytes) -> None:
         self.size += len(data)
         await self._write(data)
-        if self._layout.reached is not None:
-            await self._layout.reached(self.size)
 
     async def member(self, member: Member, content: AsyncIterator[bytes] | None = None) -> None:
         await self.put(self._layout.header(member))
         if content is None or not member.has_data:
             return
-        if self.note is not None and member.size:
-            self.note(member, self.size)
         written = 0
         async for block in content:
             if written + len(block) > member.size:
@@ -364,5 +349,4 @@ class Output:
 
     async def finish(self) -> None:
         await self.put(b"\0" * (2 * BLOCK))
-        if self.pads:
-            await self.put(b"\0" * (-self.size % self._layout.record))
+        await self.put(b"\0" * (-self.size % self._layout.record))
