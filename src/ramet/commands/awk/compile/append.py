@@ -6,8 +6,6 @@ added to it, and what a program puts together a line at a time costs as much as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from ramet.commands.awk.compile.analyze import walk
 from ramet.commands.awk.syntax.tree import (
     Assign,
@@ -28,20 +26,6 @@ from ramet.commands.awk.syntax.tree import (
     Str,
     Var,
 )
-from ramet.concurrency.bigtext import SLICE, spanned
-from ramet.concurrency.offload import checkpoint
-
-
-def slices(parts: Iterable[str]) -> Iterator[str]:
-    """What is added to a text, none of it so much that nobody else runs meanwhile, all of it of the usual class."""
-    for part in parts:
-        if len(part) <= SLICE:
-            yield "".join((part,))
-            continue
-        for piece in spanned(part, 0, len(part)):
-            checkpoint()
-            yield piece
-
 
 _STEADY = (Num, Str, Var, Field, Index, Grouping, Binary)
 """What a subscript may be made of if it is to mean the same element however often it is worked out."""

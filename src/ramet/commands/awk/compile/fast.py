@@ -27,8 +27,6 @@ from ramet.commands.awk.syntax.tree import (
 
 
 class FastEmitter(Emitter):
-    patient = False  # there is no very long record among those that this is for
-
     def __init__(
         self, program: Program, facts: Facts, constants: dict[str, Any], fs: str, plain: bool, rules: list[Rule]
     ) -> None:

@@ -93,8 +93,4 @@ def numerals_of(dialect: Dialect) -> Numerals | None:
     """How the numbers of a program are read, where it is not as always."""
     if dialect.plain_numbers:
         return None
-    if dialect.bignum:
-        from ramet.commands.awk.run.bignum import BigNumerals
-
-        return BigNumerals()
     return Numerals(_based if dialect.nondecimal else _strtod)
