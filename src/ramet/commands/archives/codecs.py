@@ -145,8 +145,6 @@ def _decompressor(format_: Format) -> Any:
 
 
 CHUNK = 1 << 18
-_LONG = 1 << 14
-"""Bytes from which on packing hard takes longer than a thread."""
 STEP = 1 << 20
 """At most this much comes out of one step, however well the input was packed."""
 
@@ -167,9 +165,9 @@ async def compressed(
                 yield made
         yield packer.flush()
         return
-    # These take long over a block, but leave the interpreter alone meanwhile: the event loop goes on.
+    # Slow compressors release the GIL.
     async for block in source:
-        if made := await asyncio.to_thread(packer.compress, block) if len(block) >= _LONG else packer.compress(block):
+        if made := await asyncio.to_thread(packer.compress, block):
             yield made
     yield await asyncio.to_thread(packer.flush)
 

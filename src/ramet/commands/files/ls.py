@@ -6,7 +6,6 @@ import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Final
 
 from ramet.commands.files.ls_columns import columns, quoted_name
 from ramet.commands.files.ls_options import LsOptions
@@ -15,7 +14,8 @@ from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.human_sizes import BlockSize
 from ramet.commands.framework.inputs import is_utf8, text_width
 from ramet.commands.text.sort.compare import version_key
-from ramet.concurrency.offload import offload
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode, parse
@@ -450,9 +450,7 @@ def _label(listing: _Listing, entry: Entry, *, arrow: bool = False) -> str:
 async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> None:
     proc = listing.proc
     if where is not None and (listing.format == "long" or listing.o.blocks):
-        blocks = partial(sum, (modes.allocated(e.stat) for e in entries))
-        number = await offload(proc.budget, blocks) if len(entries) > _MANY else blocks()
-        total = f"total {listing.blocks.show(number)}{listing.end}"
+        total = f"total {listing.blocks.show(sum(modes.allocated(e.stat) for e in entries))}{listing.end}"
         await proc.emit(encode(total if listing.dired is None else listing.dired.plain(total)))
     if not entries:
         return
@@ -460,12 +458,7 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
     if _links(listing):
         for entry in entries:
             entry.address = await _address(listing, entry.path if where is None else where / entry.name)
-    text = partial(_shown, listing, entries)
-    await proc.emit(await offload(proc.budget, text) if len(entries) > _MANY else text())
-
-
-_MANY: Final = 1000
-"""Entries whose text is made while others run."""
+    await proc.emit(await offload_large(proc.budget, len(entries), partial(_shown, listing, entries), BATCH))
 
 
 def _shown(listing: _Listing, entries: list[Entry]) -> bytes:

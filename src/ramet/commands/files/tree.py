@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from html import escape
 
 from ramet.commands.files.tree_html import OUTRO, Notes, address, anchor, bracketed, intro, note_on, notes_of
@@ -13,10 +12,8 @@ from ramet.commands.framework import file_modes as modes
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.human_sizes import human
 from ramet.commands.framework.inputs import slurp
-from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.search.gitignore import Rule, ignored, parse
 from ramet.commands.text.sort.compare import version_key
-from ramet.concurrency.offload import checkpoint
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -133,10 +130,7 @@ class _Tree:
             if stat.kind is Kind.LINK:
                 with suppress(OSError):
                     child.leads = (await self.proc.fs.stat(child.path, follow=True)).kind is Kind.DIR
-            wanted = partial(self._wanted, child, all_wanted)
-            if await patiently(self.proc, (*o.ignore, *o.patterns), wanted) and not (
-                rules and ignored(rules, str(child.path), child.leads)
-            ):
+            if self._wanted(child, all_wanted) and not (rules and ignored(rules, str(child.path), child.leads)):
                 children.append(child)
         if o.file_limit and len(children) > int(o.file_limit):
             node.note = f"  [{len(children)} entries exceeds filelimit, not opening dir]"
@@ -192,9 +186,7 @@ class _Tree:
 
     def _matches(self, name: str, patterns: tuple[str, ...]) -> bool:
         for text in patterns:
-            for place, piece in enumerate(text.split("|")):
-                if not place & 1023:
-                    checkpoint()
+            for piece in text.split("|"):
                 if fnmatch(name, piece.rstrip("/"), icase=self.o.ignore_case):
                     return True
         return False

@@ -11,11 +11,11 @@ from functools import partial
 from ramet import patterns
 from ramet.commands.files.rename import perl_change
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, several, value
-from ramet.commands.framework.inputs import LONG, read_lines, slurp
+from ramet.commands.framework.inputs import read_lines, slurp
 from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.system.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
-from ramet.concurrency.bigtext import decoded
-from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode, parse
@@ -24,8 +24,6 @@ from ramet.core.streams import BytesReader, Capture, Null, Reader
 
 _SLOTS = 8
 _UNLIMITED = 64
-_MANY = 500
-"""Jobs that are prepared without a look at the clock."""
 
 
 def _count(text: str) -> int:
@@ -160,7 +158,7 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     for number, words in enumerate(items, 1):
         made = partial(template.line, words, number, len(items), many)
         lines.append(await offload_large(proc.budget, sum(map(len, words)), made))
-        if number % _MANY == 0:
+        if number % BATCH == 0:
             await proc.budget.yield_turn()
     if o.dry_run:
         await proc.emit_texts(piece for line in lines for piece in (line, "\n"))
@@ -288,7 +286,7 @@ async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list
 
     async def from_file(word: str) -> list[list[str]]:
         try:
-            lines = await _texts(proc, word, separator)
+            lines = [decode(line) for line in await read_lines(proc, word, separator)]
         except OSError as error:
             message = f"Error: Cannot open input file `{word}': {reason(error)}."
             raise UsageError(message, hint=False, status=255) from None
@@ -328,19 +326,6 @@ async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list
         split = (lambda words: [piece for word in words for piece in word.split(mark)]) if o.delimiter else list
         groups = [[ended(split(source)) for source in group] for group in groups]
     return groups or [await from_file("-")]
-
-
-async def _texts(proc: Proc, word: str, separator: bytes) -> list[str]:
-    """The records of a file as words."""
-    raw = await read_lines(proc, word, separator)
-    raw.reverse()
-    found: list[str] = []
-    while raw:
-        line = raw.pop()
-        found.append(decode(line) if len(line) <= LONG else await offload(proc.budget, partial(decoded, line)))
-        if not len(found) % _MANY:
-            await proc.budget.yield_turn()
-    return found
 
 
 @dataclass

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ramet.commands.framework.command import UsageError
-from ramet.concurrency.bigbytes import PIECE, pieces, run_end
 
 MARKS = (":::", "::::", ":::+", "::::+")
 Words = tuple[str, ...]
@@ -19,7 +18,6 @@ _NAMED = re.compile(r"\{([A-Za-z_]\w*)(\.|/|//|/\.)?\}")
 
 _UNPLAIN = re.compile(r"[^-_.+a-zA-Z0-9/]")
 _QUOTES = re.compile("'+")
-_SOME_QUOTES = re.compile("'*")
 
 
 Change = Callable[[str], str]
@@ -27,22 +25,9 @@ Change = Callable[[str], str]
 
 def quoted(word: str) -> str:
     """A word for the shell, in single quotes where it has anything that could mean something."""
-    if len(word) > PIECE:
-        return _long_quoted(word)
     if word and not _UNPLAIN.search(word):
         return word
     return "'" + _QUOTES.sub(lambda found: f"'\"{found[0]}\"'", word) + "'"
-
-
-def _long_quoted(word: str) -> str:
-    if not any(_UNPLAIN.search(piece) for piece in pieces(word)):
-        return word
-    out, at = ["'"], 0
-    while at < len(word):
-        stop = run_end(_SOME_QUOTES, word, min(at + PIECE, len(word)))  # no run of quotes is cut
-        out.append(_QUOTES.sub(lambda found: f"'\"{found[0]}\"'", word[at:stop]))
-        at = stop
-    return "".join([*out, "'"])
 
 
 def combined(groups: Sequence[Sequence[Sequence[str]]], link: bool) -> list[Words]:
@@ -141,10 +126,7 @@ class Template:
 
         if not self.used:
             text = _PLACE.sub(expand, self.text)
-            shown = [*([text] if text else []), *map(show, words)]
-            if sum(map(len, words)) <= PIECE:
-                return " ".join(shown)
-            return "".join(piece for place, word in enumerate(shown) for piece in (" " * bool(place), word))
+            return " ".join([*([text] if text else []), *map(show, words)])
         if many and len(words) > 1:
             whole = re.compile(r"\S*\{(?:\.|/|//|/\.)?\}\S*")
             text = whole.sub(lambda m: " ".join(self._alone(m[0], word, show) for word in words), self.text)

@@ -21,10 +21,8 @@ from ramet.commands.framework.command import (
     typographic,
     value,
 )
-from ramet.commands.framework.inputs import LONG, PART
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.commands.framework.inputs import PART
+from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -289,10 +287,7 @@ async def _items(
     async for raw in _bounded_lines(proc, reader, limit, _QUOTING if whole_lines else _SEPARATING):
         whole = b"".join((carried, raw)) if carried else raw
         carried = b""
-        if len(whole) <= LONG:
-            line = _line(whole, whole_lines)
-        else:
-            line = await offload(proc.budget, partial(_line, whole, whole_lines))
+        line = await offload_large(proc.budget, len(whole), partial(_line, whole, whole_lines))
         words, open_quote = line.words, line.open_quote
         if line.null and not warned:
             proc.complain(
@@ -321,10 +316,7 @@ async def _items(
             yield words, not goes_on
         await proc.budget.yield_turn()
     if carried:
-        yield (
-            (await offload_large(proc.budget, len(carried), partial(_line, carried, whole_lines, carried=True))).words,
-            True,
-        )
+        yield _line(carried, whole_lines, carried=True).words, True
 
 
 class _Line(NamedTuple):
@@ -342,7 +334,7 @@ def _line(raw: bytes, whole: bool, carried: bool = False) -> _Line:
     text = decode(raw)
     body = text
     if text.endswith("\n") and not carried:
-        body = text[:-1] if len(raw) <= LONG else text[: len(text) - 1]
+        body = text[:-1]
     if whole and not carried:
         body = body.lstrip(" \t\r\v\f")
     null = "\0" in body and not carried
@@ -353,14 +345,9 @@ def _line(raw: bytes, whole: bool, carried: bool = False) -> _Line:
 
 async def _bounded_lines(proc: Proc, reader: Reader, limit: int, special: re.Pattern[bytes]) -> AsyncIterator[bytes]:
     async for block in _bounded_blocks(proc, reader, b"\n", limit, special):
-        if len(block) > LONG and block.find(b"\n") in (-1, len(block) - 1):
-            yield block  # one very long line, which is not copied
-            continue
-        pieces = await offload_large(proc.budget, len(block), partial(longbytes.split, block, b"\n"))
-        last = pieces.pop()
-        for piece in pieces:
-            yield b"".join((piece, b"\n")) if len(piece) > LONG else piece + b"\n"
-        if last:
+        for line in block.split(b"\n")[:-1]:
+            yield line + b"\n"
+        if last := block[block.rfind(b"\n") + 1 :]:
             yield last
 
 
@@ -412,12 +399,11 @@ async def _plain_items(proc: Proc, reader: Reader, limit: int) -> AsyncIterator[
 
 
 _WORD = re.compile(
-    r"""((?:\A|[ \t\n])[ \t\n\r\v\f]+|[ \t\n])|'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]{1,65536})|(['"])|(\\)""", re.S
+    r"""((?:\A|[ \t\n])[ \t\n\r\v\f]+|[ \t\n])|'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]+)|(['"])|(\\)""", re.S
 )
 
 
 _SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
-_SPECIAL_CHARS = "'\"\\\r\v\f\x1c\x1d\x1e\x1f"
 _SPECIAL_BYTES = re.compile(rb"""['"\\\r\v\f\x1c-\x1f\0]""")
 """What keeps words from being what stands between blanks."""
 _QUOTING = re.compile(rb"""\A[ \t\r\v\f]|['"\\\0]""")
@@ -426,16 +412,11 @@ _SEPARATING = re.compile(rb"""[ \t\r\v\f'"\\\0]""")
 """What may keep a line from being all of one word."""
 
 
-def _is_special(text: str) -> bool:
-    # Nobody else runs while an engine goes through a very long text; to look for one character takes a moment.
-    return _SPECIAL.search(text) is not None if len(text) <= PIECE else any(char in text for char in _SPECIAL_CHARS)
-
-
 def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
     """Words of a line with quotes removed; an open quote and a trailing backslash are told."""
     if whole and not any(c in text for c in "'\"\\"):
         return ([text] if text else []), "", False
-    if not whole and text.isascii() and not _is_special(text):
+    if not whole and text.isascii() and _SPECIAL.search(text) is None:
         return text.split(), "", False
     out: list[str] = []
     word: list[str] | None = None
@@ -452,8 +433,6 @@ def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
         else:
             word = [] if word is None else word
             word.append(next(piece for piece in (blank, single, double, escaped, plain) if piece is not None))
-            if not len(word) & 1023:
-                checkpoint()
     if word is not None:
         out.append("".join(word))
     return out, "", False
