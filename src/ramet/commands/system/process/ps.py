@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ramet.commands.framework.command import Command, UsageError, choose, count, flag, several, value
-from ramet.commands.system.kill import running
+from ramet.commands.system.process.kill import running
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.text.strftime import NANO, at, strftime, zone_of

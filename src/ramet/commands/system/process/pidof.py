@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, flag, several, value
-from ramet.commands.system.kill import running
+from ramet.commands.system.process.kill import running
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

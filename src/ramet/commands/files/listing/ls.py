@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
-from ramet.commands.files.ls_columns import columns, quoted_name
-from ramet.commands.files.ls_options import LsOptions
+from ramet.commands.files.listing.ls_columns import columns, quoted_name
+from ramet.commands.files.listing.ls_options import LsOptions
 from ramet.commands.framework import file_modes as modes
 from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.human_sizes import BlockSize

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ramet.commands.framework.command import Command, UsageError, flag, optional, quote, value
-from ramet.commands.system.env import SIGNALS, signal_number
+from ramet.commands.system.process.signal_numbers import SIGNALS, signal_number
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 

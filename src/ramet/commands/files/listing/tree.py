@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 
-from ramet.commands.files.tree_html import OUTRO, Notes, address, anchor, bracketed, intro, note_on, notes_of
+from ramet.commands.files.listing.tree_html import OUTRO, Notes, address, anchor, bracketed, intro, note_on, notes_of
 from ramet.commands.framework import file_modes as modes
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.human_sizes import human

@@ -9,8 +9,8 @@ from functools import partial
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, choose, flag, value
 from ramet.commands.framework.posix_regex import patiently
-from ramet.commands.system.env import signal_number
-from ramet.commands.system.kill import running, send
+from ramet.commands.system.process.kill import running, send
+from ramet.commands.system.process.signal_numbers import signal_number
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.patterns import Matcher, PatternError

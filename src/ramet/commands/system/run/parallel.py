@@ -13,7 +13,7 @@ from ramet.commands.files.rename import perl_change
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, several, value
 from ramet.commands.framework.inputs import read_lines, slurp
 from ramet.commands.framework.posix_regex import patiently
-from ramet.commands.system.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
+from ramet.commands.system.run.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import BATCH
 from ramet.core import ops
