@@ -1,4 +1,4 @@
-"""gzip, bzip2, xz and zstd with their un- and -cat forms: streams of blocks both ways, memory bounded."""
+"""The engine of gzip, bzip2, xz and zstd: stream blocks both ways in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from ramet.commands.archives.codecs import (
     decompressed,
     sniff,
 )
-from ramet.commands.archives.compressor_options import PackOptions, XzOptions, ZstdOptions, zstd_words
+from ramet.commands.archives.compressor_options import PackOptions, XzOptions, ZstdOptions
 from ramet.commands.archives.gzip_list import list_gzip
 from ramet.commands.archives.xz_list import list_xz, list_zstd, summary
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import (
-    Command,
     UsageError,
     help_text,
     version_text,
 )
 from ramet.commands.framework.inputs import slurp
+from ramet.commands.framework.table import Lazy
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -110,7 +110,7 @@ def _chosen(format_: Format, o: PackOptions | ZstdOptions) -> Format:
 async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) -> int:
     name = proc.argv[0].rpartition("/")[2]
     if o.asked or getattr(o, "licence", False) or getattr(o, "long_help", False):
-        own = next(command for command in COMMANDS if command.name == name)
+        own = Lazy(name).load()
         helped = o.asked or getattr(o, "long_help", False)
         await proc.emit(encode(help_text(own) if helped else version_text(own)))
         return 0
@@ -518,100 +518,3 @@ def _frame(job: _Pack, word: str) -> int:
     """The bytes around the packed data, which ratios leave out: header, name and trailer."""
     name = word.rpartition("/")[2]
     return _BARE + 1 + len(encode(_bare(job, name) or name))
-
-
-_FILTERS: Final = (
-    "--lzma1", "--lzma2", "--x86", "--arm", "--armthumb", "--arm64", "--ia64", "--powerpc", "--sparc", "--delta",
-)  # fmt: skip
-_DICTIONARIES: Final = (
-    "-D=", "--patch-from=", "--train[=", "--train-fastcover[=", "--train-cover[=", "--train-legacy[=", "--maxdict=",
-    "--dictID=", "--no-dictID",
-)  # fmt: skip
-COMMANDS = [
-    *(
-        Command(
-            name,
-            pack,
-            XzOptions if _BY_NAME[name] in (XZ, LZMA) else PackOptions,
-            summary=summary,
-            ignored=("--rsyncable", "--synchronous", "-a --ascii")
-            if _BY_NAME[name] is GZIP
-            else (
-                "-T= --threads=",
-                "-Q --no-warn",
-                "-M= --memory= --memlimit=",
-                "--memlimit-compress=",
-                "--memlimit-decompress=",
-                "--memlimit-mt-decompress=",
-                "--no-adjust",
-                "--no-sparse",
-                "--ignore-check",
-                "--block-size=",
-                "--block-list=",
-                "--flush-timeout=",
-            ),
-            refused={}
-            if _BY_NAME[name] in (GZIP, BZIP2)
-            else {
-                "--info-memory": "the memory of the machine is not shown",
-                **{f"{option}[=": "filter chains are not supported" for option in _FILTERS},
-            },
-        )
-        for name, summary in {
-            "gzip": "Compress FILEs (by default, in place).",
-            "gunzip": "Uncompress FILEs (by default, in-place).",
-            "zcat": "Uncompress FILEs to standard output.",
-            "uncompress": "Uncompress FILEs (by default, in-place).",
-            "bzip2": "Compress FILEs with the Burrows-Wheeler algorithm.",
-            "bunzip2": "Uncompress .bz2 FILEs.",
-            "bzcat": "Uncompress .bz2 FILEs to standard output.",
-            "xz": "Compress or decompress FILEs in the .xz format.",
-            "unxz": "Decompress .xz FILEs.",
-            "xzcat": "Decompress .xz FILEs to standard output.",
-            "lzma": "Compress FILEs in the .lzma format.",
-            "unlzma": "Decompress .lzma FILEs.",
-            "lzcat": "Decompress .lzma FILEs to standard output.",
-        }.items()
-    ),
-    *(
-        Command(
-            name,
-            pack,
-            ZstdOptions,
-            summary=summary,
-            rewrite=zstd_words,
-            ignored=(
-                "-T= --threads=",
-                "--long[=",
-                "--no-progress",
-                "--progress",
-                "--adapt[=",
-                "--auto-threads=",
-                "--single-thread",
-                "--rsyncable",
-                "--size-hint=",
-                "--stream-size=",
-                "--target-compressed-block-size=",
-                "--priority=",
-                "-M= --memory=",
-                "--sparse",
-                "--no-sparse",
-                "--trace=",
-                "--exclude-compressed",
-                "-B=",
-            ),
-            refused={
-                **dict.fromkeys(_DICTIONARIES, "dictionaries are not supported"),
-                "-b[=": "there is no benchmark",
-                "-e[=": "there is no benchmark",
-                "-i[=": "there is no benchmark",
-                "-S": "there is no benchmark",
-            },
-        )
-        for name, summary in {
-            "zstd": "Compress or decompress FILEs in the .zst format.",
-            "unzstd": "Decompress .zst FILEs.",
-            "zstdcat": "Decompress .zst FILEs to standard output.",
-        }.items()
-    ),
-]

@@ -20,8 +20,10 @@ MODULES: dict[str, str] = {
         "awk": "awk gawk mawk nawk",
         "math.bc": "bc",
         "text.cat": "cat rev tee nl",
-        "archives.compressors": "gzip gunzip zcat uncompress bzip2 bunzip2 bzcat xz unxz xzcat lzma unlzma lzcat "
-        "zstd unzstd zstdcat",
+        "archives.gzip": "gzip gunzip zcat uncompress",
+        "archives.bzip2": "bzip2 bunzip2 bzcat",
+        "archives.xz": "xz unxz xzcat lzma unlzma lzcat",
+        "archives.zstd": "zstd unzstd zstdcat",
         "text.col": "col colrm ul uuidgen mcookie",
         "text.column": "column",
         "files.cp": "cp",
