@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from ramet.commands.archives.unzip import UnzipOptions, unzip, zipinfo
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.file_modes import mode_of
@@ -56,7 +55,7 @@ class ZipOptions:
     must_match: bool = flag("--must-match", help="every name must be one of a file (-MM)")
 
 
-def _lists(words: list[str]) -> list[str]:
+def expand_lists(words: list[str]) -> list[str]:
     """`-x a b c` and `-i a b c` take everything up to the next option."""
     out: list[str] = []
     i = 0
@@ -485,7 +484,7 @@ COMMANDS = [
         ZipOptions,
         summary="Package and compress (archive) files.",
         usage="[-options] archive.zip FILE...",
-        rewrite=_lists,
+        rewrite=expand_lists,
         bad_usage=16,
         refused={
             "-e --encrypt": "encryption is not supported",
@@ -511,25 +510,5 @@ COMMANDS = [
             "--unzip-command=",
             "--logfile-path=",
         ),
-    ),
-    Command(
-        "unzip",
-        unzip,
-        UnzipOptions,
-        summary="List, test and extract compressed files in a ZIP archive.",
-        usage="[-options] file[.zip] [list] [-x xlist] [-d exdir]",
-        rewrite=_lists,
-        bad_usage=10,
-        refused={"-P=": "encrypted archives are not supported"},
-        ignored=("-X", "-K", "-B", "-W", "-DD -D", "-M", "-O=", "-U", "-UU", "-: -^"),
-    ),
-    Command(
-        "zipinfo",
-        zipinfo,
-        UnzipOptions,
-        summary="List what is known about a ZIP archive.",
-        usage="[-1] file[.zip] [list] [-x xlist]",
-        rewrite=_lists,
-        bad_usage=10,
     ),
 ]

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 MODULES: dict[str, str] = {
     name: module
     for module, names in {
-        "archives.zip": "zip unzip zipinfo",
+        "archives.zip": "zip",
+        "archives.unzip": "unzip zipinfo",
         "awk": "awk gawk mawk nawk",
         "math.bc": "bc",
         "text.cat": "cat rev tee nl",
