@@ -1,4 +1,4 @@
-"""Formats of compression as streams of blocks, in both directions; a damaged stream raises Corrupt."""
+"""Compression codecs as streams of blocks in both directions; damaged data raises Corrupt."""
 
 from __future__ import annotations
 

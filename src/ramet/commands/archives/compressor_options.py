@@ -1,4 +1,4 @@
-"""What the commands that compress can be told: one set of options for gzip, bzip2 and xz, another for zstd."""
+"""Options of gzip, bzip2, xz and zstd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""unzip and zipinfo: archives listed, tested and extracted; extraction never leaves its directory."""
+"""unzip and zipinfo: list, test and extract zip archives; no member leaves the target directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zip: files of the tree into an archive; the commands that read one are declared here as well."""
+"""zip: add files to a zip archive, update and delete its members."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""JSON as the YAML that it is, read many times as fast: with the same values and looks.
+"""Parse JSON as YAML, many times faster than the YAML parser, with the same values and styles.
 
-Rule: whatever is not JSON to the last character, or is more than that in YAML, is left to the reader of YAML.
+- Text that is not strict JSON, or means more in YAML, is left to the YAML parser.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""YAML that is read with its looks and written with them: comments, quotes, flow style and block scalars survive edits.
+"""Parse and write YAML with its style: comments, quotes, flow style and block scalars survive edits.
 
-The looks of a collection are kept beside its value, by identity: what an expression passes on is printed as it was,
-and what it changes is looked up at the same path of the document.
+- The style of a collection is kept by the identity of its value: a value that an expression passes on is printed as it
+  was, and a changed value takes the style of the same path in the document.
 """
 
 from __future__ import annotations

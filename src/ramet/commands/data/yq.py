@@ -1,4 +1,4 @@
-"""yq: the language of jq over YAML; needs a YAML library, which is optional."""
+"""yq: jq's language on YAML, JSON, CSV, TSV and properties; needs PyYAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""getopt: the arguments of a script put in order for its `while case shift` loop, as util-linux's does it."""
+"""getopt: normalize the options of a script, as util-linux does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `tar`: its declaration, and which operation a mode asks for."""
+"""The tar command: settle its options and run the operation of its mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creating an archive: files become members in a stream that is never held whole."""
+"""`tar -c`: stream files into an archive."""
 
 from __future__ import annotations
 

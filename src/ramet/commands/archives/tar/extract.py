@@ -1,4 +1,4 @@
-"""Extracting members: files, links and directories are placed, and no link leads one out of the directory."""
+"""`tar -x`: extract members; no name or link leads out of the target directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tar format as streams of members, with GNU long names and pax headers; never the whole archive in memory."""
+"""Read and write tar members as streams: ustar, GNU long names, pax headers, sparse files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from ramet.commands.archives.tar import sparse
+from ramet.commands.archives.tar import sparse_map
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 
@@ -43,7 +43,7 @@ class Member:
     owner: str = ""
     group: str = ""
     offset: int = 0
-    map: sparse.Map | None = None
+    map: sparse_map.Map | None = None
     """Of a file with holes: where its data lies."""
 
     @property
@@ -184,7 +184,7 @@ class Members:
         if block[257:265] == _GNU_MAGIC:
             # Where others have the beginning of a name, these may have times.
             info.name = decode(block[:100].partition(b"\0")[0])
-        name = long_name or pax.get("GNU.sparse.name") or pax.get("path") or info.name
+        name = long_name or pax.get("GNU.sparse_map.name") or pax.get("path") or info.name
         if block[156:157] == b"5" or (info.type in REGULAR and name.endswith("/")):
             info.type = DIRECTORY
         size = int(pax.get("size", info.size))
@@ -211,7 +211,7 @@ class Members:
         self.member = member
         try:
             await self._find_holes(member, block, pairs)
-        except (sparse.BadMap, ValueError):
+        except (sparse_map.BadMap, ValueError):
             raise BadArchive(f"{member.name}: invalid sparse archive member") from None
         return member
 
@@ -220,21 +220,21 @@ class Members:
         found: list[tuple[int, int]] | None = None
         pax = dict(pairs)
         if member.kind == SPARSE:
-            found = sparse.entries(block[386:], sparse.IN_HEADER)
-            member.size = sparse.number(block[483:495])
+            found = sparse_map.entries(block[386:], sparse_map.IN_HEADER)
+            member.size = sparse_map.number(block[483:495])
             more = block[482:483]
             while more not in (b"", b"\0"):
                 block = await self._exactly(BLOCK)
-                found += sparse.entries(block, sparse.IN_EXTENSION)
+                found += sparse_map.entries(block, sparse_map.IN_EXTENSION)
                 more = block[504:505]
-        elif pax.get("GNU.sparse.major") == "1":
-            member.size = int(pax["GNU.sparse.realsize"])
+        elif pax.get("GNU.sparse_map.major") == "1":
+            member.size = int(pax["GNU.sparse_map.realsize"])
             count, *numbers = [int(text) for text in await self._lines()]
             found = list(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True))
-        elif (found := sparse.from_pax(pairs)) is not None:
-            member.size = int(pax["GNU.sparse.size"])
+        elif (found := sparse_map.from_pax(pairs)) is not None:
+            member.size = int(pax["GNU.sparse_map.size"])
         if found is not None:
-            member.map = sparse.checked(found, member.size, self.left)
+            member.map = sparse_map.checked(found, member.size, self.left)
 
     async def _lines(self) -> list[bytes]:
         """The numbers before the data: how many pieces there are, and two for each, filled up to whole blocks."""
@@ -246,7 +246,7 @@ class Members:
             if len(lines) > 1 and len(lines) > 2 * int(lines[0]) + 1:
                 return lines[: 2 * int(lines[0]) + 1]
             if len(data) > _LONGEST_MAP:
-                raise sparse.BadMap
+                raise sparse_map.BadMap
 
     async def content(self) -> AsyncIterator[bytes]:
         """The content of the member that was returned last."""
@@ -254,7 +254,7 @@ class Members:
             async for block in self.stored():
                 yield block
             return
-        async for block in sparse.filled(self.member.map, self.member.size, self.stored()):
+        async for block in sparse_map.filled(self.member.map, self.member.size, self.stored()):
             yield block
 
     async def stored(self) -> AsyncIterator[bytes]:

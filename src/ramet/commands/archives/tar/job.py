@@ -1,4 +1,4 @@
-"""One run of tar: what its parts share, and the failure that ends it."""
+"""The state that the parts of one tar run share."""
 
 from __future__ import annotations
 

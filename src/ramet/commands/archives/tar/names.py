@@ -1,4 +1,4 @@
-"""Names of members: transformed, stripped and shown; a safe name never leaves its directory."""
+"""Names of tar members: transform, strip, quote and check them."""
 
 from __future__ import annotations
 

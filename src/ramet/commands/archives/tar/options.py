@@ -1,4 +1,4 @@
-"""The options of tar, and its old style of letters without a dash; nothing here acts on them."""
+"""The options of tar, and its old style of letters without a dash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going through an archive: its members are listed, compared or handed on for extraction, in one pass."""
+"""Read an archive in one pass: list, compare or extract its members."""
 
 from __future__ import annotations
 

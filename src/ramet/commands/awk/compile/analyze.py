@@ -1,4 +1,4 @@
-"""What must be known of a program before code is written for it: what is an array, what can wait, what is used."""
+"""Analyze an awk program before compilation: arrays, functions that await, features in use."""
 
 from __future__ import annotations
 

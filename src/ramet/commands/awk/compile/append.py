@@ -1,7 +1,7 @@
-"""Assignments that lengthen what they assign to: `s = s $0 ","`, `a[$1] = a[$1] $2`.
+"""Compile assignments that append to their target: `s = s $0 ","`, `a[$1] = a[$1] $2`.
 
-Python lengthens a text in place as long as nothing else has it. So the variable lets go of its text while more is
-added to it, and what a program puts together a line at a time costs as much as the lines, not their square.
+- Python appends to a string in place while nothing else refers to it. So the variable drops its reference during the
+  append, and a text that grows line by line costs linear time.
 """
 
 from __future__ import annotations

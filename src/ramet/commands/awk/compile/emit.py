@@ -1,6 +1,7 @@
-"""Writes Python for awk expressions. Each kind of context has its method: number, text, condition or plain value.
+"""Compile awk expressions to Python source.
 
-Knowing the context makes the code fast: a field that is added is never wrapped, numbers never look at text.
+- Each context has its method: number, text, condition or plain value.
+- The context makes the code fast: a field that is added is never wrapped, numbers never look at text.
 """
 
 from __future__ import annotations

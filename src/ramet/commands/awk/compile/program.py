@@ -1,4 +1,4 @@
-"""Turns an awk program into a Python module: its functions, its rules, and where possible a fast form of the rules."""
+"""Compile an awk program to a Python module: functions, rules and, where possible, batch rules."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from ramet.commands.awk.compile import analyze
 from ramet.commands.awk.compile.analyze import Facts, has_loop, walk
+from ramet.commands.awk.compile.batch_rules import FastEmitter
 from ramet.commands.awk.compile.emit import Emitter
-from ramet.commands.awk.compile.fast import FastEmitter
 from ramet.commands.awk.compile.statements import Writer
 from ramet.commands.awk.run.builtins import RUNTIME_NAMES, WARNING
 from ramet.commands.awk.run.numerals import numerals_of

@@ -1,4 +1,4 @@
-"""Python statements for the statements of an awk program, indented as they nest."""
+"""Compile awk statements to indented Python statements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from ramet.commands.awk.compile.analyze import walk
 from ramet.commands.awk.compile.append import added, chosen, is_quiet
+from ramet.commands.awk.compile.batch_rules import FastEmitter
 from ramet.commands.awk.compile.emit import Emitter
-from ramet.commands.awk.compile.fast import FastEmitter
 from ramet.commands.awk.syntax.tree import (
     Assign,
     Block,

@@ -1,4 +1,4 @@
-"""The order of an array: what `for (k in a)` visits, and what asort and asorti make of it."""
+"""The order of awk arrays: `for (k in a)`, asort, asorti and PROCINFO["sorted_in"]."""
 
 from __future__ import annotations
 

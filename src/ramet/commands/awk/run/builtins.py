@@ -1,4 +1,4 @@
-"""awk's built-in functions: how a call is written (`EMITTERS`) and what it does when it runs."""
+"""awk's built-in functions: the code of a call (`EMITTERS`) and the function that it calls."""
 
 from __future__ import annotations
 

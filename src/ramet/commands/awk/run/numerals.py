@@ -1,7 +1,4 @@
-"""Other ways to read a number from a text: octal and hexadecimal ones (-n), or all that C's strtod reads (--posix).
-
-What programs use every day stays in `values`; only a program that was started so pays for this.
-"""
+"""Parse octal and hexadecimal input (-n), or all numbers of C's strtod (--posix)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""printf and sprintf: formats are read once and applied to awk's values."""
+"""awk's printf and sprintf: parse a format once and apply it to values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input as records: splits a stream by RS (a character, a regex or blank lines), many records at a time."""
+"""Split input into records by RS: a character, a regular expression or blank lines."""
 
 from __future__ import annotations
 

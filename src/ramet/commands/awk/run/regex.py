@@ -1,4 +1,4 @@
-"""Regular expressions as awk uses them: over `str`, with positions counted in characters."""
+"""awk's regular expressions: matching and substitution on `str`, with offsets in characters."""
 
 from __future__ import annotations
 

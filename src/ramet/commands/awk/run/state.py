@@ -1,6 +1,6 @@
-"""What an awk program knows while it runs: its special variables, its record and the fields, and what values become.
+"""The state of a running awk program: special variables, the record and its fields, conversions.
 
-Generated code calls these methods; nothing here knows the program.
+- Generated code calls these methods; nothing here knows the program.
 """
 
 from __future__ import annotations

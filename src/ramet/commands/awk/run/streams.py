@@ -1,6 +1,6 @@
-"""The streams of a running awk program: its main input, getline, its outputs and the commands beside it.
+"""The streams of a running awk program: main input, getline, output files, pipes and coprocesses.
 
-Generated code calls these methods; nothing here knows the program.
+- Generated code calls these methods; nothing here knows the program.
 """
 
 from __future__ import annotations

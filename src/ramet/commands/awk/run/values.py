@@ -1,6 +1,6 @@
-"""awk's values: a float, a str, a `Field` (text from outside, a number if it looks like one) or None (never set).
+"""awk's values: float, str, `Field` (input text, numeric if it looks like a number) or None (unset).
 
-Conversions here are the only place that knows how numbers look.
+- Only the conversions here know how numbers are spelled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which awk a program is written for: what options change of its language and of the numbers it reads."""
+"""The awk dialect of a program: gawk, POSIX or traditional, and how numbers are read."""
 
 from __future__ import annotations
 

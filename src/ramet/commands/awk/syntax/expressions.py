@@ -1,4 +1,4 @@
-"""Reads the expressions of awk from tokens, each level of precedence by a method of its own."""
+"""Parse awk expressions: one method for each level of precedence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts awk source into tokens on demand; whether a slash divides or starts a regex is the parser's to say."""
+"""Split awk source into tokens on demand; the parser decides whether a slash starts a regex."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""awk's grammar by recursive descent: from source text to the tree of a program."""
+"""Parse awk source by recursive descent into the tree of a program."""
 
 from __future__ import annotations
 

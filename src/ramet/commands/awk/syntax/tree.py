@@ -1,4 +1,4 @@
-"""The tree of an awk program; nodes are frozen and know nothing of how they run."""
+"""The syntax tree of an awk program: frozen nodes without behaviour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jq command: what its options ask for, and the order in which it happens."""
+"""The jq command: program, variables, inputs and exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of jq: its program and modules, its inputs, what it writes, and the status that comes of it."""
+"""Run a jq program: compile it, read its inputs, write its results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ramet.commands.data.jq.functions import tostream
 from ramet.commands.data.jq.io.colours import Palette, coloured
 from ramet.commands.data.jq.io.members import Odd, decode
 from ramet.commands.data.jq.io.members import encode as encode_members
+from ramet.commands.data.jq.io.partial_events import broken_events
 from ramet.commands.data.jq.io.positions import Place, Places
 from ramet.commands.data.jq.io.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.data.jq.io.seq import Ignored, sequence
-from ramet.commands.data.jq.io.truncated import broken_events
 from ramet.commands.data.jq.modules import Modules
 from ramet.commands.data.jq.options import Options
 from ramet.commands.data.jq.parser import Node, parse

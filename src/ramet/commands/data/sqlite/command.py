@@ -1,6 +1,6 @@
-"""sqlite3: SQL on a database file of the tree, which is read whole and written back when it has changed.
+"""sqlite3: run SQL on a database file of the tree, which is read whole and written back when changed.
 
-No statement reaches the host: the engine only ever sees databases in memory. What is attached is read from the tree.
+- No statement reaches the host: the engine only sees databases in memory. Attached databases are read from the tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ls, dir and vdir. One scan per directory gives names and stats; rows are formatted in batches."""
+"""ls, dir and vdir: list directories, with one scan for names and stats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How names stand beside each other: GNU's columns, and one name in one of its quoting styles."""
+"""GNU's column layout of names, and their quoting styles."""
 
 from __future__ import annotations
 

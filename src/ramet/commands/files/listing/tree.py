@@ -1,4 +1,4 @@
-"""tree: a directory as a drawing, as JSON, as XML or as a page of HTML."""
+"""tree: draw a directory tree as text, JSON, XML or HTML."""
 
 from __future__ import annotations
 

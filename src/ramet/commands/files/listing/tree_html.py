@@ -1,4 +1,4 @@
-"""What tree draws beside lines: pages of HTML with links, and the notes that .info files have on names."""
+"""HTML pages of tree, and the notes of .info files."""
 
 from __future__ import annotations
 

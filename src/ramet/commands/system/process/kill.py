@@ -1,4 +1,4 @@
-"""kill, and what runs: the jobs of the workspace as processes; no process of the host is seen or reached."""
+"""kill: signal the jobs of the workspace; host processes are out of reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pgrep and pkill: processes of the workspace by their name; neither ever finds itself."""
+"""pgrep and pkill: find or signal processes of the workspace by pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pidof: the numbers of the workspace's processes with a name."""
+"""pidof: find processes of the workspace by name."""
 
 from __future__ import annotations
 

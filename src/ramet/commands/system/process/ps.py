@@ -1,4 +1,4 @@
-"""ps: the workspace's own processes in procps' columns; figures that nobody measures here are zero, never invented."""
+"""ps: list processes of the workspace in procps' columns; unknown figures are zero."""
 
 from __future__ import annotations
 

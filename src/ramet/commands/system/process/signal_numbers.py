@@ -1,4 +1,4 @@
-"""Numbers of signals by their names."""
+"""Signal numbers by name."""
 
 from __future__ import annotations
 

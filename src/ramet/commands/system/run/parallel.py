@@ -1,4 +1,4 @@
-"""parallel: one command line per argument, several at a time, output of each kept together."""
+"""parallel: run one command line per argument, several at a time, with grouped output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command lines of parallel: where arguments come from, how they are combined, and what `{...}` stands for."""
+"""Command lines of parallel: combine arguments and fill in `{}` placeholders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sleep: wait."""
+"""sleep: wait for a duration."""
 
 from __future__ import annotations
 

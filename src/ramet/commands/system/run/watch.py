@@ -1,4 +1,4 @@
-"""watch: run a command again and again until its output changes."""
+"""watch: run a command periodically and print its output when it changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""xargs: words from input become command lines, run one after another or several at a time."""
+"""xargs: build command lines from input and run them, several at a time."""
 
 from __future__ import annotations
 

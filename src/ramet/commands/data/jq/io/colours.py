@@ -1,4 +1,4 @@
-"""JSON in colours, laid out as jq lays it out."""
+"""Coloured JSON output of jq."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON texts in a stream: cut into values as they arrive, many lines at a time where each line is one value."""
+"""Parse a stream of JSON texts into values, many lines at a time where each line is a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files with holes, as GNU tar stores them: a map of where data lies, in one of four spellings, and the data alone."""
+"""Sparse files in tar archives: the map of their data in GNU's four formats."""
 
 from __future__ import annotations
 

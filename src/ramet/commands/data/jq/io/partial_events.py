@@ -1,4 +1,4 @@
-"""`--stream` of a text that is cut short: the events of what came before the end of it, and where that was."""
+"""`jq --stream` of truncated JSON: the events before its end, and the path where it ends."""
 
 from __future__ import annotations
 

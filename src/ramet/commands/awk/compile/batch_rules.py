@@ -1,4 +1,4 @@
-"""Expressions for the fast form of the rules: `$0` is `rec`, the fields are `F`, split only as far as needed."""
+"""Compile the rules to one loop over a batch of records: `$0` is `rec`, the fields are `F`."""
 
 from __future__ import annotations
 
