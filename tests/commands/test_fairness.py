@@ -99,10 +99,10 @@ IDLE = re.findall(
     r"\S+",
     """
     arch basename cal ncal chgrp chmod chown clear curl date df dir dirname du echo env expr false fd fdfind
-    find fallocate flock free getconf getopt groups help hostid hostname id ionice kill killall link ln locate
-    logname ls mail man mcookie mkdir mkfifo mknod mktemp namei nice nohup nproc pathchk pgrep pidof pkill
-    printenv printf prename ps pstree pwd query readlink realpath rename file-rename rm rmdir sem setsid sleep
-    stat stdbuf stty sync test time timeout touch dircolors tput tree true truncate tty uname unlink uptime
+    find fallocate flock free getconf getopt groups help hostid hostname id ionice kill link ln locate
+    logname ls mail man mcookie mkdir mkfifo mknod mktemp nice nohup nproc pathchk pgrep pidof pkill
+    printenv printf prename ps pwd query readlink realpath rename file-rename rm rmdir setsid sleep
+    stat stdbuf stty sync test time timeout touch tput tree true truncate tty uname unlink uptime
     users uuidgen vdir watch wget whereis which who whoami [
     """,
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ramet import Workspace
 from ramet.commands.data.jq import values
-from ramet.commands.data.jq.io import large
+from ramet.commands.data.jq.io import members
 from ramet.commands.data.jq.io.reader import JsonReader, copied_lines, whole_lines
-from ramet.core.limits import Budget
 
 NUMBERS = st.one_of(
     st.from_regex(r"-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][-+]?[0-9]{1,3})?", fullmatch=True),
@@ -54,22 +56,52 @@ def test_quick_and_careful_agree(text: str) -> None:
         assert copied.decode().split("\n")[:-1] == expected
 
 
-@given(ITEMS)
-@example('{"a": [1.50, {"b": [[], {}, "\\ud800"]}, [1, 2, 3, 4, 5, 6, 7, 8]], "c": {"d": 1e-05, "e": "\x7f"}}')
-def test_large_texts_are_read_and_written_as_small_ones(text: str) -> None:
+@given(st.lists(ITEMS, min_size=1, max_size=4), st.sampled_from(["\n", " "]))
+@example(['{"a": [1.50, {"b": [[], {}, "x"]}, [1, 2, 3, 4, 5, 6, 7, 8]], "c": {"d": 1e-05, "e": "\x7f"}}'], "\n")
+def test_large_texts_are_read_and_written_as_small_ones(texts: list[str], separator: str) -> None:
+    text = separator.join(texts)
     data = text.encode("utf-8", "surrogatepass")
-    with patch.multiple(large, LARGE=16, LONG_TEXT=24, _PIECE=5, _GROUP=8, HEAVY=3):
-        texts = large.cut(data)
-        if texts is None:
+    with patch.multiple(members, SMALL=8, BATCH=3):
+        try:
+            batches, end = members.decode(data, True)
+        except members.Odd:
             return
-        (value,) = [asyncio.run(large.read(part, Budget())) for part in texts]
-        assert [values.dumps(value)] == careful(text)
-        for sort in (False, True):
-            for ascii_only in (False, True):
-                compact = large.pieces(value, None, sort=sort, ascii_only=ascii_only)
-                assert "".join(compact) == values.dumps(value, sort=sort, ascii_only=ascii_only)
-                wide = large.pieces(value, "  ", sort=sort, ascii_only=ascii_only)
-                assert "".join(wide) == values.pretty(value, "  ", sort=sort, ascii_only=ascii_only)
+        assert end == len(data.rstrip())
+        found = [value for batch, _ in batches for value in batch]
+        assert [values.dumps(value) for value in found] == careful(text)
+        for value in found:
+            for sort in (False, True):
+                for ascii_only in (False, True):
+                    compact = members.encode(value, None, sort=sort, ascii_only=ascii_only)
+                    assert compact == values.dumps(value, sort=sort, ascii_only=ascii_only)
+                    wide = members.encode(value, "  ", sort=sort, ascii_only=ascii_only)
+                    assert wide == values.pretty(value, "  ", sort=sort, ascii_only=ascii_only)
+
+
+LARGE = [{"id": i, "name": "x" * (i % 7), "tags": ["a", {"b": [i]}]} for i in range(12_000)]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("value", [LARGE, {"n": 1, "items": LARGE, "z": [2]}])
+def test_jq_reads_large_values_among_others(value: Any, indent: int | None) -> None:
+    large = json.dumps(value, indent=indent)
+    small = '{"a": 1}'
+
+    async def main() -> None:
+        ws = Workspace()
+        await ws.execute("cat > in", stdin=f"{small}\n{large}\n{small}\n{large}".encode())
+        result = await ws.execute("jq -c . in; jq -c 'length, input_line_number' in")
+        short = json.dumps(value, separators=(",", ":"))
+        first, second = 1 + large.count("\n") + 1, 2 * large.count("\n") + 3
+        expected = ['{"a":1}', short, '{"a":1}', short, "1", "1", f"{len(value)}", f"{first}", "1", f"{first + 1}"]
+        assert result.stdout.decode().split("\n") == [*expected, f"{len(value)}", f"{second}", ""]
+        assert result.stderr == b""
+        result = await ws.execute("head -c 500000 in | jq -c length")
+        assert result.exit_code == 5
+        assert result.stdout == b"1\n"
+        assert result.stderr.startswith(b"jq: parse error: Unfinished")
+
+    asyncio.run(main())
 
 
 def spelled_out(value: values.Json) -> str:

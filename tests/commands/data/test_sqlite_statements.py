@@ -1,15 +1,11 @@
-"""Statements of SQL end where SQLite says so, however long they are."""
+"""Statements of SQL end where SQLite says so."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
 
-import pytest
-
-from ramet.commands.data.sqlite import statements as sqlite_statements
-from ramet.commands.data.sqlite.statements import is_complete, may_end, some, tokens
-from ramet.concurrency import bigbytes as longbytes
+from ramet.commands.data.sqlite.statements import may_end, some
 
 PARTS = [
     "select", " ", "1", ";", "\n", "'a;b'", "''", "'", '"x"', '"', "`;`", "[;]", "[", "--;", "-- c\n", "/* ; */", "/*",
@@ -20,12 +16,6 @@ PARTS = [
 def texts() -> list[str]:
     rng = random.Random(11)
     return ["".join(rng.choices(PARTS, k=rng.randint(1, 14))) for _ in range(4000)]
-
-
-@pytest.fixture
-def _tiny_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sqlite_statements, longbytes):
-        monkeypatch.setattr(module, "PIECE", 3)
 
 
 def by_sqlite(text: str) -> list[str]:
@@ -48,14 +38,8 @@ def by_us(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.usefixtures("_tiny_pieces")
-def test_pieces_of_any_size_are_cut_as_sqlite_cuts_them() -> None:
+def test_statements_end_where_sqlite_ends_them() -> None:
     assert [(text, by_us(text)) for text in texts()] == [(text, by_sqlite(text)) for text in texts()]
-
-
-@pytest.mark.usefixtures("_tiny_pieces")
-def test_a_text_in_pieces_is_complete_where_sqlite_says_so() -> None:
-    assert [text for text in texts() if is_complete(text) != sqlite3.complete_statement(text)] == []
 
 
 def test_no_line_completes_a_statement_that_may_not() -> None:
@@ -63,11 +47,3 @@ def test_no_line_completes_a_statement_that_may_not() -> None:
         before, _, line = text.rpartition("\n")
         complete = sqlite3.complete_statement
         assert may_end(line) or complete(before + "\n") or not complete(text + "\n"), text
-
-
-@pytest.mark.usefixtures("_tiny_pieces")
-def test_tokens_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = texts()
-    in_pieces = [list(tokens(text)) for text in inputs]
-    monkeypatch.setattr(sqlite_statements, "PIECE", 1 << 19)
-    assert in_pieces == [list(tokens(text)) for text in inputs]

@@ -1,4 +1,4 @@
-"""What bzip2 says of files that are not as they should be."""
+"""Messages of bzip2 about damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats of compression as streams of blocks, in both directions; a damaged stream raises Corrupt."""
+"""Compression codecs as streams of blocks in both directions; damaged data raises Corrupt."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import bz2
 import lzma
 import struct
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ramet.commands.archives import lzip, lzw
 from ramet.core.streams import Reader
 
 
@@ -42,12 +41,6 @@ class Format:
     levels: tuple[int, int]
     check: int = lzma.CHECK_CRC64
     """Which checksum an xz stream has; whether (not 0) a zstd frame has one."""
-    filters: Sequence[dict[str, Any]] | None = None
-    """The chain of an xz or lzma stream, or of a raw one, where the level does not choose it."""
-    dictionary: Any = None
-    """What a zstd frame refers to."""
-    numbered: bool = True
-    """Whether a zstd frame names its dictionary."""
     single: bool = False
     """Whether only the first stream of a file counts."""
 
@@ -56,11 +49,8 @@ GZIP = Format("gzip", ".gz", b"\x1f\x8b", 6, (1, 9))
 BZIP2 = Format("bzip2", ".bz2", b"BZh", 9, (1, 9))
 XZ = Format("xz", ".xz", b"\xfd7zXZ\0", 6, (0, 9))
 LZMA = Format("lzma", ".lzma", b"\x5d\0\0", 6, (0, 9))
-RAW = Format("raw", "", b"", 6, (0, 9))
 ZSTD = Format("zstd", ".zst", b"\x28\xb5\x2f\xfd", 3, (1, 19))
-COMPRESS = Format("compress", ".Z", lzw.MAGIC, 16, (9, 16))
-LZIP = Format("lzip", ".lz", lzip.MAGIC, 6, (0, 9))
-FORMATS = {f.name: f for f in (GZIP, BZIP2, XZ, LZMA, ZSTD, COMPRESS, LZIP)}
+FORMATS = {f.name: f for f in (GZIP, BZIP2, XZ, LZMA, ZSTD)}
 
 
 class _Gzip:
@@ -120,7 +110,7 @@ def zstd_library() -> Any:
     return zstd
 
 
-_LZMA_FORMATS = {"xz": lzma.FORMAT_XZ, "lzma": lzma.FORMAT_ALONE, "raw": lzma.FORMAT_RAW}
+_LZMA_FORMATS = {"xz": lzma.FORMAT_XZ, "lzma": lzma.FORMAT_ALONE}
 
 
 def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0, size: int | None = None) -> Compressor:
@@ -129,25 +119,15 @@ def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0, s
     if format_ is BZIP2:
         return bz2.BZ2Compressor(level)
     if format_.name in _LZMA_FORMATS:
-        filters = format_.filters
-        preset = level if filters is None else None
         check = format_.check if format_.name == "xz" else -1
-        return lzma.LZMACompressor(_LZMA_FORMATS[format_.name], check=check, preset=preset, filters=filters)
-    if format_ is COMPRESS:
-        return lzw.Packer(level)
-    if format_ is LZIP:
-        return lzip.Packer(level)
+        return lzma.LZMACompressor(_LZMA_FORMATS[format_.name], check=check, preset=level)
     library = zstd_library()
     parameters = library.CompressionParameter
     options = {
         parameters.compression_level: level,
         parameters.checksum_flag: int(format_.check != 0),
-        parameters.dict_id_flag: int(format_.numbered),
     }
-    if isinstance(format_.dictionary, tuple):  # an older version of the same: the window has to reach all of it
-        options[parameters.enable_long_distance_matching] = 1
-        options[parameters.window_log] = min(27, max(17, (2 * len(format_.dictionary[0])).bit_length()))
-    made = library.ZstdCompressor(options=options, zstd_dict=format_.dictionary)
+    made = library.ZstdCompressor(options=options)
     if size is not None:
         made.set_pledged_input_size(size)
     packer: Compressor = made
@@ -161,18 +141,10 @@ def _decompressor(format_: Format) -> Any:
         return bz2.BZ2Decompressor()
     if format_.name in ("xz", "lzma"):
         return lzma.LZMADecompressor()
-    if format_.name == "raw":
-        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=format_.filters)
-    if format_ is LZIP:
-        return lzip.Unpacker()
-    return zstd_library().ZstdDecompressor(zstd_dict=format_.dictionary)
+    return zstd_library().ZstdDecompressor()
 
 
 CHUNK = 1 << 18
-_LONG = 1 << 14
-"""Bytes from which on packing hard takes longer than a thread."""
-_CODES = 1 << 13
-"""So little is unpacked at a time where it is done code by code, for others to run in between."""
 STEP = 1 << 20
 """At most this much comes out of one step, however well the input was packed."""
 
@@ -193,9 +165,9 @@ async def compressed(
                 yield made
         yield packer.flush()
         return
-    # These take long over a block, but leave the interpreter alone meanwhile: the event loop goes on.
+    # Slow compressors release the GIL.
     async for block in source:
-        if made := await asyncio.to_thread(packer.compress, block) if len(block) >= _LONG else packer.compress(block):
+        if made := await asyncio.to_thread(packer.compress, block):
             yield made
     yield await asyncio.to_thread(packer.flush)
 
@@ -208,10 +180,6 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
     data = first or await reader.read(CHUNK)
     if not data:
         raise Corrupt("unexpected end of file")
-    if format_ is COMPRESS:
-        async for block in _looked_up(reader, data):
-            yield block
-        return
     unpacker = _decompressor(format_)
     if format_ is GZIP and len(data) < 2:
         raise Corrupt("unexpected end of file")
@@ -235,7 +203,7 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
             rest = rest.lstrip(b"\0") if format_.name != "zstd" else rest
             if not rest:
                 return
-            if format_.name == "raw" or not rest.startswith(format_.magic[: len(rest)]):
+            if not rest.startswith(format_.magic[: len(rest)]):
                 raise Corrupt("trailing garbage")
             unpacker, data, fresh = _decompressor(format_), rest, True
             continue
@@ -245,23 +213,6 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
                 raise Corrupt("unexpected end of file")
         else:
             data = b""
-
-
-async def _looked_up(reader: Reader, data: bytes) -> AsyncIterator[bytes]:
-    """Blocks out of what `compress` packed, which nothing but the end of the data ends."""
-    if not data.startswith(lzw.MAGIC[: len(data)]):
-        raise Corrupt("not in format")
-    unpacker = lzw.Unpacker()
-    ended = False
-    try:
-        while not ended:
-            for at in range(0, len(data), _CODES) or (0,):
-                for block in unpacker.feed(data[at : at + _CODES], end=not data):
-                    yield block
-            ended = not data
-            data = await reader.read(CHUNK)
-    except lzw.BadCode:
-        raise Corrupt("corrupt input.") from None
 
 
 def _words(format_: Format, error: BaseException) -> str:

@@ -1,11 +1,11 @@
-"""What the commands that compress can be told: one set of options for gzip, bzip2 and xz, another for zstd."""
+"""Options of gzip, bzip2, xz and zstd."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from ramet.commands.framework.command import UsageError, choose, flag, mixed, optional, ordered, value
+from ramet.commands.framework.command import UsageError, choose, flag, mixed, optional, value
 
 
 def _mode() -> str:
@@ -52,7 +52,9 @@ class PackOptions:
 
 
 def _file_format(text: str) -> str:
-    if text not in ("auto", "xz", "lzma", "alone", "raw"):
+    if text == "raw":
+        raise UsageError("raw: filter chains are not supported", hint=False)
+    if text not in ("auto", "xz", "lzma", "alone"):
         raise UsageError(f"{text}: Unknown file format type", hint=False)
     return text
 
@@ -68,19 +70,9 @@ class XzOptions(PackOptions):
         metavar="FORMAT",
         default="auto",
         convert=_file_format,
-        help="file format: auto, xz, lzma, alone or raw",
+        help="file format: auto, xz, lzma or alone",
     )
     single: bool = flag("--single-stream", help="decompress only the first stream, and ignore what follows it")
-    lzma1: str | None = optional("--lzma1", metavar="OPTS", const="", help="LZMA1, with options such as preset=9e")
-    lzma2: str | None = optional("--lzma2", metavar="OPTS", const="", help="LZMA2, with options such as dict=64MiB")
-    x86: str | None = optional("--x86", metavar="OPTS", const="", help="x86 filter; OPTS is start=NUM")
-    arm: str | None = optional("--arm", metavar="OPTS", const="", help="ARM filter")
-    armthumb: str | None = optional("--armthumb", metavar="OPTS", const="", help="ARM-Thumb filter")
-    ia64: str | None = optional("--ia64", metavar="OPTS", const="", help="IA-64 filter")
-    powerpc: str | None = optional("--powerpc", metavar="OPTS", const="", help="PowerPC filter (big endian only)")
-    sparc: str | None = optional("--sparc", metavar="OPTS", const="", help="SPARC filter")
-    delta: str | None = optional("--delta", metavar="OPTS", const="", help="delta filter; OPTS is dist=NUM")
-    order: tuple[tuple[str, object], ...] = ordered()
     robot: bool = flag("--robot", help="with -l, messages for programs")
     long_help: bool = flag("-H", "--long-help", help="give this help")
     names: str | None = optional("--files", metavar="FILE", const="-", help="read names, one in a line, from FILE")
@@ -116,17 +108,6 @@ class ZstdOptions:
     )
     into: str | None = value("--output-dir-flat", metavar="DIR", help="results are stored into DIR")
     mirror: str | None = value("--output-dir-mirror", metavar="DIR", help="results in DIR, below the names of FILEs")
-    dictionary: str | None = value("-D", metavar="FILE", help="use FILE as a dictionary")
-    patch_from: str | None = value("--patch-from", metavar="FILE", help="use FILE as what the result builds upon")
-    training: str | None = mixed(
-        optional("--train", "--train-fastcover", metavar="OPTS", const="", help="make a dictionary from the FILEs"),
-        optional("--train-cover", "--train-legacy", metavar="OPTS", const="", help="the same by the same method"),
-        default=None,
-    )
-    largest: str | None = value("--maxdict", metavar="SIZE", help="with --train, limit the dictionary to SIZE")
-    number: str | None = value("--dictID", metavar="N", help="with --train, the number of the dictionary")
-    no_number: bool = flag("--no-dictID", help="do not write the number of the dictionary into the header")
-    block: str | None = value("-B", metavar="SIZE", help="with --train, cut the FILEs into samples of SIZE")
     names: str | None = value("--filelist", metavar="FILE", help="read names, one in a line, from FILE")
     asked: bool = flag("-h", "-H", help="give this help")
     no_name: bool | None = None

@@ -1,4 +1,4 @@
-"""gzip, bzip2, xz and zstd with their un- and -cat forms: streams of blocks both ways, memory bounded."""
+"""The engine of gzip, bzip2, xz and zstd: stream blocks both ways in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,32 +14,27 @@ from ramet.commands.archives import bzip2_messages as bzip2_words
 from ramet.commands.archives.codecs import (
     BZIP2,
     CHUNK,
-    COMPRESS,
     GZIP,
     LZMA,
-    RAW,
     XZ,
     ZSTD,
     Corrupt,
     Format,
     compressed,
-    compressor,
     decompressed,
     sniff,
 )
-from ramet.commands.archives.compressor_options import PackOptions, XzOptions, ZstdOptions, zstd_words
+from ramet.commands.archives.compressor_options import PackOptions, XzOptions, ZstdOptions
 from ramet.commands.archives.gzip_list import list_gzip
-from ramet.commands.archives.xz_filters import chain, checked
 from ramet.commands.archives.xz_list import list_xz, list_zstd, summary
-from ramet.commands.archives.zstd_dictionaries import Unusable, dictionary, train
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import (
-    Command,
     UsageError,
     help_text,
     version_text,
 )
 from ramet.commands.framework.inputs import slurp
+from ramet.commands.framework.table import Lazy
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -104,38 +99,23 @@ def _chosen(format_: Format, o: PackOptions | ZstdOptions) -> Format:
     if isinstance(o, ZstdOptions):
         if o.kind != "zstd":
             return {"gzip": GZIP, "xz": XZ, "lzma": LZMA}[o.kind]
-        return dataclasses.replace(format_, check=int(o.check), numbered=not o.no_number)
+        return dataclasses.replace(format_, check=int(o.check))
     if isinstance(o, XzOptions):
         kind = format_.name if o.kind == "auto" else "lzma" if o.kind == "alone" else o.kind
-        filters = chain(o.order)
-        if filters:
-            checked(filters, kind)
-        elif kind == "raw":
-            preset = (6 if o.level is None else o.level) | (lzma.PRESET_EXTREME if o.extreme else 0)
-            filters = [{"id": lzma.FILTER_LZMA2, "preset": preset}]
-        base = {"xz": XZ, "lzma": LZMA, "raw": RAW}[kind]
-        return dataclasses.replace(base, check=_CHECKS[o.check], filters=filters or None, single=o.single)
+        base = {"xz": XZ, "lzma": LZMA}[kind]
+        return dataclasses.replace(base, check=_CHECKS[o.check], single=o.single)
     return format_
 
 
 async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) -> int:
     name = proc.argv[0].rpartition("/")[2]
     if o.asked or getattr(o, "licence", False) or getattr(o, "long_help", False):
-        own = next(command for command in COMMANDS if command.name == name)
+        own = Lazy(name).load()
         helped = o.asked or getattr(o, "long_help", False)
         await proc.emit(encode(help_text(own) if helped else version_text(own)))
         return 0
     operands = [*operands, *await _listed(proc, o)]
     format_ = _chosen(_BY_NAME[name], o)
-    if isinstance(o, ZstdOptions):
-        if o.training is not None:
-            return await train(proc, o, operands)
-        try:
-            if format_.name == "zstd":
-                format_ = dataclasses.replace(format_, dictionary=await dictionary(proc, o))
-        except Unusable as unusable:
-            proc.stderr.write(encode(f"{unusable}\n"))
-            return 31
     mode = o.mode or ("d" if name in _CATS or name in _UNPACKERS else "z")
     level = o.level if o.level is not None else format_.default
     low, high = format_.levels
@@ -151,16 +131,6 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
     job.alone = len(operands) < 2 and not o.recursive
     if getattr(o, "extreme", False) and format_.name in ("xz", "lzma"):
         job.level |= lzma.PRESET_EXTREME
-    if format_.name == "raw" and isinstance(o, XzOptions) and not chain(o.order) and mode == "z":
-        job.warn("Using a preset in raw mode is discouraged.", 2)
-        job.warn("The exact options of the presets may vary between software versions.", 2)
-        job.status = 0
-    if format_.filters and mode == "z":
-        try:
-            compressor(format_, job.level)
-        except (lzma.LZMAError, ValueError):
-            job.warn("(stdin): Unsupported options" if not operands else f"{operands[0]}: Unsupported options")
-            return 1
     if mode == "l":
         if format_.name == "zstd":
             return await list_zstd(proc, operands)
@@ -308,18 +278,14 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
 
 
 def _actual(job: _Pack, head: bytes) -> Format | None:
-    """xz reads .lzma too, and gzip .Z; the others insist on their own format."""
+    """Return the format of the data if this program reads it: xz reads .lzma too."""
     found = sniff(head)
-    if job.format.name == "raw":
-        return job.format
     if found is None and job.format.name in ("xz", "lzma") and _alone(head):
         found = LZMA
     if found in (XZ, LZMA) and job.format.name in ("xz", "lzma"):
         return dataclasses.replace(found, single=job.format.single)
     if job.format.name == "zstd":
         return job.format if found is ZSTD else found
-    if job.format is GZIP and found is COMPRESS:
-        return found
     return found if found is job.format else None
 
 
@@ -500,12 +466,11 @@ async def _ancestors(proc: Proc, path: Path) -> None:
 def _bare(job: _Pack, word: str) -> str | None:
     """A name without the suffix of the format; None when it has none."""
     endings = {
-        "gzip": {".gz": "", "-gz": "", ".z": "", "-z": "", "_z": "", ".tgz": ".tar", ".taz": ".tar", ".Z": ""},
+        "gzip": {".gz": "", "-gz": "", ".z": "", "-z": "", "_z": "", ".tgz": ".tar", ".taz": ".tar"},
         "bzip2": {".bz2": "", ".bz": "", ".tbz2": ".tar", ".tbz": ".tar"},
         "xz": {".xz": "", ".txz": ".tar", ".lzma": "", ".tlz": ".tar"},
         "lzma": {".lzma": "", ".tlz": ".tar", ".xz": ""},
         "zstd": {".zst": "", ".tzst": ".tar", ".gz": "", ".tgz": ".tar", ".lzma": "", ".xz": "", ".txz": ".tar"},
-        "raw": {},
     }
     table = {job.suffix: "", **endings[job.format.name]}
     for ending, replacement in table.items():
@@ -515,9 +480,6 @@ def _bare(job: _Pack, word: str) -> str | None:
 
 
 def _target(job: _Pack, word: str) -> str | None:
-    if job.format.name == "raw" and not job.suffix:
-        job.warn(f"{word}: With --format=raw, --suffix=.SUF is required unless writing to stdout")
-        return None
     if job.mode == "z":
         endings = (job.suffix, ".txz") if job.format.name == "xz" else (job.suffix,)
         ending = next((ending for ending in endings if ending and word.endswith(ending)), None)
@@ -556,91 +518,3 @@ def _frame(job: _Pack, word: str) -> int:
     """The bytes around the packed data, which ratios leave out: header, name and trailer."""
     name = word.rpartition("/")[2]
     return _BARE + 1 + len(encode(_bare(job, name) or name))
-
-
-COMMANDS = [
-    *(
-        Command(
-            name,
-            pack,
-            XzOptions if _BY_NAME[name] in (XZ, LZMA) else PackOptions,
-            summary=summary,
-            ignored=("--rsyncable", "--synchronous", "-a --ascii")
-            if _BY_NAME[name] is GZIP
-            else (
-                "-T= --threads=",
-                "-Q --no-warn",
-                "-M= --memory= --memlimit=",
-                "--memlimit-compress=",
-                "--memlimit-decompress=",
-                "--memlimit-mt-decompress=",
-                "--no-adjust",
-                "--no-sparse",
-                "--ignore-check",
-                "--block-size=",
-                "--block-list=",
-                "--flush-timeout=",
-            ),
-            refused={}
-            if _BY_NAME[name] in (GZIP, BZIP2)
-            else {
-                "--info-memory": "the memory of the machine is not shown",
-                "--arm64[=": "the library has no filter for it",
-            },
-        )
-        for name, summary in {
-            "gzip": "Compress FILEs (by default, in place).",
-            "gunzip": "Uncompress FILEs (by default, in-place).",
-            "zcat": "Uncompress FILEs to standard output.",
-            "uncompress": "Uncompress .Z and .gz FILEs (by default, in-place).",
-            "bzip2": "Compress FILEs with the Burrows-Wheeler algorithm.",
-            "bunzip2": "Uncompress .bz2 FILEs.",
-            "bzcat": "Uncompress .bz2 FILEs to standard output.",
-            "xz": "Compress or decompress FILEs in the .xz format.",
-            "unxz": "Decompress .xz FILEs.",
-            "xzcat": "Decompress .xz FILEs to standard output.",
-            "lzma": "Compress FILEs in the .lzma format.",
-            "unlzma": "Decompress .lzma FILEs.",
-            "lzcat": "Decompress .lzma FILEs to standard output.",
-        }.items()
-    ),
-    *(
-        Command(
-            name,
-            pack,
-            ZstdOptions,
-            summary=summary,
-            rewrite=zstd_words,
-            ignored=(
-                "-T= --threads=",
-                "--long[=",
-                "--no-progress",
-                "--progress",
-                "--adapt[=",
-                "--auto-threads=",
-                "--single-thread",
-                "--rsyncable",
-                "--size-hint=",
-                "--stream-size=",
-                "--target-compressed-block-size=",
-                "--priority=",
-                "-M= --memory=",
-                "--sparse",
-                "--no-sparse",
-                "--trace=",
-                "--exclude-compressed",
-            ),
-            refused={
-                "-b[=": "there is no benchmark",
-                "-e[=": "there is no benchmark",
-                "-i[=": "there is no benchmark",
-                "-S": "there is no benchmark",
-            },
-        )
-        for name, summary in {
-            "zstd": "Compress or decompress FILEs in the .zst format.",
-            "unzstd": "Decompress .zst FILEs.",
-            "zstdcat": "Decompress .zst FILEs to standard output.",
-        }.items()
-    ),
-]

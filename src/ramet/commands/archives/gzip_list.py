@@ -1,4 +1,4 @@
-"""`gzip -l`: what the head and the tail of a file say about it, and how many parts there are in between."""
+"""`gzip -l`: sizes and names from headers and trailers."""
 
 from __future__ import annotations
 

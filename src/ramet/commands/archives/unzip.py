@@ -1,4 +1,4 @@
-"""unzip and zipinfo: archives listed, tested and extracted; extraction never leaves its directory."""
+"""unzip and zipinfo: list, test and extract zip archives; no member leaves the target directory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from ramet.commands.archives.zip import expand_lists
 from ramet.commands.files.cp import lookup
-from ramet.commands.framework.command import UsageError, count, flag, several, value
+from ramet.commands.framework.command import Command, UsageError, count, flag, several, value
 from ramet.commands.framework.file_modes import mode_string
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
@@ -361,3 +362,27 @@ async def _inside(proc: Proc, path: Path, base: Path) -> bool:
             return (await proc.fs.resolve(parent)).under(top)
         parent = parent.parent
     return True
+
+
+COMMANDS = [
+    Command(
+        "unzip",
+        unzip,
+        UnzipOptions,
+        summary="List, test and extract compressed files in a ZIP archive.",
+        usage="[-options] file[.zip] [list] [-x xlist] [-d exdir]",
+        rewrite=expand_lists,
+        bad_usage=10,
+        refused={"-P=": "encrypted archives are not supported"},
+        ignored=("-X", "-K", "-B", "-W", "-DD -D", "-M", "-O=", "-U", "-UU", "-: -^"),
+    ),
+    Command(
+        "zipinfo",
+        zipinfo,
+        UnzipOptions,
+        summary="List what is known about a ZIP archive.",
+        usage="[-1] file[.zip] [list] [-x xlist]",
+        rewrite=expand_lists,
+        bad_usage=10,
+    ),
+]

@@ -1,4 +1,4 @@
-"""`xz -l` and `zstd -l`: what the frames of a file say about it; nothing is unpacked."""
+"""`xz -l` and `zstd -l`: sizes and checks from frames, without decompression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zgrep, zcmp, zdiff and their like for xz and bzip2: the tool without its z, run over what compressed files hold."""
+"""zgrep, zcmp, zdiff and the same for xz and bzip2: run the tool on decompressed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zip: files of the tree into an archive; the commands that read one are declared here as well."""
+"""zip: add files to a zip archive, update and delete its members."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from ramet.commands.archives.unzip import UnzipOptions, unzip, zipinfo
-from ramet.commands.archives.zip_repair import repaired
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.file_modes import mode_of
@@ -54,20 +52,10 @@ class ZipOptions:
     )
     suffixes: str = value("-n", "--suffixes", metavar="SUFFIXES", default="", help="don't compress these (.zip:.png)")
     sync: bool = flag("--filesync", help="delete entries that there are no files for any more (-FS)")
-    anew: str = choose(
-        {"-U --copy-entries --copy": "copy", "-F --fix": "fix", "--fixfix": "salvage", "-J --junk-sfx": "junk"},
-        default="",
-        help={
-            "-U --copy-entries --copy": "copy entries that match into the archive of --out",
-            "-F --fix": "copy what a mostly intact archive has into the archive of --out",
-            "--fixfix": "the same without its directory: whatever is whole (-FF)",
-            "-J --junk-sfx": "strip what precedes the archive",
-        },
-    )
     must_match: bool = flag("--must-match", help="every name must be one of a file (-MM)")
 
 
-def _lists(words: list[str]) -> list[str]:
+def expand_lists(words: list[str]) -> list[str]:
     """`-x a b c` and `-i a b c` take everything up to the next option."""
     out: list[str] = []
     i = 0
@@ -107,8 +95,6 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
     if name != "-" and "." not in name.rpartition("/")[2]:
         name += ".zip"
     words = operands[1:]
-    if o.anew:
-        return await repaired(proc, o.anew, name, o.output, words, quiet=o.quiet)
     if o.names:
         words += [decode(line) for line in (await proc.stdin.read_all()).split(b"\n") if line]
     old: dict[str, tuple[zipfile.ZipInfo, bytes]] = {}
@@ -498,13 +484,17 @@ COMMANDS = [
         ZipOptions,
         summary="Package and compress (archive) files.",
         usage="[-options] archive.zip FILE...",
-        rewrite=_lists,
+        rewrite=expand_lists,
         bad_usage=16,
         refused={
             "-e --encrypt": "encryption is not supported",
             "-P= --password=": "encryption is not supported",
             "-s= --split-size=": "split archives are not supported",
             "-c --entry-comments": "members have no comments here",
+            "-U --copy-entries --copy": "copying members is not supported",
+            "-F --fix": "repair is not supported",
+            "--fixfix": "repair is not supported",
+            "-J --junk-sfx": "repair is not supported",
         },
         ignored=(
             "-X --strip-extra",
@@ -520,25 +510,5 @@ COMMANDS = [
             "--unzip-command=",
             "--logfile-path=",
         ),
-    ),
-    Command(
-        "unzip",
-        unzip,
-        UnzipOptions,
-        summary="List, test and extract compressed files in a ZIP archive.",
-        usage="[-options] file[.zip] [list] [-x xlist] [-d exdir]",
-        rewrite=_lists,
-        bad_usage=10,
-        refused={"-P=": "encrypted archives are not supported"},
-        ignored=("-X", "-K", "-B", "-W", "-DD -D", "-M", "-O=", "-U", "-UU", "-: -^"),
-    ),
-    Command(
-        "zipinfo",
-        zipinfo,
-        UnzipOptions,
-        summary="List what is known about a ZIP archive.",
-        usage="[-1] file[.zip] [list] [-x xlist]",
-        rewrite=_lists,
-        bad_usage=10,
     ),
 ]

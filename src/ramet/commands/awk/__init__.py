@@ -1,4 +1,4 @@
-"""awk: parsed to a tree, analyzed, written as Python source, compiled once and run over blocks of records."""
+"""awk: programs are parsed, analyzed, compiled to Python source and run over blocks of records."""
 
 from ramet.commands.awk.command import COMMANDS
 

@@ -7,24 +7,19 @@ import errno
 import re
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 from ramet.commands.awk.compile.program import Compiled, compiled_program
 from ramet.commands.awk.run.builtins import set_number
-from ramet.commands.awk.run.dumping import dump_variables, print_profile, print_program
 from ramet.commands.awk.run.inplace import Inplace
-from ramet.commands.awk.run.libraries import WARNINGS, check
 from ramet.commands.awk.run.records import Records
-from ramet.commands.awk.run.regex import compiled as compile_pattern
 from ramet.commands.awk.run.streams import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.run.values import Field, Value
 from ramet.commands.awk.syntax.builtin_names import BUILTINS
 from ramet.commands.awk.syntax.dialect import Dialect
 from ramet.commands.awk.syntax.lexer import IN_NAMESPACE, KEYWORDS, as_bytes, unescape
-from ramet.commands.awk.syntax.parser import parse
-from ramet.commands.awk.syntax.printing import messages
 from ramet.commands.awk.syntax.sources import Sources, read_program
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.commands.framework.command import (
@@ -32,7 +27,6 @@ from ramet.commands.framework.command import (
     UsageError,
     flag,
     help_text,
-    optional,
     ordered,
     several,
     value,
@@ -40,15 +34,14 @@ from ramet.commands.framework.command import (
 )
 from ramet.commands.framework.inputs import is_utf8
 from ramet.commands.framework.posix_regex import patiently
-from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.concurrency.offload import checkpoint, offload
 from ramet.concurrency.recursion import Room
-from ramet.concurrency.sizes import MANY
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import live
-from ramet.patterns import LONG, MatchTimeout
+from ramet.patterns import MatchTimeout
 
 _ROOM = Room(20_000)
 _MOMENT = 0.01
@@ -66,40 +59,11 @@ class AwkOptions:
     includes: tuple[str, ...] = several(
         "-i", "--include", metavar="FILE", help="read more of the program from FILE; `inplace` edits the files in place"
     )
-    libraries: tuple[str, ...] = several(
-        "-l", "--load", metavar="LIB", help="load LIB: ordchr, time, readfile, readdir, filefuncs, fnmatch, rwarray ..."
-    )
     executed: str | None = value("-E", "--exec", metavar="FILE", help="like -f, and the last option")
     posix: bool = flag("-P", "--posix", help="the language of POSIX only; numbers are read as C reads them")
     traditional: bool = flag("-c", "--traditional", help="the language without GNU's extensions")
     nondecimal: bool = flag(
         "-n", "--non-decimal-data", help="read octal and hexadecimal numbers of the input as what they look like"
-    )
-    bignum: bool = flag("-M", "--bignum", help="whole numbers of any size; others are doubles as always")
-    dump: str | None = optional(
-        "-d",
-        "--dump-variables",
-        metavar="FILE",
-        const="awkvars.out",
-        help="write the global variables to FILE at the end",
-    )
-    pretty: str | None = optional(
-        "-o",
-        "--pretty-print",
-        metavar="FILE",
-        const="awkprof.out",
-        help="write the program, laid out well, to FILE, and do not run it",
-    )
-    profile: str | None = optional(
-        "-p",
-        "--profile",
-        metavar="FILE",
-        const="awkprof.out",
-        help="write the program to FILE at the end, with how often each of its parts ran",
-    )
-    template: bool = flag("-g", "--gen-pot", help="write the texts to be translated as a template, and do not run")
-    lint: str | None = optional(
-        "-L", "--lint", metavar="KIND", const="all", help="warn of what is dubious: all, fatal, invalid or no-ext"
     )
     asked: bool = flag("-h", help="say how the command is used")
     rights: bool = flag("-C", "--copyright", help="say under which terms the command may be used")
@@ -126,31 +90,12 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             extensions=not (o.posix or o.traditional),
             posix=o.posix,
             nondecimal=o.nondecimal and not o.traditional and not o.posix,
-            bignum=o.bignum,
-            lint="" if o.lint is None else o.lint if o.lint in ("fatal", "invalid", "no-ext") else "all",
             ignores_case=any(word.startswith("IGNORECASE=") for word in (*o.variables, *operands)),
         )
-        if o.template:
-            program = parse(text, dialect, placed=True)
-            assert program.places is not None
-            for warning in program.places.misuses:
-                proc.complain(sources.located(warning))
-            name = o.files[0] if len(o.files) == 1 and not o.sources and not o.includes else ""
-            await proc.emit(encode(messages(program, name)))
-            return 0
-        counted = o.pretty is not None or o.profile is not None
-        compiled = await patiently(proc, (text,), partial(compiled_program, text, dialect, counted))
+        compiled = await patiently(proc, (text,), partial(compiled_program, text, dialect))
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(sources.located(warning))
-        if o.lint == "fatal" and compiled.facts.warnings:
-            raise AwkError(compiled.facts.warnings[0].replace("warning: ", "fatal: ", 1))
-        for library in compiled.program.libraries:
-            if library in WARNINGS:
-                proc.complain(WARNINGS[library])
-        if o.pretty is not None:
-            await print_program(proc, compiled.program, o.pretty)
-            return 0
-        runtime = await offload_large(proc.budget, len(proc.argv), lambda: Runtime(proc, utf8), MANY)
+        runtime = Runtime(proc, utf8)
         runtime.sandbox, runtime.given = o.sandbox, frozenset(operands)
         runtime.extensions, runtime.regex = dialect.extensions, dialect.regex
         runtime.odd_escapes |= compiled.program.odd_escapes
@@ -158,8 +103,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
         with live(proc.stdin, runtime.flush):
-            run = partial(_Run, proc, o, compiled, runtime, operands)
-            return await (await offload_large(proc.budget, len(operands), run, MANY)).all()
+            return await _Run(proc, o, compiled, runtime, operands).all()
     except (AwkError, MatchTimeout) as error:
         for message in (*getattr(error, "warnings", ()), str(error)):
             proc.complain(sources.in_reading(message).replace(IN_NAMESPACE, "::"))
@@ -173,27 +117,15 @@ async def _program_text(proc: Proc, o: AwkOptions, operands: list[str], sources:
     for setting in o.variables:
         if "=" not in setting:
             raise UsageError(f"`{setting}' argument to `-v' not in `var=value' form", 1, hint=False)
-    for library in o.libraries:
-        check(library, "fatal", 2)
-    if not await read_program(proc, sources, o.order, operands):
-        return None
-    for library in o.libraries:
-        sources.begin_part()
-        sources.add(f'@load "{library}"')
-    return sources.text
-
-
-_LARGE_NUMBER = re.compile(r"[0-9]{6}|[0-9][eE][0-9]")
+    return sources.text if await read_program(proc, sources, o.order, operands) else None
 
 
 class _Run:
     def __init__(self, proc: Proc, o: AwkOptions, compiled: Compiled, runtime: Runtime, operands: list[str]) -> None:
         self.proc, self.o, self.compiled, self.runtime = proc, o, compiled, runtime
         self.status = 0
-        self.heavy = bool(compiled.facts.long_patterns)
-        """Whether there is a regular expression so long that every use of it takes a while."""
-        self.laden = _LARGE_NUMBER.search(runtime.origin.text) is not None
-        """Whether something may be very long: what was made of a long record, or as wide as a number says."""
+        self.offloads = False
+        """Whether the program has taken long before: END then runs in a thread."""
         self.pace = 64
         """Records that are worked on at once; it follows from how long the last ones took."""
         self.space = compiled.load(runtime)
@@ -216,7 +148,7 @@ class _Run:
     async def enter(self, place: str) -> None:
         if place in self.compiled.waiting:
             await self.space[place]()
-        elif self.laden or place in self.compiled.lasting:
+        elif self.offloads or place in self.compiled.lasting:
             await offload(self.proc.budget, self.space[place])
         else:
             self.space[place]()
@@ -238,23 +170,10 @@ class _Run:
         else:
             self.space[f"v_{name}"] = stored
 
-    async def expect(self, name: str, text: str) -> None:
-        """A long text that will be used as a regular expression becomes one now, while others run."""
-        if len(text) > LONG and name in self.compiled.facts.patterns:
-            self.heavy = True
-            await self.prepare(text, self.runtime.icase)
-
-    async def prepare(self, text: str, icase: bool) -> None:
-        runtime = self.runtime
-        make = partial(compile_pattern, text, icase, runtime.utf8, runtime.seconds, runtime.regex)
-        with suppress(AwkError):  # it is told where it is used
-            await offload(self.proc.budget, make)
-
     async def all(self) -> int:
         runtime = self.runtime
         if self.o.separator is not None:
-            await self.expect("FS", separator := unescape(self.o.separator))
-            runtime.set("FS", separator)
+            runtime.set("FS", unescape(self.o.separator))
         for setting in self.o.variables:
             name, _, text = setting.partition("=")
             if not re.fullmatch(r"([A-Za-z_]\w*::)?[A-Za-z_]\w*", name, re.ASCII):
@@ -263,21 +182,11 @@ class _Run:
                 raise AwkError(f"fatal: cannot use gawk builtin `{name}' as variable name")
             if name in self.compiled.program.functions:
                 raise AwkError(f"cmd. line:1: error: function name `{name}' previously defined", 1)
-            read = partial(unescape, text if runtime.utf8 else as_bytes(text), runtime.odd)
-            given = Field(await patiently(self.proc, (text,), read))
-            await self.expect(name, given)
-            self.assign(name, given)
-        for source in self.compiled.facts.long_patterns:
-            for icase in (False, True):
-                await self.prepare(source, icase)
+            self.assign(name, Field(unescape(text if runtime.utf8 else as_bytes(text), runtime.odd)))
         try:
             with _ROOM if self.compiled.program.functions else nullcontext():
                 await self.phases()
             await runtime.end_edit()
-            if self.o.dump is not None:
-                await dump_variables(runtime, self.o.dump)
-            if self.o.profile is not None:
-                await print_profile(runtime, self.compiled, self.o.profile)
         except AwkError as error:
             runtime.flush()
             message = _located(str(error), runtime, runtime.line_of(error))
@@ -337,11 +246,11 @@ class _Run:
                 if rules is None:
                     self.skip(len(main.batch) - main.at)
                     continue
-                if laden := main.long or self.heavy:
-                    self.laden = True
-                fast = None if main.long else compiled.fast_rules(runtime, main.plain)
+                if main.large:
+                    self.offloads = True
+                fast = compiled.fast_rules(runtime, main.plain)
                 if fast is not None:
-                    if laden or "rules" in compiled.lasting:
+                    if main.large or "rules" in compiled.lasting:
                         batch = main.batch[main.at :] if main.at else main.batch
                         main.at = len(main.batch)
                         await offload(runtime.proc.budget, partial(fast, batch))
@@ -349,16 +258,14 @@ class _Run:
                         await self.paced(main, fast)
                     break
                 try:
-                    if (laden or "rules" in compiled.lasting) and not waiting:
+                    if (main.large or "rules" in compiled.lasting) and not waiting:
                         await offload(runtime.proc.budget, partial(self.several, rules))
                         continue
                     if not main.at & 7 and runtime.due():
-                        self.laden = True
+                        self.offloads = True
                         await runtime.yield_turn()
                     runtime.next_now()
                     if waiting:
-                        if laden:
-                            await offload(runtime.proc.budget, runtime.get_fields)
                         await rules()
                     else:
                         rules()
@@ -380,7 +287,7 @@ class _Run:
             took = time.perf_counter() - began
             self.pace = max(16, min(int(len(some) * _PACE / max(took, 1e-9)), 2 * self.pace))
             if self.runtime.due():
-                self.laden = True
+                self.offloads = True
                 await self.runtime.yield_turn()
 
     def several(self, rules: Callable[[], None]) -> None:
@@ -452,6 +359,13 @@ COMMANDS = [
             "-t --lint-old",
         ),
         refused={
+            "-l= --load=": "dynamic loading of libraries is not supported",
+            "-M --bignum": "arbitrary precision arithmetic is not supported",
+            "-L[= --lint[=": "lint checking is not supported",
+            "-d[= --dump-variables[=": "listing the variables is not supported",
+            "-o[= --pretty-print[=": "printing the program is not supported",
+            "-p[= --profile[=": "profiles are not supported",
+            "-g --gen-pot": "message catalogs are not supported",
             "-I --trace": "programs are not compiled to instructions that could be shown",
             "-D --debug[=": "the debugger needs a terminal",
         },

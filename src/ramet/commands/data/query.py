@@ -1,4 +1,4 @@
-"""query: asks the database behind a mount in its own language, and prints what it finds as JSON lines."""
+"""query: run a query in the language of the database behind a mount; print JSON lines."""
 
 from __future__ import annotations
 

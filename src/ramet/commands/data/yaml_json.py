@@ -1,6 +1,6 @@
-"""JSON as the YAML that it is, read many times as fast: with the same values and looks.
+"""Parse JSON as YAML, many times faster than the YAML parser, with the same values and styles.
 
-Rule: whatever is not JSON to the last character, or is more than that in YAML, is left to the reader of YAML.
+- Text that is not strict JSON, or means more in YAML, is left to the YAML parser.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from ramet.commands.data.jq.values import Json
 from ramet.commands.data.yaml_style import Document, Looks
 from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.sizes import BATCH
 
 _BLANK = r"[ \t\n]*"
 # Characters that YAML takes for ends of lines, or does not allow, are for its reader to judge.
@@ -22,8 +23,6 @@ _NAME = re.compile(rf"{_BLANK}({_TEXT}){_BLANK}:")
 _NEXT = re.compile(rf"{_BLANK}([,\]}}])")
 _EMPTY = re.compile(rf"{_BLANK}([\]}}])")
 _END = re.compile(r"\s*\Z")
-_OFTEN = 1024
-"""Values after which it is asked whether anybody still waits."""
 
 
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
@@ -69,7 +68,7 @@ class _Reader:
         count = 0
         while True:
             count += 1
-            if not count % _OFTEN:
+            if not count % BATCH:
                 checkpoint()
             done = self.value()
             while done is not None:

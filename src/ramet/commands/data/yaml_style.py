@@ -1,4 +1,4 @@
-"""How YAML was written: what is kept of it beside its values."""
+"""The style of a YAML document: what is kept of it besides its values."""
 
 from __future__ import annotations
 

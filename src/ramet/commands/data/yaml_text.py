@@ -1,7 +1,7 @@
-"""YAML that is read with its looks and written with them: comments, quotes, flow style and block scalars survive edits.
+"""Parse and write YAML with its style: comments, quotes, flow style and block scalars survive edits.
 
-The looks of a collection are kept beside its value, by identity: what an expression passes on is printed as it was,
-and what it changes is looked up at the same path of the document.
+- The style of a collection is kept by the identity of its value: a value that an expression passes on is printed as it
+  was, and a changed value takes the style of the same path in the document.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from ramet.commands.data.jq import values
 from ramet.commands.data.jq.values import Json
 from ramet.commands.data.yaml_style import Document, Looks
 from ramet.commands.framework.command import UsageError
-from ramet.commands.framework.inputs import LONG
-from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.offload import checkpoint
 
 
@@ -29,7 +27,12 @@ def loader(library: Any) -> Any:
         for first, pairs in library.SafeLoader.yaml_implicit_resolvers.items()
     }
     base: Any = library.SafeLoader
-    made: Any = type("Loader", (base,), {"yaml_implicit_resolvers": kept})
+
+    def fetch_more_tokens(self: Any) -> None:
+        checkpoint()
+        base.fetch_more_tokens(self)
+
+    made: Any = type("Loader", (base,), {"yaml_implicit_resolvers": kept, "fetch_more_tokens": fetch_more_tokens})
     boolean = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
     real = re.compile(r"^(?:[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$")
     made.add_implicit_resolver("tag:yaml.org,2002:bool", boolean, list("tTfF"))
@@ -38,62 +41,11 @@ def loader(library: Any) -> Any:
     return made
 
 
-@functools.cache
-def patient_loader(library: Any) -> Any:
-    """The same for long texts: it can be abandoned, and lets others run."""
-    base = loader(library)
-
-    def fetch_more_tokens(self: Any) -> None:
-        checkpoint()
-        base.fetch_more_tokens(self)
-
-    def peek(self: Any, index: int = 0) -> Any:
-        if index & 4095 == 4095:
-            checkpoint()
-        return base.peek(self, index)
-
-    def forward(self: Any, length: int = 1) -> None:
-        while length > _STEPS:
-            checkpoint()
-            base.forward(self, _STEPS)
-            length -= _STEPS
-        checkpoint()
-        base.forward(self, length)
-
-    def prefix(self: Any, length: int = 1) -> Any:
-        if length <= longbytes.PIECE:
-            return base.prefix(self, length)
-        return self.buffer[self.pointer : min(self.pointer + length, len(self.buffer))]
-
-    def check_printable(self: Any, data: str) -> None:
-        try:
-            for piece in longbytes.pieces(data):
-                base.check_printable(self, piece)
-        except library.reader.ReaderError:
-            base.check_printable(self, data)  # which says where it is
-
-    overrides = (fetch_more_tokens, peek, forward, prefix, check_printable)
-    return type("PatientLoader", (base,), {f.__name__: f for f in overrides})
-
-
-_STEPS = 4096
-"""Characters after which it is asked whether anybody still waits."""
-
-
-def _opened(library: Any, text: str) -> Any:
-    if len(text) < LONG:
-        return loader(library)(text)
-    reader = patient_loader(library)("")
-    reader.check_printable(text)
-    reader.buffer = "".join((text, "\0"))  # as the library marks the end
-    return reader
-
-
 def read(library: Any, text: str) -> list[Document]:
     """The documents of a text."""
     if (document := yaml_json.read(text)) is not None:
         return [document]
-    reader = _opened(library, text)
+    reader = loader(library)(text)
     lines = text.split("\n")
     found: list[Document] = []
     try:

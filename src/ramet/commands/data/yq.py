@@ -1,4 +1,4 @@
-"""yq: the language of jq over YAML; needs a YAML library, which is optional."""
+"""yq: jq's language on YAML, JSON, CSV, TSV and properties; needs PyYAML."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ramet.commands.data.yaml_style import Document
 from ramet.commands.data.yaml_text import Writer
 from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.framework.inputs import slurp
-from ramet.concurrency.bigtext import decoded
 from ramet.concurrency.offload import checkpoint, offload_large
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -35,8 +35,6 @@ def _library() -> Any:
     return yaml
 
 
-_LONG = 32 * 1024
-"""Bytes of YAML that are not read in a moment."""
 _DEEP = "yaml: exceeded max depth"
 _FORMATS = {"j": "json", "y": "yaml", "yml": "yaml", "c": "csv", "t": "tsv", "p": "props", "a": "auto"}
 _READS = ("yaml", "json", "csv", "tsv", "props", "auto")
@@ -138,8 +136,8 @@ def _documents(library: Any, text: bytes, form: str) -> list[Document | Json]:
         return [root]
     # JSON is a kind of YAML, and several texts of it may follow each other.
     if form == "json":
-        return list(values_in(decoded(text, errors="replace")))
-    return list(yaml_text.read(library, decoded(text, errors="replace")))
+        return list(values_in(text.decode("utf-8", "replace")))
+    return list(yaml_text.read(library, text.decode("utf-8", "replace")))
 
 
 _SPACE = re.compile(r"\s*")
@@ -188,9 +186,8 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
             wanted = _by_name(word) if read == "auto" else read
             documents: list[Document | Json] = [None]
             if not null_input:
-                documents = await offload_large(
-                    proc.budget, len(text), partial(_documents, library, text, wanted), _LONG
-                )
+                work = partial(_documents, library, text, wanted)
+                documents = await offload_large(proc.budget, len(text), work, LONG_SCRIPT)
         except OSError as error:
             proc.stderr.write(encode(f"Error: open {word}: {reason(error).lower()}\n"))
             return 1
@@ -200,9 +197,9 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
         except RecursionError:
             proc.stderr.write(encode(f"Error: bad file '{word}': {_DEEP}\n"))
             return 1
-        work = partial(_answers, library, asked, run, documents)
         try:
-            data, results, complaint = await session.beside(work)
+            answer = partial(_answers, library, asked, run, documents)
+            data, results, complaint = await session.run_in_thread(answer)
         except RecursionError:
             proc.stderr.write(encode(f"Error: {_DEEP}\n"))
             return 1

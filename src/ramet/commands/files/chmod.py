@@ -1,4 +1,4 @@
-"""chmod, chown and chgrp: modes are kept by the mounts, ownership is the workspace's and cannot be given away."""
+"""chmod: change the permissions of files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs, Kind, Stat
-
-# -------------------------------------------------------------------------------------------------------- chmod
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
     surprising = spec[:1] == "-" and proc.umask and spec in options
     status = 0
     told = next((name for name, _ in reversed(o.order) if name in ("verbose", "changes")), "")
-    async for word, path, stat in _walk(proc, files, o.recursive, o.quiet, "cannot access"):
+    async for word, path, stat in named_files(proc, files, o.recursive, o.quiet, "cannot access"):
         if path is None or stat is None:
             status = 1
             if told == "verbose":
@@ -103,7 +101,7 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
     return status
 
 
-async def _walk(
+async def named_files(
     proc: Proc, words: list[str], recursive: bool, quiet: bool, what: str
 ) -> AsyncIterator[tuple[str, Path | None, Stat | None]]:
     """The named files (links followed), and with `recursive` everything below them (links skipped)."""
@@ -141,73 +139,6 @@ async def _walk(
             await proc.budget.yield_turn()
 
 
-# ---------------------------------------------------------------------------------------------- chown and chgrp
-
-
-@dataclass(frozen=True, slots=True)
-class ChownOptions:
-    changes: bool = flag("-c", "--changes", help="like verbose but report only when a change is made")
-    quiet: bool = flag("-f", "--silent", "--quiet", help="suppress most error messages")
-    verbose: bool = flag("-v", "--verbose", help="output a diagnostic for every file processed")
-    deref: bool = choose(
-        {"-h --no-dereference": False, "--dereference": True}, default=True, help="affect links, or what they point to"
-    )
-    from_: str | None = value(
-        "--from", metavar="CURRENT_OWNER:CURRENT_GROUP", help="change only if the current owner matches"
-    )
-    root: bool = choose(
-        {"--no-preserve-root": False, "--preserve-root": True}, default=False, help="treat '/' specially, or not"
-    )
-    reference: str | None = value("--reference", metavar="RFILE", help="use RFILE's owner and group")
-    recursive: bool = flag("-R", "--recursive", help="operate on files and directories recursively")
-    traverse: str = choose(
-        {"-H": "H", "-L": "L", "-P": "P"}, default="P", help="how links to directories are traversed"
-    )
-
-
-async def chown(proc: Proc, o: ChownOptions, operands: list[str]) -> int:
-    """Everything belongs to the user of the workspace: giving it to that user changes nothing, another is refused."""
-    is_group = proc.argv[0].endswith("chgrp")
-    files = operands
-    user, group = proc.user, None
-    if o.reference is None:
-        if not operands:
-            raise UsageError("missing operand")
-        if len(operands) == 1:
-            raise UsageError(f"missing operand after {quote(operands[0])}")
-        spec, files = operands[0], operands[1:]
-        owner, _sep, group = (
-            (("", ":", spec) if is_group else spec.partition(":")) if ":" in spec or is_group else (spec, "", "")
-        )
-        if owner and owner not in (user.name, str(user.uid)):
-            if not re.fullmatch(r"\d+", owner) and owner not in ("root", "nobody"):
-                raise UsageError(f"invalid user: {quote(spec)}", hint=False)
-            return await _refuse_owner(proc, o, files, "ownership" if not is_group else "group")
-        if group and group not in (user.group, str(user.gid)):
-            if not re.fullmatch(r"\d+", group) and group not in ("root", "nogroup"):
-                raise UsageError(f"invalid group: {quote(spec)}", hint=False)
-            return await _refuse_owner(proc, o, files, "group" if is_group else "ownership")
-    status = 0
-    async for word, path, _ in _walk(proc, files, o.recursive, o.quiet, "cannot access"):
-        if path is None:
-            status = 1
-        elif o.verbose:
-            name = (
-                f"group of {quote(word)} retained as {user.group}"
-                if is_group
-                else f"ownership of {quote(word)} retained as {user.name}"
-            )
-            await proc.emit(encode(f"{name}{':' + user.group if group and not is_group else ''}\n"))
-    return status
-
-
-async def _refuse_owner(proc: Proc, o: ChownOptions, files: list[str], what: str) -> int:
-    async for word, path, _ in _walk(proc, files, o.recursive, o.quiet, "cannot access"):
-        if path is not None and not o.quiet:
-            proc.complain(f"changing {what} of {quote(word)}: Operation not permitted")
-    return 1
-
-
 COMMANDS = [
     Command(
         "chmod",
@@ -216,19 +147,5 @@ COMMANDS = [
         summary="Change the mode of each FILE to MODE.",
         usage="[OPTION]... MODE[,MODE]... FILE...",
         rewrite=_chmod_words,
-    ),
-    Command(
-        "chown",
-        chown,
-        ChownOptions,
-        summary="Change the owner and/or group of each FILE.",
-        usage="[OPTION]... [OWNER][:[GROUP]] FILE...",
-    ),
-    Command(
-        "chgrp",
-        chown,
-        ChownOptions,
-        summary="Change the group of each FILE to GROUP.",
-        usage="[OPTION]... GROUP FILE...",
     ),
 ]

@@ -1,4 +1,4 @@
-"""cp, and what mv, ln and install share with it: trees cross mounts by the same verbs; messages are GNU's."""
+"""cp: copy files and trees across mounts; also the engine of mv, ln and install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cp and mv can be told: their options, and the kinds of backup that ln and install know, too."""
+"""Options of cp and mv, and the kinds of backups."""
 
 from __future__ import annotations
 

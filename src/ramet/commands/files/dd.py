@@ -1,4 +1,4 @@
-"""dd: blocks of bytes from one place to another, changed on the way."""
+"""dd: copy and convert blocks of bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""file: what kind of data a file holds, by its first bytes, in the words of file(1) for the types people meet."""
+"""file: determine the type of files by their content, in the words of file(1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of file types that users bring along (`file -m`): tests of bytes at offsets, each below another."""
+"""Parse magic files (`file -m`): tests of bytes at offsets."""
 
 from __future__ import annotations
 

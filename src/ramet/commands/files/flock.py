@@ -1,7 +1,7 @@
-"""flock: advisory locks among the commands of a workspace, held by open files and gone with them.
+"""flock: advisory locks between the commands of a workspace, held by open file descriptions.
 
-A hold is an object that the open file description keeps; locks know their holds weakly, so whatever ends a description
-(a close, the end of a session) ends what it held.
+- A hold is an object that the open file description owns; locks refer to their holds weakly, so a close or the end of
+  a session releases them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""install: files copied into place with their mode set, and directories made."""
+"""install: copy files into place with a mode, and create directories."""
 
 from __future__ import annotations
 

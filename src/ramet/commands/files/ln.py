@@ -1,4 +1,4 @@
-"""ln and link: hard and symbolic links, and how one place is named from another."""
+"""ln and link: create hard and symbolic links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mv: a rename where the mount can do it, and a copy that loses nothing where it cannot."""
+"""mv: rename files, or copy and delete across mounts."""
 
 from __future__ import annotations
 

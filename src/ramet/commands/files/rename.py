@@ -1,4 +1,4 @@
-"""rename: many files at once, by Perl's `s/old/new/` and `y/abc/xyz/`, or by `OLD NEW` as util-linux has it."""
+"""rename: rename many files by Perl's `s/old/new/` and `y/abc/xyz/`, or util-linux's `OLD NEW`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rm, rmdir, unlink: names and content taken away; a failure is told and the rest goes on."""
+"""rm, rmdir and unlink: remove files and directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""shred: content overwritten some times, and the name with it if that is asked for."""
+"""shred: overwrite files, and optionally remove them."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ VERSION_LETTERS = {
     "V": _names(
         "grep egrep fgrep awk gawk gzip gunzip zcat xz unxz xzcat lzma unlzma lzcat bzip2 bunzip2 bzcat zstd unzstd "
         "zstdcat rg fd fdfind column dc ed envsubst flock getopt hd hexdump hostname iconv ionice look less more man "
-        "pgrep pkill rename prename file-rename rev setsid strings tput uptime uuidgen free col colrm namei ul "
+        "pgrep pkill rename prename file-rename rev setsid strings tput uptime uuidgen free col colrm ul "
         "mcookie parallel"
     ),
     "v": _names("diff cmp sdiff diff3 patch bc file free strings watch"),
@@ -182,7 +182,7 @@ VERSION_LETTERS = {
 HELP_LETTERS = {
     "h": _names(
         "bc dc ed envsubst flock getopt hd hexdump hostname ionice look more rename prename file-rename rev setsid "
-        "strings uptime uuidgen watch man col column colrm namei ul mcookie parallel pgrep pkill fd fdfind"
+        "strings uptime uuidgen watch man col column colrm ul mcookie parallel pgrep pkill fd fdfind"
     ),
     "H": _names("col"),
 }

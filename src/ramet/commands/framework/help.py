@@ -93,7 +93,7 @@ ORIGINALS: Final = {
     name: product
     for product, names in {
         "GNU coreutils 9.1": "[ arch b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm cp csplit "
-        "cut date dd df dir dircolors dirname du echo env expand expr factor false fmt fold groups head hostid id "
+        "cut date dd df dir dirname du echo env expand expr factor false fmt fold groups head hostid id "
         "install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nice nl nohup nproc numfmt od paste "
         "pathchk pr printenv printf readlink realpath rm rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum "
         "shred shuf sleep sort split stat stdbuf stty sum sync tac tail tee test timeout touch tr true truncate tsort "

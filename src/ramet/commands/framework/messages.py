@@ -16,7 +16,7 @@ TYPOGRAPHIC = frozenset((
     "nproc", "numfmt", "od", "paste", "pathchk", "pr", "printf", "readlink", "realpath", "rmdir", "seq", "sha1sum",
     "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf",
     "sum", "sync", "tac", "tail", "tee", "test", "timeout", "touch", "tr", "truncate", "tsort", "tty", "uname",
-    "unexpand", "uniq", "unlink", "wc", "whoami", "xargs", "yes", "mknod", "dircolors", "ptx",
+    "unexpand", "uniq", "unlink", "wc", "whoami", "xargs", "yes", "mknod", "ptx",
 ))  # fmt: skip
 """Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
 PLAIN_MESSAGES = re.compile(

@@ -1,4 +1,4 @@
-"""curl, wget and locate: refused with a clear message unless the workspace lends the power."""
+"""curl and wget: refused unless the workspace lends a network service."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ async def _refused(proc: Proc, o: None, words: list[str]) -> int:
     return 6 if name == "curl" else 4
 
 
-async def locate(proc: Proc, o: None, words: list[str]) -> int:
-    proc.complain("there is no index of file names; use find or fd")
-    return 1
-
-
 COMMANDS = [
     Command(
         "curl",
@@ -37,5 +32,4 @@ COMMANDS = [
         summary="Download files; only where a network policy allows it.",
         usage="[OPTION]... URL...",
     ),
-    Command("locate", locate, raw=True, summary="Not available: there is no index; use find.", usage="PATTERN..."),
 ]

@@ -1,4 +1,4 @@
-"""date: the time in any form, and dates as people write them."""
+"""date: print the time in a format, and parse human dates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""getopt: the arguments of a script put in order for its `while case shift` loop, as util-linux's does it."""
+"""getopt: normalize the options of a script, as util-linux does."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from ramet.commands.framework.command import Command, UsageError, flag, several, value
-from ramet.concurrency.offload import offload_large
-from ramet.concurrency.sizes import MANY
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -44,7 +42,7 @@ async def getopt(proc: Proc, o: GetoptOptions, operands: list[str]) -> int:
     if short is None:
         raise UsageError("missing optstring argument")
     scan = _Scan(short, _long(o.long), o.alternative, "POSIXLY_CORRECT" in proc.env)
-    await offload_large(proc.budget, len(operands), lambda: scan.run(operands), MANY)
+    scan.run(operands)
     if not o.quiet:
         for message in scan.errors:
             proc.stderr.write(encode(f"{o.name or 'getopt'}: {message}\n"))

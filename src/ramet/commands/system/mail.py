@@ -1,4 +1,4 @@
-"""mail: sends a letter through a mount that can; the one command by which mail leaves a workspace."""
+"""mail: send a message through a mount that can send mail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tar: create, extract, list, append, update, compare, from and to streams; extraction never leaves its directory."""
+"""tar: create, extract, list, append, update and compare archives as streams."""
 
 from ramet.commands.archives.tar.command import COMMANDS
 

@@ -1,4 +1,4 @@
-"""The command `tar`: its declaration, and which operation a mode asks for."""
+"""The tar command: settle its options and run the operation of its mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from functools import partial
 from ramet.commands.archives.codecs import FORMATS
 from ramet.commands.archives.tar.create import create_archive
 from ramet.commands.archives.tar.format import BLOCK, RECORD
-from ramet.commands.archives.tar.incremental import RANGES
 from ramet.commands.archives.tar.job import Failed, Job
 from ramet.commands.archives.tar.names import STYLES
 from ramet.commands.archives.tar.options import TarOptions, old_tar
@@ -18,7 +17,6 @@ from ramet.commands.archives.tar.read import read_archive, tell_label, verify_ar
 from ramet.commands.archives.tar.select import read_exclusions
 from ramet.commands.archives.tar.transforms import transformer
 from ramet.commands.archives.tar.update import append_archives, append_members, delete_members
-from ramet.commands.archives.tar.volumes import tape_length
 from ramet.commands.files.cp_options import CONTROL
 from ramet.commands.framework.command import Command, UsageError, help_text, parse, quote
 from ramet.commands.framework.posix_regex import patiently
@@ -42,9 +40,6 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
         o, _ = parse(COMMANDS[0], [*shlex.split(proc.env["TAR_OPTIONS"]), *old_tar(proc.argv[1:])])
     if o.show_defaults or o.usage:
         await proc.emit(encode(_DEFAULTS if o.show_defaults else help_text(COMMANDS[0])))
-        return 0
-    if o.field_ranges:
-        await proc.emit(encode(RANGES))
         return 0
     if not o.mode:
         proc.complain("You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
@@ -95,10 +90,6 @@ def _settled(proc: Proc, o: TarOptions) -> TarOptions:
         o = dataclasses.replace(o, packing=_packing(o.program))
     if o.old and o.mode == "c":
         o = dataclasses.replace(o, format="v7")
-    if o.tape_length is not None or o.info_script is not None:
-        o = dataclasses.replace(o, multi=True)
-    if o.multi:
-        _check_volumes(o)
     if o.file is None and proc.env.get("TAPE"):
         o = dataclasses.replace(o, file=proc.env["TAPE"])
     if o.format not in _FORMATS:
@@ -113,19 +104,6 @@ def _settled(proc: Proc, o: TarOptions) -> TarOptions:
     if o.atime is not None:
         _chosen("--atime-preserve", o.atime, ("replace", "system"))
     return o
-
-
-def _check_volumes(o: TarOptions) -> None:
-    """What several volumes do not go together with."""
-    tape_length(o.tape_length)
-    if o.packing or o.program is not None:
-        raise UsageError("Cannot use multi-volume compressed archives", 2)
-    if o.mode in ("r", "u", "A", "delete"):
-        raise UsageError("an archive of several volumes is not changed in place", 2)
-    if o.mode == "c" and o.format != "gnu":
-        raise UsageError("only the format gnu is written in several volumes", 2)
-    if o.verify:
-        raise UsageError("Cannot verify multi-volume archives", 2)
 
 
 def _chosen(option: str, given: str, choices: Sequence[str], together: int = 1) -> str:
@@ -176,7 +154,7 @@ def _packing(program: str) -> str:
     name = program.split()[0].rpartition("/")[2] if program.split() else ""
     name = _PROGRAMS.get(name, name)
     if name not in FORMATS:
-        known = "gzip, bzip2, xz, lzma, zstd, compress and lzip"
+        known = "gzip, bzip2, xz, lzma and zstd"
         raise UsageError(f"only {known} are understood: {quote(program)}", 2, hint=False)
     return name
 
@@ -217,7 +195,19 @@ COMMANDS = [
             "--no-check-device",
         ),
         refused={
-            "--lzop": "there is nothing here that knows the LZO algorithm",
+            "--lzop": "LZO compression is not supported",
+            "--lzip": "lzip compression is not supported",
+            "-Z --compress --uncompress": "LZW compression is not supported",
+            "-g= --listed-incremental=": "incremental archives are not supported",
+            "-G --incremental": "incremental archives are not supported",
+            "--level=": "incremental archives are not supported",
+            "--show-snapshot-field-ranges": "incremental archives are not supported",
+            "-M --multi-volume": "archives of several volumes are not supported",
+            "-L= --tape-length=": "archives of several volumes are not supported",
+            "-F= --info-script= --new-volume-script=": "archives of several volumes are not supported",
+            "--volno-file=": "archives of several volumes are not supported",
+            "--checkpoint[=": "checkpoints are not supported",
+            "--checkpoint-action=": "checkpoints are not supported",
             "--rmt-command=": "there are no remote tapes",
             "--rsh-command=": "there are no remote tapes",
         },

@@ -1,4 +1,4 @@
-"""Creating an archive: files become members in a stream that is never held whole."""
+"""`tar -c`: stream files into an archive."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from ramet.commands.archives import codecs as compression
-from ramet.commands.archives.tar import incremental
-from ramet.commands.archives.tar.checkpoints import Checkpoints
 from ramet.commands.archives.tar.format import (
     BLOCK,
     DIRECTORY,
-    DUMPDIR,
     FIFO,
     HARDLINK,
     LABEL,
@@ -28,7 +25,6 @@ from ramet.commands.archives.tar.format import (
 from ramet.commands.archives.tar.job import Failed, Job
 from ramet.commands.archives.tar.names import confirmed, member_line, quoted, shown_name, stored_name
 from ramet.commands.archives.tar.select import Named, is_excluded, named_files
-from ramet.commands.archives.tar.volumes import Writing
 from ramet.commands.files.cp import back_up, backups, lookup, sibling
 from ramet.commands.framework.command import quote
 from ramet.commands.framework.file_modes import BadMode, change_mode, mode_of
@@ -53,8 +49,6 @@ def packing_of(job: Job) -> compression.Format | None:
             (".bz2", ".tbz", ".tbz2", ".tz2"): "bzip2",
             (".xz", ".txz"): "xz",
             (".lzma", ".tlz"): "lzma",
-            (".lz",): "lzip",
-            (".Z", ".taZ"): "compress",
             (".zst", ".tzst"): "zstd",
         }
         kind = next((k for ends, k in table.items() if name.endswith(ends)), "")
@@ -64,9 +58,8 @@ def packing_of(job: Job) -> compression.Format | None:
 def layout_of(job: Job) -> Layout:
     """How the archive is written, by the options."""
     o = job.o
-    reached = Checkpoints(job, "write").reach if o.checkpoint is not None else None
     if o.format not in ("pax", "posix"):
-        return Layout(o.format, job.record, reached=reached)
+        return Layout(o.format, job.record)
     name, whole = "%d/PaxHeaders/%f", False
     extra: dict[str, str] = {}
     shared: dict[str, str] = {}
@@ -82,7 +75,7 @@ def layout_of(job: Job) -> Layout:
             extra[key[:-1]] = given
         elif not key.startswith(("exthdr.", "globexthdr.")):
             shared[key] = given
-    return Layout(o.format, job.record, extra, name, shared, whole, reached)
+    return Layout(o.format, job.record, extra, name, shared, whole)
 
 
 async def create_archive(job: Job) -> None:
@@ -98,14 +91,6 @@ async def create_archive(job: Job) -> None:
     layout = layout_of(job)
     if not to_stdout:
         await _keep_old(job, proc.path(o.file or ""))
-    if o.multi:
-        volumes = Writing(job, layout)
-        await volumes.begin()
-        out = Output(volumes.emit, layout)
-        out.note, out.pads = volumes.note, False
-        await fill(job, names, out)
-        await volumes.end()
-        return
     reader, writer = pipe(1 << 20)
 
     async def emit(data: bytes) -> None:
@@ -206,10 +191,7 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
             _tell_date(job, "--mtime", job.o.mtime, filling.mtime)
     await out.start()
     if job.o.label is not None and not out.size:
-        label = f"{job.o.label} Volume {job.volume}" if job.o.multi else job.o.label
-        await out.member(Member(label, LABEL, 0, 0, job.proc.now(), "", 0, 0, "", ""))
-    dumping = await incremental.opened(job, filling.limit) if job.o.snapshot or job.o.incremental else None
-    trees: list[incremental.Folder] = []
+        await out.member(Member(job.o.label, LABEL, 0, 0, job.proc.now(), "", 0, 0, "", ""))
     for named in names:
         if not named.name:
             job.complain("Substituting `.' for empty member name", 0)
@@ -220,37 +202,14 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
             warning = "Warning: " if job.o.ignore_failed else ""
             job.complain(f"{shown_name(job, named.name)}: {warning}Cannot stat: {reason(error)}", 0 if warning else 2)
             continue
-        if dumping is not None and stat.is_dir and named.recursive:
-            if not is_excluded(job, named.name):
-                trees += await incremental.scanned(job, dumping, named.name, path, stat)
-            continue
         await _add(job, filling, named.name, path, stat, named.recursive)
-    if dumping is not None:
-        await _dump(job, filling, trees)
     await out.finish()
-    if dumping is not None:
-        await incremental.saved(job, dumping)
     if job.o.check_links:
         for link in filling.links.values():
             if link.left:
                 job.proc.complain(f"Missing links to {quoted(job, link.name)}.")
     if job.o.totals:
         job.proc.stderr.write(f"Total bytes written: {out.size} ({out.size // 1024}KiB, 0B/s)\n".encode())
-
-
-async def _dump(job: Job, filling: _Filling, folders: list[incremental.Folder]) -> None:
-    """Directories with the names in them first, then the files that have changed."""
-    filling.limit = None
-    for folder in folders:
-        member = await _describe(job, folder.name, folder.stat, filling.mtime)
-        member.kind, member.dump = DUMPDIR, folder.dump
-        member.size = len(member.dump)
-        await _write(job, filling, member, folder.name, folder.path, folder.stat)
-    for folder in folders:
-        for child, letter in sorted(folder.letters.items()):
-            if letter == "Y":
-                name = f"{folder.name.rstrip('/')}/{child}"
-                await _add(job, filling, name, folder.path / child, folder.below[child], False)
 
 
 def _moment(job: Job, text: str) -> int:
@@ -358,9 +317,7 @@ async def _write(job: Job, filling: _Filling, member: Member, name: str, path: P
             out.size // BLOCK,
         )
     try:
-        if member.dump is not None:
-            await out.member(member, _once(member.dump))
-        elif member.is_file and stat.size is None:
+        if member.is_file and stat.size is None:
             await _add_rendered(job, out, member, path)
         else:
             await out.member(member, job.proc.fs.read(path) if member.is_file else None)
@@ -430,10 +387,6 @@ async def _add_rendered(job: Job, out: Output, member: Member, path: Path) -> No
         member.size = aside.tell()
         aside.seek(0)
         await out.member(member, _blocks(aside))
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
 
 
 async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:

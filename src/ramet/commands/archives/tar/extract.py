@@ -1,12 +1,11 @@
-"""Extracting members: files, links and directories are placed, and no link leads one out of the directory."""
+"""`tar -x`: extract members; no name or link leads out of the target directory."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import AsyncIterator
 
-from ramet.commands.archives.tar.format import BLOCK, CONTINUED, DUMPDIR, FIFO, HARDLINK, SYMLINK, Member, Members
-from ramet.commands.archives.tar.incremental import purge
+from ramet.commands.archives.tar.format import BLOCK, CONTINUED, FIFO, HARDLINK, SYMLINK, Member, Members
 from ramet.commands.archives.tar.job import Job, environment
 from ramet.commands.archives.tar.names import listed_name, member_line, quoted, safe_name, shown_name, within
 from ramet.commands.files.cp import back_up, backups, lookup, sibling
@@ -47,16 +46,11 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
         job.complain(f"{shown_name(job, name)}: Cannot extract -- file is continued from another volume")
         return
     path = job.path(name)
-    dump = b""
-    if member.kind == DUMPDIR and (o.incremental or o.snapshot is not None):
-        dump = b"".join([block async for block in members.content()])
     if not await within(job, path):
         job.complain(f"{shown_name(job, name)}: Cannot open: a link in the path leads out of the directory")
         return
     try:
         await _place(job, member, members, name, path, later)
-        if dump:
-            await purge(job, name, path, dump)
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise

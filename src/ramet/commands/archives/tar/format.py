@@ -1,4 +1,4 @@
-"""The tar format as streams of members, with GNU long names and pax headers; never the whole archive in memory."""
+"""Read and write tar members as streams: ustar, GNU long names, pax headers, sparse files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from ramet.commands.archives.tar import sparse
+from ramet.commands.archives.tar import sparse_map
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 
@@ -43,11 +43,7 @@ class Member:
     owner: str = ""
     group: str = ""
     offset: int = 0
-    skipped: int = 0
-    """Of what continues a member of another volume: how much came before."""
-    dump: bytes | None = None
-    """Of a directory in an incremental dump: the names in it."""
-    map: sparse.Map | None = None
+    map: sparse_map.Map | None = None
     """Of a file with holes: where its data lies."""
 
     @property
@@ -188,7 +184,7 @@ class Members:
         if block[257:265] == _GNU_MAGIC:
             # Where others have the beginning of a name, these may have times.
             info.name = decode(block[:100].partition(b"\0")[0])
-        name = long_name or pax.get("GNU.sparse.name") or pax.get("path") or info.name
+        name = long_name or pax.get("GNU.sparse_map.name") or pax.get("path") or info.name
         if block[156:157] == b"5" or (info.type in REGULAR and name.endswith("/")):
             info.type = DIRECTORY
         size = int(pax.get("size", info.size))
@@ -215,10 +211,8 @@ class Members:
         self.member = member
         try:
             await self._find_holes(member, block, pairs)
-        except (sparse.BadMap, ValueError):
+        except (sparse_map.BadMap, ValueError):
             raise BadArchive(f"{member.name}: invalid sparse archive member") from None
-        if member.kind == CONTINUED:
-            member.skipped = sparse.number(block[369:381])
         return member
 
     async def _find_holes(self, member: Member, block: bytes, pairs: list[tuple[str, str]]) -> None:
@@ -226,21 +220,21 @@ class Members:
         found: list[tuple[int, int]] | None = None
         pax = dict(pairs)
         if member.kind == SPARSE:
-            found = sparse.entries(block[386:], sparse.IN_HEADER)
-            member.size = sparse.number(block[483:495])
+            found = sparse_map.entries(block[386:], sparse_map.IN_HEADER)
+            member.size = sparse_map.number(block[483:495])
             more = block[482:483]
             while more not in (b"", b"\0"):
                 block = await self._exactly(BLOCK)
-                found += sparse.entries(block, sparse.IN_EXTENSION)
+                found += sparse_map.entries(block, sparse_map.IN_EXTENSION)
                 more = block[504:505]
-        elif pax.get("GNU.sparse.major") == "1":
-            member.size = int(pax["GNU.sparse.realsize"])
+        elif pax.get("GNU.sparse_map.major") == "1":
+            member.size = int(pax["GNU.sparse_map.realsize"])
             count, *numbers = [int(text) for text in await self._lines()]
             found = list(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True))
-        elif (found := sparse.from_pax(pairs)) is not None:
-            member.size = int(pax["GNU.sparse.size"])
+        elif (found := sparse_map.from_pax(pairs)) is not None:
+            member.size = int(pax["GNU.sparse_map.size"])
         if found is not None:
-            member.map = sparse.checked(found, member.size, self.left)
+            member.map = sparse_map.checked(found, member.size, self.left)
 
     async def _lines(self) -> list[bytes]:
         """The numbers before the data: how many pieces there are, and two for each, filled up to whole blocks."""
@@ -252,7 +246,7 @@ class Members:
             if len(lines) > 1 and len(lines) > 2 * int(lines[0]) + 1:
                 return lines[: 2 * int(lines[0]) + 1]
             if len(data) > _LONGEST_MAP:
-                raise sparse.BadMap
+                raise sparse_map.BadMap
 
     async def content(self) -> AsyncIterator[bytes]:
         """The content of the member that was returned last."""
@@ -260,7 +254,7 @@ class Members:
             async for block in self.stored():
                 yield block
             return
-        async for block in sparse.filled(self.member.map, self.member.size, self.stored()):
+        async for block in sparse_map.filled(self.member.map, self.member.size, self.stored()):
             yield block
 
     async def stored(self) -> AsyncIterator[bytes]:
@@ -310,7 +304,6 @@ class Layout:
     shared: Mapping[str, str] = field(default_factory=dict)
     """What a header at the beginning says of all members."""
     whole_seconds: bool = False
-    reached: Callable[[int], Awaitable[None]] | None = None
 
     def header(self, member: Member) -> bytes:
         if self.whole_seconds:
@@ -331,10 +324,6 @@ class Output:
     def __init__(self, write: Callable[[bytes], Awaitable[None]], layout: Layout, *, at: int = 0) -> None:
         self._write, self._layout = write, layout
         self.size = at
-        self.note: Callable[[Member, int], None] | None = None
-        """Who wants to know where the data of each member begins."""
-        self.pads = True
-        """Whether the last record is filled up here."""
 
     async def start(self) -> None:
         """What stands before the first member."""
@@ -344,15 +333,11 @@ class Output:
     async def put(self, data: bytes) -> None:
         self.size += len(data)
         await self._write(data)
-        if self._layout.reached is not None:
-            await self._layout.reached(self.size)
 
     async def member(self, member: Member, content: AsyncIterator[bytes] | None = None) -> None:
         await self.put(self._layout.header(member))
         if content is None or not member.has_data:
             return
-        if self.note is not None and member.size:
-            self.note(member, self.size)
         written = 0
         async for block in content:
             if written + len(block) > member.size:
@@ -364,5 +349,4 @@ class Output:
 
     async def finish(self) -> None:
         await self.put(b"\0" * (2 * BLOCK))
-        if self.pads:
-            await self.put(b"\0" * (-self.size % self._layout.record))
+        await self.put(b"\0" * (-self.size % self._layout.record))

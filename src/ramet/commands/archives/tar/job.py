@@ -1,4 +1,4 @@
-"""One run of tar: what its parts share, and the failure that ends it."""
+"""The state that the parts of one tar run share."""
 
 from __future__ import annotations
 
@@ -50,8 +50,6 @@ class Job:
     """Patterns of ignore files: the directory of the file, the pattern, and whether it holds further down."""
     newest: dict[str, float] = field(default_factory=dict)
     """When the members of an archive that is updated were changed."""
-    volume: int = 1
-    """The number of the volume that is read or written."""
     owners: dict[str, str] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
 
@@ -74,7 +72,7 @@ def environment(job: Job) -> dict[str, str]:
         "TAR_VERSION": "1.34",
         "TAR_ARCHIVE": job.o.file or "-",
         "TAR_BLOCKING_FACTOR": str(job.record // 512),
-        "TAR_VOLUME": str(job.volume),
+        "TAR_VOLUME": "1",
         "TAR_FORMAT": job.o.format,
         "TAR_SUBCOMMAND": f"-{job.o.mode}",
     }

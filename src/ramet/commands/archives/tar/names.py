@@ -1,4 +1,4 @@
-"""Names of members: transformed, stripped and shown; a safe name never leaves its directory."""
+"""Names of tar members: transform, strip, quote and check them."""
 
 from __future__ import annotations
 
@@ -115,8 +115,6 @@ def member_line(job: Job, member: Member) -> str:
         target = job.rename(target, "s" if member.kind == SYMLINK else "h")
     link = shown_name(job, target)
     tail = f" -> {link}" if member.kind == SYMLINK else f" link to {link}" if member.kind == HARDLINK else ""
-    if member.kind == CONTINUED:
-        tail = f"--Continued at byte {member.skipped}--"
     who = f"{owner}/{group}"
     return f"{mode} {who} {str(member.size).rjust(max(0, 18 - len(who)))} {stamp} {name}{tail}"
 

@@ -1,4 +1,4 @@
-"""The options of tar, and its old style of letters without a dash; nothing here acts on them."""
+"""The options of tar, and its old style of letters without a dash."""
 
 from __future__ import annotations
 
@@ -44,8 +44,6 @@ class TarOptions:
             "-j --bzip2": "bzip2",
             "-J --xz": "xz",
             "--lzma": "lzma",
-            "--lzip": "lzip",
-            "-Z --compress --uncompress": "compress",
             "--zstd": "zstd",
             "-a --auto-compress": "auto",
             "--no-auto-compress": "",
@@ -93,23 +91,6 @@ class TarOptions:
     )
     vcs_ignores: bool = flag("--exclude-vcs-ignores", help="read patterns from the ignore files of version control")
     add_file: tuple[str, ...] = several("--add-file", metavar="FILE", help="add FILE, whatever its name begins with")
-    snapshot: str | None = value(
-        "-g",
-        "--listed-incremental",
-        metavar="FILE",
-        help="dump what has changed since FILE was written; when extracting, delete what had gone",
-    )
-    incremental: bool = flag("-G", "--incremental", help="the same without a file that remembers")
-    level: str | None = value("--level", metavar="NUMBER", help="with 0, dump everything whatever -g remembers")
-    field_ranges: bool = flag("--show-snapshot-field-ranges", help="show which values the file of -g may hold")
-    multi: bool = flag("-M", "--multi-volume", help="create, list or extract an archive of several volumes")
-    tape_length: str | None = value(
-        "-L", "--tape-length", metavar="NUMBER", help="change volumes after writing NUMBER x 1024 bytes"
-    )
-    info_script: str | None = value(
-        "-F", "--info-script", "--new-volume-script", metavar="NAME", help="run NAME at the end of each volume"
-    )
-    volno_file: str | None = value("--volno-file", metavar="FILE", help="use and update the number of volumes in FILE")
     label: str | None = value("-V", "--label", metavar="TEXT", help="create an archive with the label TEXT")
     past_zeros: bool = flag("-i", "--ignore-zeros", help="ignore zeroed blocks in the archive")
     clamp: bool = flag("--clamp-mtime", help="with --mtime, change only the times of newer files")
@@ -207,12 +188,6 @@ class TarOptions:
         {"--ignore-command-error": True, "--no-ignore-command-error": False},
         default=False,
         help="ignore exit codes of the commands that files are piped to",
-    )
-    checkpoint: str | None = optional(
-        "--checkpoint", metavar="NUMBER", const="10", help="say where we are every NUMBER of records"
-    )
-    checkpoint_actions: tuple[str, ...] = several(
-        "--checkpoint-action", metavar="ACTION", help="dot, echo[=TEXT], bell, exec=COMMAND or totals on each of these"
     )
     show_defaults: bool = flag("--show-defaults", help="show what is taken where no option says otherwise")
     show_omitted: bool = flag("--show-omitted-dirs", help="say which directories do not match what is asked for")

@@ -1,14 +1,12 @@
-"""Going through an archive: its members are listed, compared or handed on for extraction, in one pass."""
+"""Read an archive in one pass: list, compare or extract its members."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
 from ramet.commands.archives import codecs as compression
-from ramet.commands.archives.tar.checkpoints import Checkpoints
 from ramet.commands.archives.tar.extract import extract_member, restore_attributes
-from ramet.commands.archives.tar.format import BLOCK, DUMPDIR, LABEL, SYMLINK, BadArchive, Member, Members
-from ramet.commands.archives.tar.incremental import letters
+from ramet.commands.archives.tar.format import BLOCK, LABEL, SYMLINK, BadArchive, Member, Members
 from ramet.commands.archives.tar.job import Failed, Job
 from ramet.commands.archives.tar.names import (
     confirmed,
@@ -20,7 +18,6 @@ from ramet.commands.archives.tar.names import (
     warn_of_lead,
 )
 from ramet.commands.archives.tar.select import Named, complain_missing, is_excluded, named_files, wanted_match
-from ramet.commands.archives.tar.volumes import Reading
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.file_modes import mode_of
 from ramet.core.errors import reason
@@ -33,11 +30,6 @@ from ramet.text.strftime import NANO
 
 async def opened_archive(job: Job) -> tuple[Reader, Members]:
     proc, o = job.proc, job.o
-    if o.multi:
-        volumes = Reading(job)
-        raw: Reader = IteratorReader(volumes.blocks())
-        volumes.members = Members(raw, past_zeros=o.past_zeros)
-        return raw, volumes.members
     try:
         raw = proc.stdin if o.file in (None, "-") else await proc.open(o.file or "")
     except OSError as error:
@@ -60,7 +52,7 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
 
 
 _LETTERS = {
-    "gzip": "-z", "bzip2": "-j", "xz": "-J", "lzma": "--lzma", "zstd": "--zstd", "compress": "-Z", "lzip": "--lzip",
+    "gzip": "-z", "bzip2": "-j", "xz": "-J", "lzma": "--lzma", "zstd": "--zstd",
 }  # fmt: skip
 _REFUSALS = {
     "gzip": ("\ngzip: stdin: not in gzip format\n", 1),
@@ -68,8 +60,6 @@ _REFUSALS = {
     "xz": ("xz: (stdin): File format not recognized\n", 1),
     "lzma": ("xz: (stdin): File format not recognized\n", 1),
     "zstd": ("zstd: /*stdin*\\: unsupported format \n", 1),
-    "compress": ("stdin: not in compressed format\n", 1),
-    "lzip": ("lzip: (stdin): Bad magic number (file not in lzip format).\n", 2),
 }
 """What the program for a format says to data of another, and how it ends."""
 
@@ -118,15 +108,12 @@ async def read_archive(job: Job) -> None:
     if o.to_stdout and job.index is None:
         job.listing_to = proc.stderr
     raw, members = await opened_archive(job)
-    checkpoints = Checkpoints(job, "read") if o.checkpoint is not None else None
     choice = _Choice(job, wanted)
     later: list[tuple[Path, Member]] = []
     first = True
     try:
         while (member := await members.next()) is not None:
             await proc.budget.yield_turn()
-            if checkpoints is not None:
-                await checkpoints.reach(members.at)
             if first:
                 _check_label(job, member)
                 first = False
@@ -137,7 +124,7 @@ async def read_archive(job: Job) -> None:
                 proc.complain(f"{where}: Unknown file type '{members.unknown}', extracted as normal file")
                 members.unknown = ""
             if o.mode == "t":
-                await _list(job, member, members)
+                await _list(job, member)
             elif member.kind == LABEL:
                 continue
             elif o.mode == "d":
@@ -158,8 +145,6 @@ async def read_archive(job: Job) -> None:
         raise _unrecoverable(job) from None
     if o.block_number and members.ended is not None:
         job.say("** Block of NULs **", members.ended // BLOCK)
-    if checkpoints is not None:
-        await checkpoints.reach(members.at)
     # Directories get their modes and times last: what is extracted into them would change them.
     for path, member in reversed(later):
         await restore_attributes(job, path, member)
@@ -207,16 +192,11 @@ class _Choice:
         return True
 
 
-async def _list(job: Job, member: Member, members: Members) -> None:
+async def _list(job: Job, member: Member) -> None:
     if not job.o.absolute:
         warn_of_lead(job, member.name)
     name = listed_name(job, member)
     job.say(member_line(job, member) if job.verbose else shown_name(job, name), member.offset // BLOCK)
-    if member.kind == DUMPDIR and job.verbose > 1 and (job.o.incremental or job.o.snapshot is not None):
-        dump = b"".join([block async for block in members.content()])
-        for letter, held in letters(dump):
-            job.say(f"{letter} {shown_name(job, held)}")
-        job.say("")
     if job.proc.stdout.full:
         await job.proc.stdout.drain()
 

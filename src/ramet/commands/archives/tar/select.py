@@ -1,4 +1,4 @@
-"""Which names are meant: operands and lists of names, patterns to leave out, and patterns to pick members by."""
+"""Select files and members: operands, -T lists, patterns and exclusions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--transform`: expressions of sed that change the names of members, or where their links lead."""
+"""`tar --transform`: sed expressions that change member names and link targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives changed in place: members appended, updated and deleted; compressed ones are refused."""
+"""`tar -r`, `-u`, `-A` and `--delete`: change an uncompressed archive in place."""
 
 from __future__ import annotations
 

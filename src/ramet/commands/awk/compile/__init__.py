@@ -1,1 +1,1 @@
-"""awk programs to Python source."""
+"""Compile awk programs to Python source."""

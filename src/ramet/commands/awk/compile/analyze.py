@@ -1,4 +1,4 @@
-"""What must be known of a program before code is written for it: what is an array, what can wait, what is used."""
+"""Analyze an awk program before compilation: arrays, functions that await, features in use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ramet.commands.awk.run.libraries import functions_of
 from ramet.commands.awk.syntax.expressions import ARRAY_ARGUMENTS
 from ramet.commands.awk.syntax.tree import (
     Assign,
@@ -96,10 +95,6 @@ class Facts:
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
     regex: Dialect = AWK
     """How regular expressions are read."""
-    patterns: set[str] = field(default_factory=lambda: {"FS", "RS", "FPAT"})
-    """Variables that are taken for regular expressions."""
-    long_patterns: set[str] = field(default_factory=set)
-    """Very long regular expressions of which only the running program knows whether case matters in them."""
     warnings: list[str] = field(default_factory=list)
 
     def is_array(self, name: str, scope: str, program: Program) -> bool:
@@ -182,12 +177,6 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
             facts.uses.add("fields-in-functions")
     elif isinstance(node, Call):
         if node.name not in program.functions:
-            extension = functions_of(program.libraries).get(node.name)
-            if extension is not None:
-                facts.uses.add("extension")
-                for arg in (node.args[index] for index in extension.arrays if index < len(node.args)):
-                    if isinstance(arg, Var):
-                        array(arg.name)
             return  # what is unknown is fatal only where it is called
         if len(node.args) > len(program.functions[node.name].params):
             line = program.lines.get(id(node), 1)
@@ -263,7 +252,6 @@ def can_wait(node: Any, waiting: set[str]) -> bool:
 
 
 def _spread_waiting(program: Program, facts: Facts) -> None:
-    facts.waiting |= {name for name, found in functions_of(program.libraries).items() if found.waits}
     changed = True
     while changed:
         changed = False

@@ -1,12 +1,10 @@
-"""Assignments that lengthen what they assign to: `s = s $0 ","`, `a[$1] = a[$1] $2`.
+"""Compile assignments that append to their target: `s = s $0 ","`, `a[$1] = a[$1] $2`.
 
-Python lengthens a text in place as long as nothing else has it. So the variable lets go of its text while more is
-added to it, and what a program puts together a line at a time costs as much as the lines, not their square.
+- Python appends to a string in place while nothing else refers to it. So the variable drops its reference during the
+  append, and a text that grows line by line costs linear time.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
 
 from ramet.commands.awk.compile.analyze import walk
 from ramet.commands.awk.syntax.tree import (
@@ -28,20 +26,6 @@ from ramet.commands.awk.syntax.tree import (
     Str,
     Var,
 )
-from ramet.concurrency.bigtext import SLICE, spanned
-from ramet.concurrency.offload import checkpoint
-
-
-def slices(parts: Iterable[str]) -> Iterator[str]:
-    """What is added to a text, none of it so much that nobody else runs meanwhile, all of it of the usual class."""
-    for part in parts:
-        if len(part) <= SLICE:
-            yield "".join((part,))
-            continue
-        for piece in spanned(part, 0, len(part)):
-            checkpoint()
-            yield piece
-
 
 _STEADY = (Num, Str, Var, Field, Index, Grouping, Binary)
 """What a subscript may be made of if it is to mean the same element however often it is worked out."""

@@ -1,6 +1,7 @@
-"""Writes Python for awk expressions. Each kind of context has its method: number, text, condition or plain value.
+"""Compile awk expressions to Python source.
 
-Knowing the context makes the code fast: a field that is added is never wrapped, numbers never look at text.
+- Each context has its method: number, text, condition or plain value.
+- The context makes the code fast: a field that is added is never wrapped, numbers never look at text.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from typing import Any
 
 from ramet.commands.awk.compile.analyze import SPECIAL, SPECIAL_ARRAYS, Facts
 from ramet.commands.awk.compile.append import is_quiet, operands
-from ramet.commands.awk.run.libraries import functions_of
 from ramet.commands.awk.run.values import TypedRegex, number_text
 from ramet.commands.awk.syntax.builtin_names import NUMBER_BUILTINS, TEXT_BUILTINS
 from ramet.commands.awk.syntax.tree import (
@@ -38,8 +38,6 @@ from ramet.commands.awk.syntax.tree import (
     Unary,
     Var,
 )
-from ramet.concurrency.bigbytes import PIECE
-from ramet.patterns import LONG
 
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
 _ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "^"))
@@ -63,12 +61,6 @@ def _row(node: Binary, ops: tuple[str, ...]) -> tuple[Expr, list[tuple[str, Expr
 class Emitter:
     """Code for the expressions of one scope (a function, or the rules)."""
 
-    rearranges = True
-    """Whether code may do what a statement says in another way; not where every part of it is watched."""
-
-    patient = True
-    """Whether there may be very long records, which are worked on by parts."""
-
     awaits = False
     """Whether the code is that of something which can wait."""
 
@@ -84,10 +76,6 @@ class Emitter:
     def enter(self, node: object) -> None:
         """Code for a statement or a rule begins."""
         self.line = self.program.lines.get(id(node), self.line)
-
-    def looked_at(self, target: Expr) -> str:
-        """Code to put before that which changes a value, where somebody wants to know that it is looked at."""
-        return ""
 
     # ------------------------------------------------------------------ names
 
@@ -201,7 +189,7 @@ class Emitter:
     def text(self, node: Expr) -> str:
         kind = self.kind(node)
         if isinstance(node, Num):
-            if node.value - node.value == 0.0 and node.value == int(node.value) and "bignum" not in self.facts.uses:
+            if node.value - node.value == 0.0 and node.value == int(node.value):
                 return repr(number_text(node.value, "%.6g"))
             return f"number_text({self._num(node)}, R.convfmt)"
         if isinstance(node, Field):
@@ -253,10 +241,6 @@ class Emitter:
         return method(node)
 
     def _num(self, node: Num) -> str:
-        if node.text and "bignum" in self.facts.uses:
-            from ramet.commands.awk.run.bignum import literal
-
-            return self.constant("n_", literal(node.text))
         return _float(node.value)
 
     def _str(self, node: Str) -> str:
@@ -407,8 +391,6 @@ class Emitter:
             node = node.items[0]
         if isinstance(node, (Regex, Typed)):
             if "IGNORECASE" in self.facts.uses:
-                if len(node.source) > LONG:
-                    self.facts.long_patterns.add(node.source)
                 return f"R.rx({node.source!r})"
             from ramet.commands.awk.run.regex import compiled
 
@@ -425,8 +407,6 @@ class Emitter:
                 return self.constant("x_", made)
             except AwkError:
                 pass  # A text is looked at as a pattern only when it is used as one.
-        if isinstance(node, Var):
-            self.facts.patterns.add(node.name)
         return f"R.dynamic({self.value(node)})"
 
     def test(self, pattern: Expr, text: str) -> str:
@@ -435,18 +415,11 @@ class Emitter:
         found = self.constants.get(code)
         if found is not None:
             if found.plain is not None:
-                return self._unless_long(code, text, lambda name: f"{found.plain!r} in {name}")
+                return f"({found.plain!r} in {text})"
             if found.text is not None:
                 search = self.constant("s_", found.text.search)
-                return self._unless_long(code, text, lambda name: f"{search}({name}) is not None")
+                return f"({search}({text}) is not None)"
         return f"{code}.test({text})"
-
-    def _unless_long(self, code: str, text: str, quick: Callable[[str], str]) -> str:
-        """Code for a match that is quick as long as the text is not so long that it is to be looked at by parts."""
-        if not self.patient:
-            return f"({quick(text)})"
-        name = self.temp()
-        return f"({quick(name)} if len({name} := {text}) <= {PIECE} else {code}.test({name}))"
 
     def _match(self, node: Match) -> str:
         if is_quiet(node.pattern):
@@ -521,7 +494,7 @@ class Emitter:
 
     def _call(self, node: Call) -> str:
         if node.name not in self.program.functions:
-            return self.extension(node)
+            return f"undefined({node.name!r})"
         function = self.program.functions[node.name]
         args: list[str] = []
         for param, arg in zip(function.params, node.args, strict=False):
@@ -550,27 +523,6 @@ class Emitter:
         extra = [self.value(arg) for arg in node.args[len(function.params) :]]
         # What is too much is worked out nevertheless, and dropped.
         return f"({', '.join(extra)}, {code})[-1]" if extra else code
-
-    def extension(self, node: Call) -> str:
-        """A call of a function that a library has; of one that nobody has, the complaint."""
-        found = functions_of(self.program.libraries).get(node.name)
-        if found is None:
-            return f"undefined({node.name!r})"
-        if len(node.args) < found.least:
-            return f"too_few({node.name!r}, {len(node.args)}, {found.least})"
-        args = ["R"]
-        for place, arg in enumerate(node.args):
-            if place in found.arrays and isinstance(arg, Index):
-                args.append(self.nested(self.array(arg.name), (*arg.outer, arg.subscripts), arg.name))
-            elif place in found.arrays and isinstance(arg, Var):
-                args.append(self.array(arg.name))
-            elif place in found.arrays:
-                raise AwkError(f"fatal: {node.name}: argument {place + 1} is not an array")
-            else:
-                args.append(self.value(arg))
-        code = f"e_{node.name}({', '.join(args[: found.most + 1])})"
-        code = f"(await {code})" if found.waits else code
-        return f"({', '.join(args[found.most + 1 :])}, {code})[-1]" if len(args) > found.most + 1 else code
 
     def either(self, arg: Expr) -> str:
         """What is passed to a parameter that takes arrays and plain values alike."""

@@ -1,4 +1,4 @@
-"""Turns an awk program into a Python module: its functions, its rules, and where possible a fast form of the rules."""
+"""Compile an awk program to a Python module: functions, rules and, where possible, batch rules."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 
 from ramet.commands.awk.compile import analyze
 from ramet.commands.awk.compile.analyze import Facts, has_loop, walk
+from ramet.commands.awk.compile.batch_rules import FastEmitter
 from ramet.commands.awk.compile.emit import Emitter
-from ramet.commands.awk.compile.fast import FastEmitter
-from ramet.commands.awk.compile.statements import Slots, Writer
+from ramet.commands.awk.compile.statements import Writer
 from ramet.commands.awk.run.builtins import RUNTIME_NAMES, WARNING
-from ramet.commands.awk.run.libraries import ARRAYS, CONSTANTS, functions_of
 from ramet.commands.awk.run.numerals import numerals_of
 from ramet.commands.awk.run.printf import sprintf
 from ramet.commands.awk.run.streams import ExitProgram, NextFile, NextRecord, Runtime
@@ -59,8 +58,6 @@ class Compiled:
     lasting: set[str] = field(default_factory=set)
     """Entry points that may take long with nothing to wait for."""
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
-    slots: Slots | None = None
-    """Where the runs of each part are counted, if they are."""
     lines: dict[str, list[int]] = field(default_factory=dict)
     """The line of the program for each line of code, by the name of the code."""
     last_lines: dict[str, int] = field(default_factory=dict)
@@ -111,23 +108,8 @@ class Compiled:
             for name in ("num", "truth", "compare", "to_number"):
                 space[name] = getattr(numerals, name)
             runtime.looks_numeric = numerals.looks_numeric
-        if self.dialect.bignum:
-            from ramet.commands.awk.run import bignum
-
-            space.update(bignum.NAMES)
         if numerals is not None or not self.dialect.utf8:
             space["sprintf"] = functools.partial(sprintf, number=space["num"], utf8=self.dialect.utf8)
-        if self.dialect.lint:
-            from ramet.commands.awk.syntax import lint
-
-            space.update(lint.NAMES)
-            runtime.lint = self.dialect.lint
-        libraries = self.program.libraries
-        if libraries:
-            space |= {f"e_{name}": found.body for name, found in functions_of(libraries).items()}
-            runtime.libraries = frozenset(libraries)
-        if self.slots is not None:
-            space["C"] = [0] * len(self.slots)
         runtime.namespace = space
         runtime.lines = self.lines
         runtime.rules_end = self.last_lines.get("rules", 0)
@@ -136,21 +118,11 @@ class Compiled:
             known = (*(name.replace(IN_NAMESPACE, "::") for name in self.functions), *BUILTINS)
             runtime.functab.update({name: name for name in known})
         exec(self.code, space)
-        for library in libraries:
-            space.update({f"v_{name}": value for name, value in CONSTANTS.get(library, {}).items()})
-            for name, elements in ARRAYS.get(library, {}).items():
-                space.setdefault(f"a_{name}", Array()).update(elements)
         return space
 
     def fast_rules(self, runtime: Runtime, plain: bool) -> Any:
         """The rules as one loop over many records, for the field separator in force; None when they need more."""
-        if (
-            not self.simple
-            or self.slots is not None
-            or self.dialect.lint
-            or not self.dialect.plain_numbers
-            or not _plain_separators(runtime)
-        ):
+        if not self.simple or not self.dialect.plain_numbers or not _plain_separators(runtime):
             return None
         key = (runtime.fs, plain)
         if key not in self.fast:
@@ -170,10 +142,9 @@ class Compiled:
 
 
 @functools.lru_cache(maxsize=64)
-def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -> Compiled:
-    """A program that is ready to run; `counted` makes it one that knows how often each of its parts ran."""
-    program = parse(text, dialect, placed=counted or bool(dialect.lint))
-    slots: Slots | None = {} if counted else None
+def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
+    """Compile a program."""
+    program = parse(text, dialect)
     facts = analyze.analyze(program)
     facts.regex = dialect.regex
     facts.uses |= {
@@ -182,7 +153,6 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
             ("bytes", not dialect.utf8),
             ("numerals", not dialect.plain_numbers),
             ("IGNORECASE", dialect.ignores_case),
-            ("bignum", dialect.bignum),
         )
         if given
     }
@@ -192,18 +162,10 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
             "or used as a variable or an array",
             1,
         )
-    if dialect.bignum and facts.names & {"PREC", "ROUNDMODE"}:
-        raise AwkError("fatal: PREC and ROUNDMODE are not supported: numbers that are not whole are doubles")
     for node in walk((program.rules, *(function.body for function in program.functions.values()))):
         if isinstance(node, Call) and node.name not in program.functions and node.name in facts.names | RESERVED:
             line = program.lines.get(id(node), 1)
             raise AwkError(f"cmd. line:{line}: error: attempt to use non-function `{node.name}' in function call", 1)
-    emitter_of: type[Emitter] = Emitter
-    if dialect.lint:
-        from ramet.commands.awk.syntax import lint
-
-        emitter_of = lint.LintEmitter
-        facts.warnings += lint.static(program, facts, dialect.lint)
     constants: dict[str, Any] = {}
     lines: list[str] = []
     where: list[int] = []
@@ -223,11 +185,10 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
     ways = [(function, "f", function.name in facts.waiting) for function in program.functions.values()]
     ways += [(function, "w", True) for function in program.functions.values() if function.name in facts.lasting]
     for function, letter, awaits in ways:
-        emitter = emitter_of(program, facts, constants, function.name)
-        writer = Writer(emitter, "function", awaits, slots)
+        emitter = Emitter(program, facts, constants, function.name)
+        writer = Writer(emitter, "function", awaits)
         with _located(emitter):
             emitter.enter(function)
-            writer.note(function)
             if function.name in facts.lasting:
                 writer.called()
             for statement in function.body:
@@ -251,7 +212,7 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
             waiting.add(place)
         if analyze.lasts(tuple(bodies), facts):
             lasting.add(place)
-        writer = Writer(emitter_of(program, facts, constants), place, can_wait, slots)
+        writer = Writer(Emitter(program, facts, constants), place, can_wait)
         with _located(writer.e):
             _rules(writer, rules)
         last_lines[place] = writer.where[-2] if len(writer.where) > 1 else writer.e.line
@@ -267,7 +228,6 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         dialect,
         waiting,
         lasting,
-        slots=slots,
         lines={_NAME: where},
         last_lines=last_lines,
     )
@@ -307,7 +267,6 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
     number = 0
     for rule in rules:
         body: tuple[Stmt, ...] = rule.body if rule.body is not None else (Print(()),)
-        writer.note(rule, "test")
         e.enter(rule)
         if rule.until is not None:
             flag = f"r_{number}"
@@ -321,10 +280,10 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
             e.enter(rule.until)
             writer.put(f"    if {e.condition(rule.until)}: {flag} = False")
             e.enter(rule)
-            writer.body(body, rule)
+            writer.body(body)
         elif rule.pattern is not None:
             writer.put(f"if {e.condition(rule.pattern)}:")
-            writer.body(body, rule)
+            writer.body(body)
         else:
             for statement in body:
                 writer.statement(statement)
@@ -338,7 +297,6 @@ _MISSES = 200_000
 _NEEDS_MORE = frozenset(
     [
         "indirect",
-        "extension",
         "getline",
         "getline-record",
         "assigns-fields",

@@ -1,4 +1,4 @@
-"""Python statements for the statements of an awk program, indented as they nest."""
+"""Compile awk statements to indented Python statements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from ramet.commands.awk.compile.analyze import walk
 from ramet.commands.awk.compile.append import added, chosen, is_quiet
+from ramet.commands.awk.compile.batch_rules import FastEmitter
 from ramet.commands.awk.compile.emit import Emitter
-from ramet.commands.awk.compile.fast import FastEmitter
 from ramet.commands.awk.syntax.tree import (
     Assign,
     Block,
@@ -32,17 +32,13 @@ from ramet.commands.awk.syntax.tree import (
     Var,
     While,
 )
-from ramet.concurrency.bigbytes import PIECE
-
-Slots = dict[tuple[int, str], int]
-"""Which counter counts what happens to which node."""
 
 
 class Writer:
     """Python statements for awk statements, indented as they nest."""
 
-    def __init__(self, emitter: Emitter, place: str, waiting: bool, slots: Slots | None = None) -> None:
-        self.e, self.place, self.waiting, self.slots = emitter, place, waiting, slots
+    def __init__(self, emitter: Emitter, place: str, waiting: bool) -> None:
+        self.e, self.place, self.waiting = emitter, place, waiting
         emitter.awaits = waiting
         self.lines: list[str] = []
         self.where: list[int] = []
@@ -55,15 +51,9 @@ class Writer:
         self.lines.append("    " * self.depth + line)
         self.where.append(self.e.line)
 
-    def note(self, node: object, what: str = "run") -> None:
-        """Where runs are counted: one more."""
-        if self.slots is not None:
-            self.put(f"C[{self.slots.setdefault((id(node), what), len(self.slots))}] += 1")
-
-    def body(self, statements: tuple[Stmt, ...] | Stmt, node: object = None, what: str = "body") -> None:
+    def body(self, statements: tuple[Stmt, ...] | Stmt) -> None:
         self.depth += 1
         before = len(self.lines)
-        self.note(node, what)
         for statement in statements if isinstance(statements, tuple) else (statements,):
             self.statement(statement)
         if len(self.lines) == before:
@@ -73,8 +63,6 @@ class Writer:
     def statement(self, node: Stmt) -> None:
         around = self.e.line
         self.e.enter(node)
-        if self.slots is not None and not isinstance(node, Block):
-            self.note(node)
         getattr(self, f"_{type(node).__name__.lower()}")(node)
         self.e.line = around
 
@@ -86,11 +74,7 @@ class Writer:
 
     def _exprstmt(self, node: ExprStmt) -> None:
         expr, e = node.expr, self.e
-        if isinstance(expr, Step) or (isinstance(expr, Assign) and expr.op != "="):
-            look = e.looked_at(expr.target)
-            if look:
-                self.put(look)
-        if isinstance(expr, Assign) and e.rearranges and self.slots is None and self.lengthen(expr):
+        if isinstance(expr, Assign) and self.lengthen(expr):
             return
         if isinstance(expr, Assign) and isinstance(expr.target, (Var, Index)) and not _changes(expr):
             target = expr.target
@@ -161,17 +145,11 @@ class Writer:
         self.put(f"if {grown}.__class__ is not str: {grown} = text({grown})")
         parts = "".join(f"{e.text(part)}, " for part in rest)
         # A text of a class of its own would be added by copying: joined, it is one of the usual class.
-        self.put(f"{more} = ({parts})" if e.patient else f"{more} = ''.join(({parts}))")
+        self.put(f"{more} = ''.join(({parts}))")
         if isinstance(target, Index) and not all(is_quiet(part) for part in rest):
             self.put(f"{key} = {e.key(target.subscripts)}")
         self.put(f"{place} = None")
-        if e.patient:
-            size = f"len({more}[0])" if len(rest) == 1 else f"sum(map(len, {more}))"
-            self.put(f"if {size} <= {PIECE}: {grown} += ''.join({more})")
-            self.put("else:")
-            self.put(f"    for _piece in slices({more}): {grown} += _piece")
-        else:
-            self.put(f"{grown} += {more}")
+        self.put(f"{grown} += {more}")
         self.put(f"if len({grown}) > R.longest: R.grown({grown})")
         self.put(f"{place} = {grown}; {grown} = None")
         return True
@@ -222,31 +200,15 @@ class Writer:
         if node.formatted:
             values = "".join(f"{e.value(arg)}, " for arg in node.args[1:])
             data = f"sprintf({e.text(node.args[0])}, ({values}), R.convfmt)"
-        elif len(node.args) < 2 and not node.redirect and e.patient:
-            text = e.temp()
-            self.put(f"{text} = {e.shown(node.args[0]) if node.args else e.field_text(Field(Num(0.0)))}")
-            self.put(f"if len({text}) <= {PIECE}: O({text} + R.ors)")
-            self.put(f"else: O({text}); O(R.ors)")
-            return
         elif not node.args:
             data = f"{e.field_text(Field(Num(0.0)))} + R.ors"
         else:
             data = " + R.ofs + ".join(e.shown(arg) for arg in node.args) + " + R.ors"
         if node.redirect:
             assert node.target is not None
-            if "revoutput" in e.program.libraries:
-                # Where what is written may be turned round, each piece is written alone.
-                sink = f"(await R.sink({node.redirect!r}, {e.text(node.target)}))"
-                pieces = [data] if node.formatted else self.pieces(node)
-                self.put(f"for _piece in ({', '.join(pieces)},): {sink}.write(_piece)")
-                return
             self.put(f"(await R.sink({node.redirect!r}, {e.text(node.target)})).write({data})")
         else:
             self.put(f"O({data})")
-
-    def pieces(self, node: Print) -> list[str]:
-        shown = [self.e.shown(arg) for arg in node.args or (Field(Num(0.0)),)]
-        return [*[piece for one in shown for piece in (one, "R.ofs")][:-1], "R.ors"]
 
     def _delete(self, node: Delete) -> None:
         array = self.e.within(node)
@@ -259,10 +221,10 @@ class Writer:
 
     def _if(self, node: If) -> None:
         self.put(f"if {self.e.condition(node.test)}:")
-        self.body(node.yes, node, "yes")
+        self.body(node.yes)
         if node.no is not None:
             self.put("else:")
-            self.body(node.no, node, "no")
+            self.body(node.no)
 
     def tick(self) -> None:
         """Once in a while a loop looks at the clock and, where it can, lets others run."""
@@ -285,7 +247,7 @@ class Writer:
     def _while(self, node: While) -> None:
         self.head(node.test)
         self.loops.append(("while", None))
-        self.body(node.body, node)
+        self.body(node.body)
         self.depth += 1
         self.tick()
         self.depth -= 1
@@ -294,7 +256,7 @@ class Writer:
     def _dowhile(self, node: DoWhile) -> None:
         self.put("while True:")
         self.loops.append(("do", node.test))
-        self.body(node.body, node)
+        self.body(node.body)
         self.depth += 1
         self.tick()
         around = self.e.line
@@ -309,7 +271,7 @@ class Writer:
             self.statement(node.start)
         self.head(node.test)
         self.loops.append(("for", node.step))
-        self.body(node.body, node)
+        self.body(node.body)
         self.depth += 1
         if node.step is not None:
             self.statement(node.step)
@@ -322,13 +284,13 @@ class Writer:
         if self.e.is_traced(node.name):
             self.put(self.e.touched(node.name, "None"))
         array = self.e.nested(self.e.array(node.array), node.outer)
-        self.put(f"for {key} in {'await keys_patiently' if self.waiting else 'keys'}(R, {array}):")
+        self.put(f"for {key} in {'await offload_keys' if self.waiting else 'keys'}(R, {array}):")
         self.depth += 1
         self.tick()
         self.put(self.e.store(Var(node.name), key))
         self.depth -= 1
         self.loops.append(("in", None))
-        self.body(node.body, node)
+        self.body(node.body)
         self.loops.pop()
 
     def _switch(self, node: Switch) -> None:
@@ -355,7 +317,7 @@ class Writer:
         self.loops.append(("switch", again))
         for index, (_, body) in enumerate(node.cases):
             self.put(f"if {at} <= {index}:")
-            self.body(body, node, str(index))
+            self.body(body)
         self.loops.pop()
         self.put("break")
         self.depth -= 1

@@ -1,1 +1,1 @@
-"""What a running awk program uses: values, fields, records, streams, builtins."""
+"""The runtime of awk programs: values, fields, records, streams, built-in functions."""

@@ -1,4 +1,4 @@
-"""The order of an array: what `for (k in a)` visits, and what asort and asorti make of it."""
+"""The order of awk arrays: `for (k in a)`, asort, asorti and PROCINFO["sorted_in"]."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ramet.commands.awk.run.values import Array, Value, as_number, num
 from ramet.commands.awk.run.values import Field as FieldValue
 from ramet.commands.awk.syntax.tree import AwkError
 from ramet.concurrency.offload import interruptible, offload
+from ramet.concurrency.sizes import BATCH
 
 Item = tuple[str, Value]
 
@@ -87,25 +88,21 @@ def _driven(work: Coroutine[Any, Any, Value]) -> Value:
         return found
 
 
-_MANY = 1000
-"""Elements from which on others run while they are put in order."""
-
-
 def _may_wait(runtime: Runtime, how: str) -> bool:
     """Whether what compares is a function that wants the event loop around it, which no thread has."""
     return how in runtime.functions and runtime.functions[how][0]
 
 
-async def keys_patiently(runtime: Runtime, array: Array) -> list[str]:
-    """The same as `keys`, while others run."""
-    if len(array) < _MANY or _may_wait(runtime, str(runtime.procinfo.get("sorted_in") or "")):
+async def offload_keys(runtime: Runtime, array: Array) -> list[str]:
+    """Run `keys` in a thread if the array is large."""
+    if len(array) < BATCH or _may_wait(runtime, str(runtime.procinfo.get("sorted_in") or "")):
         return keys(runtime, array)
     return await offload(runtime.proc.budget, partial(keys, runtime, array))
 
 
-async def asort_patiently(runtime: Runtime, array: Array, into: Array | None, how: Value, indices: bool) -> float:
-    """The same as `asort`, while others run."""
-    if len(array) < _MANY or _may_wait(runtime, runtime.text(how)):
+async def offload_asort(runtime: Runtime, array: Array, into: Array | None, how: Value, indices: bool) -> float:
+    """Run `asort` in a thread if the array is large."""
+    if len(array) < BATCH or _may_wait(runtime, runtime.text(how)):
         return asort(runtime, array, into, how, indices)
     return await offload(runtime.proc.budget, partial(asort, runtime, array, into, how, indices))
 

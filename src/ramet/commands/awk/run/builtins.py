@@ -1,4 +1,4 @@
-"""awk's built-in functions: how a call is written (`EMITTERS`) and what it does when it runs."""
+"""awk's built-in functions: the code of a call (`EMITTERS`) and the function that it calls."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ramet.commands.awk.compile.append import slices
-from ramet.commands.awk.run import libraries, regex
-from ramet.commands.awk.run.array_order import asort, asort_patiently, keys, keys_patiently
+from ramet.commands.awk.run import regex
+from ramet.commands.awk.run.array_order import asort, keys, offload_asort, offload_keys
 from ramet.commands.awk.run.fields import contents, cut
 from ramet.commands.awk.run.printf import sprintf
 from ramet.commands.awk.run.state import NO_FIELD
@@ -105,9 +104,6 @@ async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Valu
     known = runtime.functions.get(name)
     if known is None:
         plain = _CALLABLE.get(name)
-        extension = libraries.functions_of(runtime.libraries).get(name)
-        if extension is not None:
-            return await libraries.call(runtime, name, extension, args)
         if plain is None:
             raise AwkError(f"fatal: `{name}' is not a function, so it cannot be called indirectly")
         return plain(runtime, *args)
@@ -421,7 +417,7 @@ def _emit_asort(indices: bool) -> Callable[[Emitter, Args], str]:
                 "a third argument is silly."
             )
         given = f"(R, {source}, {into}, {_optional(e, args, 2)}, {indices})"
-        return f"(await asort_patiently{given})" if e.awaits else f"asort{given}"
+        return f"(await offload_asort{given})" if e.awaits else f"asort{given}"
 
     return write
 
@@ -583,12 +579,10 @@ _CALLABLE: dict[str, Callable[..., Value]] = {
 """Built-in functions that can be called by name."""
 
 RUNTIME_NAMES = {
-    "slices": slices,
     "nested": nested,
     "aggregate": aggregate,
     "scalar": scalar,
     "undefined": undefined,
-    "too_few": libraries.too_few,
     "indirect": indirect,
     "divide": divide,
     "modulo": modulo,
@@ -614,8 +608,8 @@ RUNTIME_NAMES = {
     "length": length,
     "keys": keys,
     "asort": asort,
-    "asort_patiently": asort_patiently,
-    "keys_patiently": keys_patiently,
+    "offload_asort": offload_asort,
+    "offload_keys": offload_keys,
     "exponential": exponential,
     "logarithm": logarithm,
     "root": root,

@@ -1,4 +1,4 @@
-"""How awk cuts a text into fields: at blanks, between matches of a separator, by content or by widths."""
+"""Split a record into fields: at blanks, by a separator, by content (FPAT) or by widths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`awk -i inplace`: what the program prints while it reads a file becomes the file, once it has been read."""
+"""`awk -i inplace`: replace each input file by what the program prints while it reads the file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Other ways to read a number from a text: octal and hexadecimal ones (-n), or all that C's strtod reads (--posix).
-
-What programs use every day stays in `values`; only a program that was started so pays for this.
-"""
+"""Parse octal and hexadecimal input (-n), or all numbers of C's strtod (--posix)."""
 
 from __future__ import annotations
 
@@ -93,8 +90,4 @@ def numerals_of(dialect: Dialect) -> Numerals | None:
     """How the numbers of a program are read, where it is not as always."""
     if dialect.plain_numbers:
         return None
-    if dialect.bignum:
-        from ramet.commands.awk.run.bignum import BigNumerals
-
-        return BigNumerals()
     return Numerals(_based if dialect.nondecimal else _strtod)

@@ -1,4 +1,4 @@
-"""printf and sprintf: formats are read once and applied to awk's values."""
+"""awk's printf and sprintf: parse a format once and apply it to values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import Final
 
 from ramet.commands.awk.run.values import Field, Value, looks_numeric, num, number_text
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.concurrency.bigbytes import PIECE
 
 _SPEC = re.compile(
     r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"
@@ -65,7 +63,6 @@ def sprintf(
 ) -> str:
     out: list[str] = []
     index = at = 0
-    long = False
     placed: bool | None = None
 
     def take(place: str | None = None) -> Value:
@@ -124,7 +121,6 @@ def sprintf(
             out.append(_pad(char, width - extra, flags))
         elif kind == "s":
             text = number_text(value, convfmt) if value.__class__ is float else value or ""
-            long = long or len(text) > PIECE
             out.append(_pad(text if precision is None else text[:precision], width, flags))
         else:
             out.append(_convert(kind, flags, width, precision, number(value)))
@@ -160,10 +156,6 @@ def _character(value: Value, utf8: bool) -> str:
 def _pad(text: str, width: int, flags: str) -> str:
     if len(text) >= width:
         return text
-    if width > PIECE:
-        blanks = repeat(" " * PIECE, (width - len(text)) // PIECE)
-        rest = " " * ((width - len(text)) % PIECE)
-        return "".join((text, *blanks, rest) if "-" in flags else (*blanks, rest, text))
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 

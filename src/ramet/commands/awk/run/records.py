@@ -1,20 +1,16 @@
-"""Input as records: splits a stream by RS (a character, a regex or blank lines), many records at a time."""
+"""Split input into records by RS: a character, a regular expression or blank lines."""
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 from functools import partial
 
 from ramet.commands.awk.run.regex import Rx, compiled, wrong
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.commands.framework.inputs import LONG
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import checkpoint, offload
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import HUGE, SMALL
 from ramet.core.limits import Budget
-from ramet.core.streams import PATIENCE, Reader
-from ramet.patterns import LONG as HEAVY
+from ramet.core.streams import Reader
 
 
 class Records:
@@ -30,12 +26,12 @@ class Records:
         self.done = False
         self.plain = True
         """Whether the batch is ASCII with no white space but space, tab and newline: `split()` is exact then."""
-        self.long = False
-        """Whether there is a very long record in the batch: what is done with it is done while others run."""
+        self.large = False
+        """Whether the rules work on this batch in a thread."""
         self._rest = ""
         self._more: list[str] = []
         self._waiting = 0
-        """What comes behind `_rest`, where that is so long that it is not looked through for every block."""
+        """Blocks behind `_rest` and their size: a long record is searched each time its size has doubled."""
         self._raw: list[bytes] = []
         self._rs: object = None
         self._coding = "utf-8" if utf8 else "ascii"
@@ -87,8 +83,6 @@ class Records:
                 self._raw.append(block)
                 held += len(block)
                 self.reader.hold(held)
-                if len(self._raw) % PATIENCE == 0:
-                    await asyncio.sleep(0)
                 continue
             self._raw.append(block[:cut])
             data = b"".join(self._raw) if len(self._raw) > 1 else self._raw[0]
@@ -105,14 +99,11 @@ class Records:
         return True
 
     async def _split(self, data: bytes, rs: str) -> None:
-        self.long = len(data) > LONG
-        work = partial(self._records, data, rs)
-        self.plain, self.batch = await offload(self.budget, work) if self.long else work()
+        self.large = len(data) > HUGE
+        self.plain, self.batch = await offload_large(self.budget, len(data), partial(self._records, data, rs))
 
     def _records(self, data: bytes, rs: str) -> tuple[bool, list[str]]:
-        plain = _is_plain(data) if not self.long else all(map(_is_plain, longbytes.pieces(data)))
-        text = data.decode(self._coding, "surrogateescape")
-        return plain, text.split(rs) if not self.long or (rs in text) else [text]
+        return _is_plain(data), data.decode(self._coding, "surrogateescape").split(rs)
 
     async def _read_text(self) -> bool:
         if self.done:
@@ -120,22 +111,17 @@ class Records:
         block = await self.reader.read()
         if not block:
             self.done = True
-            await self._gather(self._decoder.decode(b"", True))
+            self._gather(self._decoder.decode(b"", True))
             return False
         self._more.append(self._decoder.decode(block))
         self._waiting += len(self._more[-1])
         self.reader.hold(len(self._rest) + self._waiting - len(block))
-        if len(self._rest) <= LONG or self._waiting >= len(self._rest):
-            await self._gather()
+        if len(self._rest) <= SMALL or self._waiting >= len(self._rest):
+            self._gather()
         return True
 
-    async def _gather(self, last: str = "") -> None:
-        """Put together what was read."""
-        parts = [self._rest, *self._more, last]
-        if sum(map(len, parts)) > LONG:
-            self._rest = await offload(self.budget, partial(growth.grown, parts))
-        else:
-            self._rest = "".join(parts)
+    def _gather(self, last: str = "") -> None:
+        self._rest = "".join((self._rest, *self._more, last))
         self._more, self._waiting = [], 0
 
     async def _fill_by_regex(self, rs: str, icase: bool) -> bool:
@@ -153,20 +139,21 @@ class Records:
         while True:
             if paragraphs and self._rest.startswith("\n"):
                 self._rest = self._rest.lstrip("\n")
-            if not self._more and await self._cut_on(rx, rs):
+            if not self._more and await self._cut_on(rx):
                 return True
             if not await self._read_text():
                 break
             if self._more:
                 await self.budget.yield_turn()
-        if await self._cut_on(rx, rs):
+        if await self._cut_on(rx):
             return True
         if self._rest:
             record, self._rest = self._rest, ""
             term = ""
             if paragraphs and record.endswith("\n"):
-                work = partial(_ended, record)
-                record, term = await offload(self.budget, work) if len(record) > LONG else work()
+                whole = record
+                record = whole.rstrip("\n")
+                term = whole[len(record) :]
                 if not record:
                     return False
             self.batch.append(record)
@@ -174,17 +161,14 @@ class Records:
             return True
         return False
 
-    async def _cut_on(self, rx: Rx, rs: str) -> bool:
-        self.long = len(self._rest) > LONG
-        work = partial(self._cut, rx, rs == "")
-        return await offload(self.budget, work) if self.long or len(rs) > HEAVY else work()
+    async def _cut_on(self, rx: Rx) -> bool:
+        self.large = len(self._rest) > HUGE
+        return await offload_large(self.budget, len(self._rest), partial(self._cut, rx))
 
-    def _cut(self, rx: Rx, paragraphs: bool) -> bool:
+    def _cut(self, rx: Rx) -> bool:
         """Split what is surely complete: a separator that touches the end of the text might go on."""
         assert self.terms is not None
         text, start, pos = self._rest, 0, 0
-        if self.long and paragraphs and "\n\n" not in text:
-            return False
         while True:
             found = rx.search(text, pos)
             if found is None or (found[1] >= len(text) and not self.done):
@@ -208,13 +192,3 @@ _ODD = (b"\r", b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 
 def _is_plain(data: bytes) -> bool:
     return data.isascii() and not any(odd in data for odd in _ODD)
-
-
-def _ended(paragraph: str) -> tuple[str, str]:
-    """A paragraph, and the newlines that end it."""
-    end = len(paragraph)
-    while end and paragraph[end - 1] == "\n":
-        end -= 1
-        if not end & 4095:
-            checkpoint()
-    return paragraph[:end], paragraph[end:]

@@ -1,4 +1,4 @@
-"""Regular expressions as awk uses them: over `str`, with positions counted in characters."""
+"""awk's regular expressions: matching and substitution on `str`, with offsets in characters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from collections.abc import Callable
 
 from ramet import patterns
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
 from ramet.concurrency.offload import checkpoint
-from ramet.core.paths import encode
 from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, Dialect, parse
@@ -41,21 +38,12 @@ class Rx:
         """The same for `re` on text, where that is exact for all characters."""
 
     def test(self, text: str) -> bool:
-        if len(text) > PIECE:
-            return self._test_long(text)
         if self.plain is not None:
             return self.plain in text
         if self.text is not None:
             return self.text.search(text) is not None
         data = text.encode("utf-8", "surrogateescape")
         return self.matcher.engine(data).search(data, 0) is not None
-
-    def _test_long(self, text: str) -> bool:
-        """The same by an engine that lets others run meanwhile."""
-        if self.plain is not None:
-            return self.plain in text
-        data = encode(text)
-        return self.matcher.bulk(data).search(data, 0) is not None
 
     def search(self, text: str, pos: int = 0) -> Span | None:
         if self.text is not None:
@@ -182,8 +170,6 @@ def substitute(rx: Rx, with_: str, text: str, every: bool) -> tuple[str, int]:
     if isinstance(parts, str):
         constant = parts
         if rx.plain:
-            if every and len(text) > PIECE:
-                return longbytes.replaced_counted(text, rx.plain, constant)
             count = text.count(rx.plain)
             if not count:
                 return text, 0

@@ -1,6 +1,6 @@
-"""What an awk program knows while it runs: its special variables, its record and the fields, and what values become.
+"""The state of a running awk program: special variables, the record and its fields, conversions.
 
-Generated code calls these methods; nothing here knows the program.
+- Generated code calls these methods; nothing here knows the program.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from ramet.commands.awk.run.fields import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.run.inplace import Inplace
 from ramet.commands.awk.run.records import Records
 from ramet.commands.awk.run.symtab import Symbols
-from ramet.commands.awk.run.values import Array, Field, Value, compare, long_field, looks_numeric, num, number_text
+from ramet.commands.awk.run.values import Array, Field, Value, compare, looks_numeric, num, number_text
 from ramet.commands.awk.syntax.lexer import as_bytes
 from ramet.commands.awk.syntax.sources import Sources
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.concurrency.bigbytes import PIECE
-from ramet.core.paths import Path
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
 from ramet.patterns.parse import AWK
@@ -63,15 +61,6 @@ class Unbuffered(Sink):
         self.flush()
 
 
-class Reversed(Sink):
-    """A file whose writer turns round all that it is given."""
-
-    __slots__ = ()
-
-    def write(self, text: str) -> None:
-        super().write(text[::-1])
-
-
 class Source:
     """An input of the program: a file, or the output of a command that is running."""
 
@@ -97,15 +86,12 @@ class State:
         self.opened = 0
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
-        self.libraries: frozenset[str] = frozenset()
         self.extensions = True
         self.regex = AWK
         """How regular expressions are read."""
         """Whether variables mean what only gawk makes of them."""
         self.given: frozenset[str] = frozenset()
         """The operands, which are all the files that a program in a sandbox may read."""
-        self.lint = ""
-        """What is warned of."""
         self.origin = Sources()
         self.lines: Mapping[str, Sequence[int]] = {}
         """The line of the program for each line of the code that was made of it, by the name of the code."""
@@ -122,8 +108,6 @@ class State:
         """Patterns that were looked through, and the escapes in them that were complained of."""
         self.touched: set[str] = set()
         """Variables that something has looked at, of those that `typeof` is asked about."""
-        self.moved: Path | None = None
-        """The directory that the program has gone to."""
         self.sandbox = False
         """Whether the program may neither redirect nor run commands."""
         self.watches_files = False
@@ -188,8 +172,6 @@ class State:
         elif name == "OFMT":
             self.ofmt = text
         elif name == "RS":
-            if self.lint and self.lint != "no-ext" and len(text) > 1:
-                self.lint_warn("multicharacter value of `RS' is a gawk extension")
             if len(text) > 1:
                 self.dynamic(text)  # which may be wrong
             if text != self.rs:
@@ -264,15 +246,6 @@ class State:
                 line = lines[trace.tb_lineno - 1]
             trace = trace.tb_next
         return line
-
-    def lint_warn(self, message: str, line: int | None = None, located: bool = True) -> None:
-        """Something that --lint is asked to find; it may be all the program is asked to do."""
-        where = f"{self.place() if line is None else self.origin.place(line)}: " if located else ""
-        where += self.reading()
-        if self.lint == "fatal":
-            raise AwkError(f"{where}fatal: {message}")
-        self.flush()
-        self.proc.complain(f"{where}warning: {message}")
 
     def reading(self) -> str:
         """Where in its input the program is, if it has begun to read."""
@@ -376,7 +349,7 @@ class State:
         """`$n` as a value."""
         if number == 0:
             text = self.get_record()
-            return text if self.record_is_text else Field(text) if len(text) <= PIECE else long_field(text)
+            return text if self.record_is_text else Field(text)
         if self.cells and number in self.cells:
             return self.cells[number]
         fields = self.fields
@@ -386,8 +359,7 @@ class State:
             raise AwkError(f"fatal: attempt to access field {number}")
         if number > len(fields):
             return NO_FIELD
-        text = fields[number - 1]
-        return Field(text) if len(text) <= PIECE else long_field(text)
+        return Field(fields[number - 1])
 
     def field_text(self, number: int) -> str:
         if number == 0:
@@ -433,8 +405,6 @@ class State:
         if count > 10_000_000:
             raise AwkError("fatal: NF set to a value that is too large")
         fields = self.get_fields()
-        if self.lint and count < len(fields):
-            self.lint_warn("decrementing NF is not portable to many awk versions")
         if count < len(fields):
             del fields[count:]
             for number in [known for known in self.cells if known > count]:

@@ -1,6 +1,6 @@
-"""The streams of a running awk program: its main input, getline, its outputs and the commands beside it.
+"""The streams of a running awk program: main input, getline, output files, pipes and coprocesses.
 
-Generated code calls these methods; nothing here knows the program.
+- Generated code calls these methods; nothing here knows the program.
 """
 
 from __future__ import annotations
@@ -8,38 +8,21 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
-from functools import partial
 from typing import TypeVar
 
-from ramet.commands.awk.run.libraries import listing
 from ramet.commands.awk.run.records import Records
-from ramet.commands.awk.run.state import Reversed, Sink, Source, State, Unbuffered
+from ramet.commands.awk.run.state import Sink, Source, State, Unbuffered
 from ramet.commands.awk.run.values import Field, num
 from ramet.commands.awk.syntax.lexer import IN_NAMESPACE, unescape
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.commands.framework.inputs import LONG
-from ramet.concurrency.offload import checkpoint, in_thread, offload
+from ramet.concurrency.offload import checkpoint, in_thread
 from ramet.core.errors import reason
-from ramet.core.paths import encode
 from ramet.core.signals import BySignal
-from ramet.core.streams import BytesReader, Reader, Writer, pipe
+from ramet.core.streams import BytesReader, pipe
 
 
 def _encoded(parts: list[str]) -> bytes:
     return "".join(parts).encode("utf-8", "surrogateescape")
-
-
-def _encoded_long(parts: list[str]) -> bytes:
-    """The same where some are very long, each of which is done a part at a time."""
-    made: list[bytes] = []
-    row: list[str] = []
-    for part in parts:
-        if len(part) <= LONG:
-            row.append(part)
-            continue
-        made += (_encoded(row), encode(part))
-        row.clear()
-    return b"".join([*made, _encoded(row)])
 
 
 class NextRecord(Exception):
@@ -156,10 +139,6 @@ class Runtime(State):
             try:
                 reader = await self.proc.open(word)
             except OSError as error:
-                if error.errno == errno.EISDIR and "readdir" in self.libraries:
-                    if await self._opened(await self._directory(word), word):
-                        return True
-                    continue
                 if await self._skipped(word, error):
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
@@ -185,9 +164,6 @@ class Runtime(State):
             self.complain_input(error)
             return True
         return False
-
-    async def _directory(self, word: str) -> Records:
-        return Records(BytesReader(await listing(self, word)), self.proc.budget, self.utf8)
 
     async def _opened(self, records: Records, name: str | None) -> bool:
         self.main = records
@@ -247,9 +223,7 @@ class Runtime(State):
 
             async def run() -> int:
                 try:
-                    return await self.proc.run(
-                        ["sh", "-c", command], stdout=writer, env=self.environment(), cwd=self.moved
-                    )
+                    return await self.proc.run(["sh", "-c", command], stdout=writer, env=self.environment())
                 except BrokenPipeError:
                     return 141
                 finally:
@@ -278,10 +252,8 @@ class Runtime(State):
 
         async def run() -> int:
             try:
-                if command == "/magic/mirror" and "revtwoway" in self.libraries:
-                    return await _mirror(read_end, write_end)
                 return await self.proc.run(
-                    ["sh", "-c", command], stdin=read_end, stdout=write_end, env=self.environment(), cwd=self.moved
+                    ["sh", "-c", command], stdin=read_end, stdout=write_end, env=self.environment()
                 )
             except BrokenPipeError:
                 return 141
@@ -335,15 +307,6 @@ class Runtime(State):
             self.stdout.write(_encoded(self.out))
             self.out.clear()
 
-    async def send(self) -> None:
-        """The same for texts that may be very long."""
-        if sum(map(len, self.out)) > LONG:
-            data = await offload(self.proc.budget, partial(_encoded_long, self.out))
-            self.out.clear()
-            self.stdout.write(data)
-        else:
-            self.flush()
-
     def tidy(self) -> None:
         """Called every so often by loops: bounds the time and what is held back."""
         self.proc.budget.check()
@@ -359,7 +322,7 @@ class Runtime(State):
     async def yield_turn(self) -> None:
         """The same where waiting is possible: lets readers of our output run."""
         if len(self.out) > 4096 or (self.out and len(self.out[0]) > _FLUSH):
-            await self.send()
+            self.flush()
         if self.stdout.full:
             self.flush()
             await self.stdout.drain()
@@ -379,8 +342,6 @@ class Runtime(State):
         if kind == "|":
             self.flush()
             made = Sink(None, name)
-        elif "revoutput" in self.libraries and num(self.namespace.get("v_REVOUT")) != 0.0:
-            made = Reversed(await self.proc.create(name, append=kind == ">>"))
         elif name in ("/dev/stdout", "/dev/fd/1", "-"):
             made = _Standard(self)
         else:
@@ -410,8 +371,6 @@ class Runtime(State):
         status = -1.0
         if not sinks and not sources:
             self.special["ERRNO"] = "close of redirection that was never opened"
-            if self.lint:
-                self.lint_warn(f"close: `{name}' is not an open file, pipe or co-process")
         for key in sinks:
             status = await self._close_sink(self.sinks.pop(key))
         for key in sources:
@@ -421,9 +380,7 @@ class Runtime(State):
     async def _close_sink(self, sink: Sink) -> float:
         if sink.command is not None:
             data = "".join(sink.parts).encode("utf-8", "surrogateescape")
-            status = await self.proc.run(
-                ["sh", "-c", sink.command], stdin=BytesReader(data), env=self.environment(), cwd=self.moved
-            )
+            status = await self.proc.run(["sh", "-c", sink.command], stdin=BytesReader(data), env=self.environment())
             return self.ended(status)
         sink.flush()
         if sink.writer is not None:
@@ -456,10 +413,6 @@ class Runtime(State):
 
     async def close_all(self) -> None:
         """The end: commands get their input and run before the rest of our own output appears, as with gawk."""
-        if self.lint:
-            for kind, name in [*self.sinks, *(key for key in self.sources if key not in self.sinks)]:
-                what = {"|": "pipe", "|&": "co-process"}.get(kind, "file")
-                self.lint_warn(f"no explicit close of {what} `{name}' provided", located=False)
         for key in list(self.sinks):
             await self._close_sink(self.sinks.pop(key))
         for key in list(self.sources):
@@ -472,7 +425,7 @@ class Runtime(State):
         self.flush()
         for sink in self.sinks.values():
             sink.flush()
-        return self.ended(await self.proc.run(["sh", "-c", command], env=self.environment(), cwd=self.moved))
+        return self.ended(await self.proc.run(["sh", "-c", command], env=self.environment()))
 
     def fflush(self, name: str = "") -> float:
         self.flush()
@@ -482,16 +435,6 @@ class Runtime(State):
         for sink in self.sinks.values():
             sink.flush()
         return 0.0
-
-
-async def _mirror(source: Reader, to: Writer) -> int:
-    """What stands at the other end of `/magic/mirror`: each line comes back turned round."""
-    while line := await source.readline():
-        text = line.decode("utf-8", "surrogateescape")
-        to.write((text.removesuffix("\n")[::-1] + "\n").encode("utf-8", "surrogateescape"))
-        if to.full:
-            await to.drain()
-    return 0
 
 
 class _Standard(Sink):

@@ -1,4 +1,4 @@
-"""SYMTAB and FUNCTAB: the variables and functions of a running program, seen as arrays of it."""
+"""SYMTAB and FUNCTAB: variables and functions of the running program as arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""awk's functions of time: moments as text, and the seconds of a moment."""
+"""awk's strftime and mktime."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""awk's values: a float, a str, a `Field` (text from outside, a number if it looks like one) or None (never set).
+"""awk's values: float, str, `Field` (input text, numeric if it looks like a number) or None (unset).
 
-Conversions here are the only place that knows how numbers look.
+- Only the conversions here know how numbers are spelled.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from typing import Any
 
 from ramet.commands.awk.syntax.tree import AwkError
-from ramet.concurrency.bigbytes import run_end
 
 Value = Any
 """float | str | Field | None; written as Any because generated code passes values about unchecked."""
@@ -20,20 +19,6 @@ class Field(str):
     """Text that came from input: compares as a number when it looks like one."""
 
     __slots__ = ()
-
-
-_BLANKS = re.compile(r"[ \t\n]*")
-_DIGITS = re.compile(r"[0-9]*")
-
-
-def long_field(text: str) -> str:
-    """Very long text that came from input. What surely is no number needs no class, which would cost a copy."""
-    at = run_end(_BLANKS, text, 0)
-    at = run_end(_DIGITS, text, at + (text[at : at + 1] in ("+", "-")))
-    at = run_end(_DIGITS, text, at + (text[at : at + 1] == "."))
-    if at and text[at : at + 1] in ("x", "X", "e", "E"):
-        return Field(text)
-    return Field(text) if run_end(_BLANKS, text, at) == len(text) else text
 
 
 class TypedRegex(str):
@@ -137,12 +122,7 @@ def number_text(value: float, form: str) -> str:
             return "-nan" if math.copysign(1.0, value) < 0 else "+nan"
         return "+inf" if value > 0 else "-inf"
     if whole == value:
-        try:
-            return str(whole)
-        except ValueError:
-            from ramet.commands.awk.run.bignum import digits
-
-            return digits(whole)
+        return str(whole)
     if form == "%.6g":
         return f"{value:.6g}"
     from ramet.commands.awk.run.printf import sprintf

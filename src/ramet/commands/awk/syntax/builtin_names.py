@@ -1,4 +1,4 @@
-"""The functions that awk has of its own, by what they give and by whether only gawk has them."""
+"""Names of awk's built-in functions, by result type and by dialect."""
 
 from __future__ import annotations
 

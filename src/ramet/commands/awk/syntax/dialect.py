@@ -1,4 +1,4 @@
-"""Which awk a program is written for: what options change of its language and of the numbers it reads."""
+"""The awk dialect of a program: gawk, POSIX or traditional, and how numbers are read."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ class Dialect:
     posix: bool = False
     nondecimal: bool = False
     """Whether input may hold octal and hexadecimal numbers."""
-    bignum: bool = False
-    """Whether whole numbers may be of any size."""
-    lint: str = ""
-    """What is warned of: nothing, or `all`, `fatal`, `invalid` or `no-ext`."""
     ignores_case: bool = False
     """Whether IGNORECASE is set from outside the program."""
 
     @property
     def plain_numbers(self) -> bool:
-        return not (self.posix or self.nondecimal or self.bignum)
+        return not (self.posix or self.nondecimal)
 
     @property
     def regex(self) -> patterns.Dialect:

@@ -1,4 +1,4 @@
-"""Reads the expressions of awk from tokens, each level of precedence by a method of its own."""
+"""Parse awk expressions: one method for each level of precedence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDS_OF_PRINT = (";", "newline", "}", "end", ">", ">>", "|", "|&")
 """What may follow all that a print statement prints."""
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
 _STARTS = frozenset(
-    ("number", "string", "message", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--", "@", "getline")
+    ("number", "string", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--", "@", "getline")
 )
 ARGUMENTS = {
     "length": (0, 1), "substr": (2, 3), "index": (2, 2), "split": (2, 4), "sub": (2, 3), "gsub": (2, 3),
@@ -72,16 +72,11 @@ class Expressions:
         self.errors: list[str] = []
         self.lines: dict[int, int] = {}
         """In which line something begins that is no statement."""
-        self.ended = 0
-        """Where the token ends that was taken last."""
-        self.messages: list[tuple[int, str, str]] = []
-        self.misuses: list[str] = []
         self.variables: set[str] = set()
         """Names that stood for variables so far."""
 
     def advance(self) -> Token:
         token = self.token
-        self.ended = self.lexer.pos
         self.token = self.lexer.next()
         return token
 
@@ -297,10 +292,6 @@ class Expressions:
         if kind == "string":
             self.advance()
             return Str(token.text)
-        if kind == "message":
-            self.advance()
-            self.messages.append((token.line, token.text, ""))
-            return Str(token.text, True)
         if kind in ("/", "/="):
             return Regex(self.regex(token.start))
         if kind == "$":
@@ -361,7 +352,6 @@ class Expressions:
 
     def regex(self, start: int) -> str:
         source = self.lexer.regex(start)
-        self.ended = self.lexer.pos
         self.token = self.lexer.next()
         return source
 
@@ -411,7 +401,7 @@ class Expressions:
         if not self.at("("):
             if name != "length":
                 raise self.unexpected()
-            return Builtin(name, (), False)
+            return Builtin(name, ())
         args = self.arguments()
         low, high = ARGUMENTS.get(name, (0, 1_000))
         if not low <= len(args) <= high:
@@ -423,22 +413,7 @@ class Expressions:
                 f"cmd. line:{self.token.line}: fatal: index: regexp constant as second argument is not allowed"
             )
         self.check_arrays(name, args)
-        if name in ("dcgettext", "dcngettext") and isinstance(args[0], Str):
-            self.message(name, args)
         return Builtin(name, args)
-
-    def message(self, name: str, args: tuple[Expr, ...]) -> None:
-        """A text that a function translates is one for translators, marked or not."""
-        assert isinstance(args[0], Str)
-        line = self.closing.line
-        if args[0].translated:
-            self.misuses.append(
-                f'cmd. line:{line}: warning: use of {name}(_"...") is incorrect: remove leading underscore'
-            )
-        elif name == "dcgettext":
-            self.messages.append((line, args[0].value, ""))
-        elif isinstance(args[1], Str):
-            self.messages.append((line, args[0].value, args[1].value))
 
     def check_arrays(self, name: str, args: tuple[Expr, ...]) -> None:
         """Whether names stand where a function wants arrays."""

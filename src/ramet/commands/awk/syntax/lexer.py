@@ -1,4 +1,4 @@
-"""Cuts awk source into tokens on demand; whether a slash divides or starts a regex is the parser's to say."""
+"""Split awk source into tokens on demand; the parser decides whether a slash starts a regex."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ _OPERATORS = (
 )  # fmt: skip
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _DECIMAL = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_HEX_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\x")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)?")
 IN_NAMESPACE = "__ns__"
 """What stands inside the program for the `::` between a namespace and a name."""
@@ -54,8 +53,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "a": "\a", "b
 
 class Token(NamedTuple):
     kind: str
-    """`number`, `string`, `message` (a string to be translated), `name`, `call` (a name before a parenthesis),
-    `builtin`, `newline`, `end` or the word."""
+    """`number`, `string`, `name`, `call` (a name before a parenthesis), `builtin`, `newline`, `end` or the word."""
     text: str
     start: int
     line: int
@@ -68,7 +66,6 @@ class Lexer:
         """Where names live that do not say it themselves."""
         self.pos = 0
         self.line = 1
-        self.comments: dict[int, str] = {}
         self.warnings: list[str] = []
         self._warned: set[str] = set()
 
@@ -79,20 +76,6 @@ class Lexer:
             self.warnings.append(
                 f"cmd. line:{self.line}: warning: escape sequence `\\{char}' treated as plain `{char}'"
             )
-
-    def lint(self, message: str, once: bool = True) -> None:
-        """Something that --lint is asked to find in the words of a program."""
-        if self.dialect.lint not in ("", "invalid") and not (once and message in self._warned):
-            self._warned.add(message)
-            self.warnings.append(f"cmd. line:{self.line}: warning: {message}")
-
-    def _look_at(self, number: str) -> None:
-        if number[:1] != "0" or len(number) < 2:
-            return
-        if number[1] in "xX":
-            self.lint(f"numeric constant `{number}' treated as hexadecimal", once=False)
-        elif number.isdecimal() and not set(number) & {"8", "9"}:
-            self.lint(f"numeric constant `{number}' treated as octal", once=False)
 
     def error(self, message: str, at: int, line: int | None = None) -> AwkError:
         """The line of the source, and below it what is wrong at which place, as gawk shows it."""
@@ -119,11 +102,10 @@ class Lexer:
         found = (_NUMBER if self.dialect.extensions else _DECIMAL).match(text, pos)
         if found and (char.isdecimal() or char == "."):
             self.pos = found.end()
-            self._look_at(found[0])
             return Token("number", found[0], pos, self.line)
         if char == "_" and text.startswith('"', pos + 1) and self.dialect.extensions:
             self.pos += 1
-            return Token("message", self._string(), pos, self.line)
+            return Token("string", self._string(), pos, self.line)
         found = _NAME.match(text, pos)
         if found:
             return self._word(found[0], pos)
@@ -132,8 +114,6 @@ class Lexer:
                 if self.dialect.posix and operator.startswith("**"):
                     raise self.error("syntax error", pos + 1)
                 self.pos += len(operator)
-                if operator.startswith("**"):
-                    self.lint(f"POSIX does not allow operator `{operator}'")
                 same = {"**": "^", "**=": "^="}.get(operator, operator)
                 return Token(same, same, pos, self.line)
         if char == "@":
@@ -154,9 +134,7 @@ class Lexer:
                 self.line += 1
             elif char == "#":
                 end = text.find("\n", self.pos)
-                end = len(text) if end < 0 else end
-                self.comments[self.pos] = text[self.pos : end]
-                self.pos = end
+                self.pos = len(text) if end < 0 else end
             else:
                 return
 
@@ -165,14 +143,8 @@ class Lexer:
         if not self.dialect.extensions and (word in EXTENSIONS or (self.dialect.posix and word == "func")):
             pass
         elif word in KEYWORDS:
-            if word == "func":
-                self.lint("POSIX does not allow `func'")
-            elif word in EXTENSIONS and self.dialect.lint != "no-ext":
-                self.lint(f"`{word}' is a gawk extension")
             return Token("function" if word == "func" else word, word, pos, self.line)
         elif word in BUILTINS:
-            if word in EXTENSIONS and self.dialect.lint != "no-ext":
-                self.lint(f"`{word}' is a gawk extension")
             return Token("builtin", word, pos, self.line)
         word = self._qualified(word)
         if self.text.startswith("(", self.pos):
@@ -204,8 +176,6 @@ class Lexer:
             end += 1
         if end >= len(text):
             raise self.error("unterminated string", self.pos)
-        if self.dialect.lint and _HEX_ESCAPE.search(text, self.pos, end):
-            self.lint("POSIX does not allow `\\x' escapes")
         value = unescape(text[self.pos + 1 : end], self.odd, hexadecimal=not self.dialect.posix)
         self.pos = end + 1
         return value

@@ -1,4 +1,4 @@
-"""awk's grammar by recursive descent: from source text to the tree of a program."""
+"""Parse awk source by recursive descent into the tree of a program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 
 from ramet.commands.awk.compile.analyze import SPECIAL, SPECIAL_ARRAYS
-from ramet.commands.awk.run.libraries import check, functions_of
 from ramet.commands.awk.run.regex import odd_escape_words, odd_escapes
 from ramet.commands.awk.syntax.builtin_names import BUILTINS
 from ramet.commands.awk.syntax.dialect import GNU, Dialect
@@ -26,8 +25,6 @@ from ramet.commands.awk.syntax.tree import (
     Grouping,
     If,
     Num,
-    Place,
-    Places,
     Print,
     Program,
     Regex,
@@ -49,12 +46,12 @@ _COMPOUND = frozenset(("{", "if", "while", "do", "for", "switch", ";"))
 _SPECIAL = frozenset(("BEGIN", "END", "BEGINFILE", "ENDFILE"))
 
 
-def parse(text: str, dialect: Dialect = GNU, *, placed: bool = False) -> Program:
-    """The tree of a program; `placed` keeps where everything stands, for those who print it."""
+def parse(text: str, dialect: Dialect = GNU) -> Program:
+    """Return the tree of a program."""
     parser = None
     try:
         parser = _Parser(text, dialect)
-        return parser.program(placed)
+        return parser.program()
     except AwkError as error:
         error.warnings = (*parser.lexer.warnings, *parser.errors) if parser is not None else ()
         raise
@@ -65,12 +62,12 @@ class _Parser(Expressions):
 
     def __init__(self, text: str, dialect: Dialect = GNU) -> None:
         super().__init__(text, dialect)
-        self.of: dict[int, Place] = {}
-        self.libraries: list[str] = []
+        self.starts: dict[int, int] = {}
+        """Offsets of rules, functions and statements by the identity of their nodes."""
         self.odd: set[str] = set()
         """Escapes in patterns that were complained of."""
 
-    def program(self, placed: bool) -> Program:
+    def program(self) -> Program:
         rules: list[Rule] = []
         self.newlines()
         while not self.at("end"):
@@ -86,18 +83,12 @@ class _Parser(Expressions):
             self.newlines()
         if self.errors:
             raise AwkError(self.errors.pop(), 1)
-        places = None
-        if placed:
-            places = Places(self.lexer.text, self.of, self.lexer.comments, self.messages, self.misuses)
-        warnings, libraries = tuple(self.lexer.warnings), tuple(self.libraries)
-        return Program(tuple(rules), self.functions, warnings, libraries, places, self.all_lines(), frozenset(self.odd))
+        warnings = tuple(self.lexer.warnings)
+        return Program(tuple(rules), self.functions, warnings, self.all_lines(), frozenset(self.odd))
 
     def all_lines(self) -> dict[int, int]:
         ends = [found.start() for found in re.finditer("\n", self.lexer.text)]
-        return {node: bisect_left(ends, place.start) + 1 for node, place in self.of.items()} | self.lines
-
-    def placed(self, node: Rule | Function | Stmt, start: int, brace: int = -1) -> None:
-        self.of[id(node)] = Place(start, self.ended, brace, self.lexer.namespace)
+        return {node: bisect_left(ends, start) + 1 for node, start in self.starts.items()} | self.lines
 
     def regex(self, start: int) -> str:
         line = self.token.line
@@ -116,9 +107,8 @@ class _Parser(Expressions):
         if not self.at("string"):
             raise self.unexpected()
         if word == "load":
-            check(self.token.text, f"cmd. line:{self.token.line}: error", 1)
-            self.libraries.append(self.advance().text)
-            return
+            why = "dynamic loading of libraries is not supported"
+            raise AwkError(f"cmd. line:{self.token.line}: error: {why}", 1)
         name = self.token.text
         if not name.replace("_", "a").isalnum() or name[0].isdigit() or not name.isascii():
             raise AwkError(
@@ -129,11 +119,11 @@ class _Parser(Expressions):
 
     def rule(self) -> Rule:
         start = self.token.start
-        made, brace = self.bare_rule()
-        self.placed(made, start, brace)
+        made = self.bare_rule()
+        self.starts[id(made)] = start
         return made
 
-    def bare_rule(self) -> tuple[Rule, int]:
+    def bare_rule(self) -> Rule:
         if self.token.kind in _SPECIAL:
             kind = self.advance().kind
             if not self.at("{", "newline", "end", ";"):
@@ -142,8 +132,7 @@ class _Parser(Expressions):
                 line = self.token.line + (self.token.kind == "newline")
                 raise AwkError(f"cmd. line:{line}: {kind} blocks must have an action part", 1)
             self.where = kind
-            brace = self.token.start + 1
-            return Rule(kind, None, None, self.block()), brace
+            return Rule(kind, None, None, self.block())
         self.where = ""
         pattern = until = None
         if not self.at("{"):
@@ -153,11 +142,10 @@ class _Parser(Expressions):
                 line = self.token.line
                 until = self.expression()
                 self.lines[id(until)] = line
-        brace = self.token.start + 1 if self.at("{") else -1
         body = self.block() if self.at("{") else None
         if body is None and not self.at(";", "newline", "end"):
             raise self.unexpected()
-        return Rule("", pattern, until, body), brace
+        return Rule("", pattern, until, body)
 
     def function(self) -> None:
         start = self.token.start
@@ -180,7 +168,7 @@ class _Parser(Expressions):
                 raise self.unexpected()
         self.expect(")")
         self.newlines()
-        if name in self.functions or name in RESERVED or name in self.variables or name in functions_of(self.libraries):
+        if name in self.functions or name in RESERVED or name in self.variables:
             self.report(f"function name `{name}' previously defined")
         for place, param in enumerate(params):
             if param == name:
@@ -192,9 +180,8 @@ class _Parser(Expressions):
                 self.report(f"function `{name}': parameter #{place + 1}, `{param}', duplicates parameter #{first}")
         self.functions[name] = Function(name, tuple(params), ())
         self.where = "function"
-        brace = self.token.start + 1
         self.functions[name] = made = Function(name, tuple(params), self.block())
-        self.placed(made, start, brace)
+        self.starts[id(made)] = start
 
     # ------------------------------------------------------------------ statements
 
@@ -235,10 +222,10 @@ class _Parser(Expressions):
         if self.token.kind in _COMPOUND:
             made = self.compound()
             if not isinstance(made, DoWhile):  # which ends before the newline behind it
-                self.placed(made, start)
+                self.starts[id(made)] = start
             return made
         made = self.simple()
-        self.placed(made, start)
+        self.starts[id(made)] = start
         self.end_simple()
         return made
 
@@ -293,7 +280,7 @@ class _Parser(Expressions):
         test = self.parenthesized()
         self.lines[id(test)] = line
         made = DoWhile(body, test)
-        self.placed(made, start)
+        self.starts[id(made)] = start
         if self.at(";", "newline"):  # the parenthesis ends it well enough
             self.end_simple()
         return made
@@ -355,7 +342,7 @@ class _Parser(Expressions):
 
     def label(self) -> Expr:
         """What may stand behind `case`: a constant."""
-        if not self.at("number", "string", "message", "/", "/=", "@", "+", "-"):
+        if not self.at("number", "string", "/", "/=", "@", "+", "-"):
             raise self.unexpected()
         signed = self.at("+", "-")
         made = self.unary()

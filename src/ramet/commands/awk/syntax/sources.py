@@ -1,7 +1,7 @@
-"""The text of a program, read from the places that the command line names, and where each line of it comes from.
+"""The source of an awk program: files and texts of the command line, with the origin of each line.
 
-Rule: inside, a program is one text, and a message names a line of it as `cmd. line:N`; `Sources.located` turns that
-into the file and the line that the user knows.
+- Inside, a program is one text, and a message names a line of it as `cmd. line:N`; `Sources.located` turns that into
+  the file and line that the user knows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tree of an awk program; nodes are frozen and know nothing of how they run."""
+"""The syntax tree of an awk program: frozen nodes without behaviour."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class Num:
 @dataclass(frozen=True, slots=True)
 class Str:
     value: str
-    translated: bool = False
-    """Whether it is marked as a text that is shown to people: `_"..."`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,6 @@ class Indirect:
 class Builtin:
     name: str
     args: tuple[Expr, ...]
-    parens: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,38 +273,10 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands in the source: from its first character on, and up to behind its last."""
-
-    start: int
-    end: int
-    brace: int = -1
-    """Behind the brace that opens the body of a rule or a function."""
-    namespace: str = "awk"
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """What a program is printed back from besides its tree; nodes are known by their identity."""
-
-    text: str
-    of: dict[int, Place] = field(default_factory=dict)
-    comments: dict[int, str] = field(default_factory=dict)
-    """Comments by where they begin."""
-    messages: list[tuple[int, str, str]] = field(default_factory=list)
-    """Texts that are to be translated: the line, the text, and its plural if there is one."""
-    misuses: list[str] = field(default_factory=list)
-    """What translators' templates complain of."""
-
-
-@dataclass(frozen=True, slots=True)
 class Program:
     rules: tuple[Rule, ...]
     functions: dict[str, Function] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    """What `@load` names."""
-    places: Places | None = None
     lines: dict[int, int] = field(default_factory=dict, compare=False)
     """In which line of the source a rule, function or statement begins; nodes are known by their identity."""
     odd_escapes: frozenset[str] = frozenset()

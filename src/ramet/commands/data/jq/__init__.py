@@ -1,4 +1,4 @@
-"""jq: parsed to a tree, compiled to closures that yield values or paths, and run over a stream of JSON texts."""
+"""jq: programs are parsed, compiled to closures over values or paths, and run on a stream of JSON."""
 
 from ramet.commands.data.jq.command import COMMANDS
 

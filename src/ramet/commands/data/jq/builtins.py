@@ -1,4 +1,4 @@
-"""jq's functions that take filters: `NATIVES`."""
+"""jq's built-in functions that take filters as arguments (`NATIVES`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The jq command: what its options ask for, and the order in which it happens."""
+"""The jq command: program, variables, inputs and exit status."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from ramet.commands.data.jq import values
 from ramet.commands.data.jq.builtins import Halt
@@ -10,6 +12,7 @@ from ramet.commands.data.jq.run import JqRun
 from ramet.commands.data.jq.values import CompileError, Json
 from ramet.commands.framework.command import Command, UsageError, help_text, version_text
 from ramet.commands.framework.inputs import HELD, slurp
+from ramet.concurrency.offload import offload
 from ramet.concurrency.recursion import Room
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -96,15 +99,12 @@ def _copies(o: Options) -> bool:
 async def _copy(state: JqRun) -> None:
     """`jq -c .`: many lines at a time."""
     async for made in state.batches(copied_lines):
-        if state.host.large and not isinstance(made, bytes):
-            for value in made:
-                await state.emit_parts(value)
-                await state.yield_turn()
-            await state.forget(made)
-            continue
-        data = (
-            made if isinstance(made, bytes) else ("\n".join(map(values.dumps, made)) + "\n").encode("utf-8", "replace")
-        )
+        if isinstance(made, bytes):
+            data = made
+        else:
+            text = partial("".join, map(state.text, made))
+            shown = await offload(state.proc.budget, text) if state.host.large else text()
+            data = shown.encode("utf-8", "replace")
         if len(data) < HELD:
             state.out.append(data.decode("utf-8", "replace"))
         else:

@@ -1,7 +1,8 @@
-"""Compiles a jq program to closures: each expression is a function from an environment and an item to items.
+"""Compile a jq program to closures: each expression maps an environment and an item to items.
 
-In value mode an item is a value; in path mode, which `path()`, assignments and deletions use, it is a pair of a path
-and a value. The environment is a chain of cells; where a name lives in it is settled when the program is compiled.
+- In value mode an item is a value; in path mode, which `path()`, assignments and deletions use, it is a pair of a path
+  and a value.
+- The environment is a chain of cells; the compiler resolves the cell of each name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Code that decides what runs: pipes, conditions, errors, labels, and loops that bind patterns."""
+"""Compile jq's control flow: pipes, conditions, errors, labels, reduce, foreach and patterns."""
 
 from __future__ import annotations
 

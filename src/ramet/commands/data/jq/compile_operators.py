@@ -1,4 +1,4 @@
-"""Code for operators: arithmetic, comparison, logic, alternatives, and assignments to paths."""
+"""Compile jq's operators: arithmetic, comparison, logic, alternatives and path assignments."""
 
 from __future__ import annotations
 

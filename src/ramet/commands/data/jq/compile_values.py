@@ -1,4 +1,4 @@
-"""Code that makes or finds values: literals, variables, text, arrays, objects, indexing, slices and iteration."""
+"""Compile jq's literals, variables, strings, arrays, objects, indexing, slices and iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jq's broken-down times: `[year, month from 0, day, hours, minutes, seconds, weekday, day of the year]`, in UTC."""
+"""jq's broken-down times in UTC: `[year, month from 0, day, hours, minutes, seconds, weekday, day of year]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `@name` formats: each turns a value into a string."""
+"""jq's string formats: @csv, @tsv, @html, @uri, @sh, @base64 and the like."""
 
 from __future__ import annotations
 

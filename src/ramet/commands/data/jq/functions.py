@@ -1,4 +1,4 @@
-"""jq's functions over plain values: each takes the input and the values of its arguments (`PLAIN` is the table)."""
+"""jq's built-in functions on plain values (`PLAIN`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules of jq: where they are looked for, and what they say of themselves."""
+"""jq's modules: search path, lookup and metadata."""
 
 from __future__ import annotations
 

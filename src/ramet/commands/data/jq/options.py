@@ -1,4 +1,4 @@
-"""The options of jq, which stand anywhere among its operands and may take several words."""
+"""Parse jq's options, which may stand anywhere and take several words."""
 
 from __future__ import annotations
 

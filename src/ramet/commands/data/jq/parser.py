@@ -1,4 +1,4 @@
-"""jq's grammar by precedence climbing: from program text to a tree of plain tuples `(kind, ...)`."""
+"""Parse a jq program by precedence climbing into a tree of tuples `(kind, ...)`."""
 
 from __future__ import annotations
 

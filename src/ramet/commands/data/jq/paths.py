@@ -1,4 +1,4 @@
-"""Reading and writing at paths: indexing, slicing, `getpath`, `setpath`, `delpaths`; only the path is ever copied."""
+"""Read, set and delete values at paths (getpath, setpath, delpaths), copying only along the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jq's functions that are written in jq itself."""
+"""jq's built-in functions that are written in jq."""
 
 from __future__ import annotations
 

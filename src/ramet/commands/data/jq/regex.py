@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ramet.commands.data.jq.compile import Compiler, Native
-from ramet.commands.data.jq.large_regex import Parted, alternatives
 from ramet.commands.data.jq.parser import Node
 from ramet.commands.data.jq.scopes import Env, Run, Scope
 from ramet.commands.data.jq.values import Json, described, fail, joined, kind
-from ramet.patterns import LONG, PatternError, perl
+from ramet.patterns import PatternError, perl
 from ramet.patterns.engines import compile_regex
 from ramet.patterns.perl_reader import Style
 
@@ -38,14 +37,9 @@ def _compiled(source: str, flags: str) -> Any:
         elif flag not in "gnilsx":
             raise fail(f"{flags} is not a valid modifier string")
 
-    def compile_one(part: str) -> Any:
-        rewritten = perl.rewrite(part, Style(unicode=True, extended="x" in flags))
-        return compile_regex(rewritten, "i" in flags, "l" in flags, bits)
-
     try:
-        if len(source) > LONG and "x" not in flags and len(several := alternatives(source)) > 1:
-            return Parted(several, compile_one, "l" in flags)
-        return compile_one(source)
+        rewritten = perl.rewrite(source, Style(unicode=True, extended="x" in flags))
+        return compile_regex(rewritten, "i" in flags, "l" in flags, bits)
     except PatternError as error:
         raise fail(f"Regex failure: {_IN_ONIGURUMA_WORDS.get(str(error), error)}") from None
 

@@ -1,10 +1,10 @@
-"""One run of jq: its program and modules, its inputs, what it writes, and the status that comes of it."""
+"""Run a jq program: compile it, read its inputs, write its results."""
 
 from __future__ import annotations
 
 import errno
 import functools
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -13,36 +13,28 @@ from ramet.commands.data.jq import values
 from ramet.commands.data.jq.builtins import NATIVES
 from ramet.commands.data.jq.compile import Compiler
 from ramet.commands.data.jq.functions import tostream
-from ramet.commands.data.jq.io.colours import Palette, coloured, coloured_pieces
-from ramet.commands.data.jq.io.large import LARGE, cut, let_go, pieces, read
-from ramet.commands.data.jq.io.offload import REPORTED, Apart
-from ramet.commands.data.jq.io.partial import Growing, Unreadable, is_long
+from ramet.commands.data.jq.io.colours import Palette, coloured
+from ramet.commands.data.jq.io.members import Odd, decode
+from ramet.commands.data.jq.io.members import encode as encode_members
+from ramet.commands.data.jq.io.partial_events import broken_events
 from ramet.commands.data.jq.io.positions import Place, Places
 from ramet.commands.data.jq.io.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.data.jq.io.seq import Ignored, sequence
-from ramet.commands.data.jq.io.truncated import broken_events
 from ramet.commands.data.jq.modules import Modules
 from ramet.commands.data.jq.options import Options
 from ramet.commands.data.jq.parser import Node, parse
 from ramet.commands.data.jq.prelude import definitions
 from ramet.commands.data.jq.scopes import ROOT, Run, Scope
 from ramet.commands.data.jq.values import Break, CompileError, JqError, Json, as_error
-from ramet.commands.framework.inputs import HELD, LONG, is_unbuffered
-from ramet.concurrency import bigbytes as longbytes
+from ramet.commands.data.jq.worker import REPORTED, Worker
+from ramet.commands.framework.inputs import HELD, is_unbuffered
 from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import BATCH, HUGE, LARGE, SMALL
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import WHOLE
-
-_MOMENT = 32 * 1024
-"""Characters of input that are read without a look at the clock."""
-_MANY = 64
-"""Blocks of one line that has not ended, after which it is asked how long it is."""
-_EVENTS = 2000
-"""Events of a stream that are inputs of one batch."""
-
 
 T = TypeVar("T")
 
@@ -87,7 +79,7 @@ class Host:
         self.name: str | None = None
         self._ticks = 0
         self.large = False
-        """An input was so long that work on it is done beside the event loop, and its text written in parts."""
+        """Whether an input was so large that the program runs in a thread."""
         self.endless = False
         """The program has something in it that can compute for long without a result."""
         self.stopped = False
@@ -268,7 +260,7 @@ class JqRun:
             if self.o.stream:
                 last = self.place.line(max(len(batch) - 1, 0))
                 events = chain.from_iterable(map(tostream, batch))
-                while some := list(islice(events, _EVENTS)):
+                while some := list(islice(events, BATCH)):
                     self.place = Place(len(some), self.host.name, exact=(last,))
                     yield some
                 continue
@@ -295,129 +287,81 @@ class JqRun:
                 yield list(tostream(value)) if self.o.stream else [value]
 
     async def batches(self, quick: Callable[[bytes], Any]) -> AsyncIterator[Any]:
-        """What `quick` makes of many lines at once or, where it cannot, the values one by one in lists."""
+        """Yield what `quick` makes of many lines at once or, where it cannot, lists of values."""
         reader = JsonReader()
         rest: list[bytes] = []
-        gathered: list[bytes] = []
-        growing: Growing | None = None
-        wait = 0
+        size = wait = 0
         async for name, block in self.blocks():
             self.host.name = name
-            if growing is None and not gathered and is_long(reader, rest):
-                growing = Growing()
-                block = b"".join((reader.left(), *rest, block))
-                rest = []
-            if growing is not None:
-                complete = await self.grown(growing, block)
-                if complete is False:
-                    continue
-                if complete is None:
-                    # It cannot be read in pieces: all of it is taken at once.
-                    block, gathered = b"", [b"".join(growing.text)]
-                    wait = 2 * len(gathered[0])
-                else:
-                    yield self.long_one(growing, reader)
-                    block = growing.left
-                growing = None
+            rest.append(block)
+            size += len(block)
+            if size > self.proc.budget.limits.string_bytes * WHOLE:
+                raise self.proc.budget.exceeded("string_bytes")
             end = block.rfind(b"\n")
-            if end < 0:
-                rest.append(block)
-                if len(rest) % _MANY == 0 and sum(map(len, rest)) > self.proc.budget.limits.string_bytes * WHOLE:
-                    raise self.proc.budget.exceeded("string_bytes")
+            if end < 0 or size < wait:
                 continue
-            head = b"".join((*rest, block[:end]))
-            rest = [block[end + 1 :]]
-            if reader.idle and not gathered and len(head) > 2 * LARGE and (texts := await self.cut(head)) is not None:
-                reader.line += head.count(b"\n") + 1
-                async for batch in self.parts(texts):
-                    yield batch
-                continue
-            made = quick(head) if reader.idle and not gathered else None
+            rest[-1] = block[:end]
+            head, rest = b"".join(rest), [block[end + 1 :]]
+            size, wait = len(rest[0]), 0
+            if reader.stuck + len(head) > 2 * LARGE:
+                data = reader.left() + head + b"\n"
+                found = await offload(self.proc.budget, partial(self.large, reader, data, False))
+                if found is not None:
+                    batches, left = found
+                    for batch, self.place in batches:
+                        yield batch
+                    if left:
+                        # One value is longer than all of this: look again when there is twice as much.
+                        rest.insert(0, left)
+                        size, wait = size + len(left), 2 * len(left)
+                    continue
+                head = data[:-1]
+            made = quick(head) if reader.idle and len(head) <= 2 * LARGE else None
             if made is not None:
                 lines = head.count(b"\n") + 1
                 self.note(len(made), reader.line, None if len(made) == lines else head)
                 reader.line += lines
                 yield made
                 continue
-            if gathered or reader.stuck >= LARGE:
-                # One value is longer than all that was read: it is looked at when there is twice as much.
-                gathered.append(reader.left() if not gathered else b"")
-                gathered.append(head + b"\n")
-                size = sum(map(len, gathered))
-                texts = await self.cut(b"".join(gathered)) if size >= wait else None
-                if texts is None:
-                    wait = max(wait, 2 * size) if size >= wait else wait
-                    continue
-                reader.line += sum(part.count(b"\n") for part in gathered)
-                gathered = []
-                async for batch in self.parts(texts):
-                    yield batch
-                continue
             reader.feed(head + b"\n")
             for batch in self.taken(reader, False):
                 yield batch
-        if growing is not None:
-            if await self.ends(growing):
-                yield self.long_one(growing, reader)
-                rest = [growing.left]
-            else:
-                gathered = [b"".join(growing.text)]
-        long = reader.stuck + sum(map(len, rest)) >= LARGE and (reader.stuck or reader.idle)
-        if gathered or (long and not self.parse_error):
-            data = b"".join((*gathered, *rest) if gathered else (reader.left(), *rest))
-            texts = await self.cut(data)
-            rest = [data]
-            if texts is not None:
-                reader.line += data.count(b"\n")
-                async for batch in self.parts(texts):
+        if reader.stuck + size > LARGE:
+            data = reader.left() + b"".join(rest)
+            found = await offload(self.proc.budget, partial(self.large, reader, data, True))
+            if found is not None:
+                for batch, self.place in found[0]:
                     yield batch
                 return
+            rest = [data]
         reader.feed(b"".join(rest), True)
         for batch in self.taken(reader, True):
             yield batch
 
-    async def cut(self, data: bytes) -> list[Any] | None:
-        return await offload_large(self.proc.budget, len(data), partial(cut, data))
-
-    async def grown(self, value: Growing, block: bytes) -> bool | None:
-        """Whether more text completed a large value; None when that cannot be read piece by piece."""
-        step, budget = partial(next, value.feed(block), None), self.proc.budget
+    def large(self, reader: JsonReader, data: bytes, last: bool) -> tuple[list[tuple[list[Json], Place]], bytes] | None:
+        """Return the batches of a large text and what is left of it; None if it needs the careful reader."""
         try:
-            while (complete := await offload(budget, step) if value.is_slow else step()) is not None:
-                if complete:
-                    return True
-                await budget.yield_turn()
-        except Unreadable:
+            found, end = decode(data, last)
+        except Odd:
             return None
-        return False
-
-    async def ends(self, value: Growing) -> bool:
-        try:
-            return await offload(self.proc.budget, value.finish) if value.is_slow else value.finish()
-        except Unreadable:
-            return False
-
-    def long_one(self, made: Growing, reader: JsonReader) -> list[Json]:
-        """The batch of one large value."""
         self.host.large = True
-        reader.line += sum(part.count(b"\n") for part in made.text) - made.left.count(b"\n")
-        self.note(1, 0, exact=(reader.line + (b"\n" in made.left),))
-        return [made.value]
-
-    async def parts(self, texts: list[Any]) -> AsyncIterator[list[Json]]:
-        """The values of texts, one of which at least is large."""
-        self.host.large = True
-        for text in texts:
-            try:
-                value = await read(text, self.proc.budget)
-                self.note(1, 0, exact=(self.newlines,))
-                yield [value]
-            except ParseError as error:
-                self.parse_error = str(error)
-                return
+        batches: list[tuple[list[Json], Place]] = []
+        at = 0
+        for batch, ended in found:
+            first, begin, at = reader.line, at, ended
+            reader.skip(data[begin:ended])
+            line = reader.line + (data.find(b"\n", at) >= 0)
+            exact = (line,) if len(batch) == 1 else ()
+            self.note(len(batch), first, None if exact else data[begin:ended], exact)
+            batches.append((batch, self.place))
+        left = data[end:]
+        if not left.strip():
+            reader.skip(left)
+            left = b""
+        return batches, left
 
     def taken(self, reader: JsonReader, last: bool) -> Iterator[list[Json]]:
-        """Values in batches so small that reading one takes a moment."""
+        """Yield complete values in batches; `place` is where the batch yielded last is from."""
         batch: list[Json] = []
         lines: list[int] = []
         begun = reader.at
@@ -426,7 +370,7 @@ class JqRun:
                 batch.append(value)
                 # jq reads line by line: the line that a value ends on has been read when the value has.
                 lines.append(reader.line + reader.ends_later())
-                if not begun <= reader.at < begun + _MOMENT:
+                if not begun <= reader.at < begun + SMALL:
                     self.note(len(batch), 0, exact=tuple(lines))
                     yield batch
                     batch, lines, begun = [], [], reader.at
@@ -465,7 +409,7 @@ class JqRun:
 
     async def texts(self, data: bytes) -> list[Json]:
         """Lines as values."""
-        self.host.large = self.host.large or len(data) > LONG
+        self.host.large = self.host.large or len(data) > HUGE
         return await offload_large(self.proc.budget, len(data), partial(_texts, data))
 
     # ------------------------------------------------------------------ running
@@ -490,13 +434,10 @@ class JqRun:
             else:
                 for value in self.host.pending:
                     await self.one(run, value)
-            await self.forget(everything)
         else:
             async for batch in source:
                 self.host.places.only(self.place)
                 await self.some(run, batch)
-                if self.host.large:
-                    await self.forget(batch)
                 if self.parse_error is not None and self.broken is None:
                     break
         if self.parse_error is not None:
@@ -510,7 +451,7 @@ class JqRun:
                 self.host.name = name
                 data.append(block)
             everything = b"".join(data)
-            self.host.large = self.host.large or len(everything) > LONG
+            self.host.large = self.host.large or len(everything) > HUGE
             decoded = partial(everything.decode, "utf-8", "replace")
             whole: Json = await offload_large(self.proc.budget, len(everything), decoded)
         else:
@@ -518,19 +459,13 @@ class JqRun:
             async for batch in source:
                 whole += batch
                 await self.proc.budget.yield_turn()
-            self.host.large = self.host.large or len(whole) > 1000
+            self.host.large = self.host.large or len(whole) > BATCH
         if self.parse_error is not None:
             return
         self.host.places.only(Place(1, self.host.name, exact=(self.newlines - self.base,)))
         if self.o.null_input:
             self.host.pending = iter((whole,))
         await self.one(run, None if self.o.null_input else whole)
-        if isinstance(whole, list):
-            await self.forget(whole)
-
-    async def forget(self, inputs: list[Json]) -> None:
-        self.last = values.truthy(self.last)  # which is all that is still asked of it
-        await let_go(inputs, self.proc.budget.yield_turn)
 
     def where(self) -> str:
         places = self.host.places
@@ -541,7 +476,7 @@ class JqRun:
     async def some(self, run: Run, batch: list[Json]) -> None:
         """Several inputs through the program."""
         if self.host.endless or self.host.large:
-            await self.apart(Apart(run, self.host.places.counted(batch), self.host.places))
+            await self.offload(Worker(run, self.host.places.counted(batch), self.host.places, self.text))
             return
         places = self.host.places
         for places.index, value in enumerate(batch):
@@ -551,7 +486,7 @@ class JqRun:
         """One input through the program; the status is that of the last one."""
         self.status = 0
         if self.host.endless or self.host.large:
-            await self.apart(Apart(run, iter((value,)), self.host.places))
+            await self.offload(Worker(run, iter((value,)), self.host.places, self.text))
             return
         count = 0
         try:
@@ -573,44 +508,42 @@ class JqRun:
         else:
             self.report(as_error(error).value)
 
-    async def beside(self, work: Callable[[], T]) -> T:
-        """What some work of a program gives that is done in a thread."""
+    async def offload(self, work: Worker) -> None:
+        """Run a program that may compute for long in a thread, so that a timeout or cancel can stop it."""
+        host = self.host
+        ended = False
+        failed: Json = None
+        while not ended:
+            outcomes, ended = await self.run_in_thread(work.take)
+            for outcome in outcomes:
+                if outcome.error is None:
+                    self.out.append(outcome.text)
+                    self.last, self.any_output = outcome.value, True
+                elif isinstance(outcome.error, REPORTED):
+                    failed = outcome.place
+                    current, host.places.index = host.places.index, outcome.place
+                    self.failed(outcome.error)
+                    host.places.index = current
+                else:
+                    raise outcome.error
+            await self.yield_turn()
+        if failed != host.places.index:
+            self.status = 0
+
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
+        """Offload work of the program, and write what it says by `debug` and `stderr`."""
         host = self.host
         host.said = []
         try:
             found = await offload(self.proc.budget, work)
-        except BaseException:  # nobody waits for it any more
-            host.stopped = True  # the thread notices at its next turn
+        except BaseException:
+            host.stopped = True  # the thread sees it at its next tick
             raise
         finally:
             said, host.said = host.said, None
         for text in said:
             host.complain(text)
         return found
-
-    async def apart(self, work: Apart) -> None:
-        """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
-        host = self.host
-        ended = False
-        failed: Json = None
-        while not ended:
-            outcomes, ended = await self.beside(work.take)
-            for error, result in outcomes:
-                if error is None:
-                    try:
-                        await self.emit_parts(result)
-                    except JqError as unfit:
-                        error, result = unfit, host.places.index
-                if isinstance(error, REPORTED):
-                    failed = result
-                    current, host.places.index = host.places.index, result
-                    self.failed(error)
-                    host.places.index = current
-                elif error is not None:
-                    raise error
-            await self.yield_turn()
-        if failed != host.places.index:
-            self.status = 0
 
     def report(self, value: Json) -> None:
         self.status = 5
@@ -635,42 +568,26 @@ class JqRun:
         if self.proc.stdout.full:
             await self.proc.stdout.drain()
 
-    async def emit_parts(self, value: Json) -> None:
-        """As `emit`, for what may be long."""
-        o = self.o
-        if not self.host.large or not isinstance(value, (list, dict, str)):
-            self.emit(value)
-            return
-        indent = None if o.compact else o.indent
-        parts: Iterable[str]
-        if isinstance(value, str) and o.raw_output:
-            parts = [self.raw(value)] if o.ascii or o.nul else longbytes.pieces(value)
-        elif self.palette is not None:
-            parts = coloured_pieces(value, self.palette, indent, o.sort, o.ascii)
-        else:
-            parts = pieces(value, indent, sort=o.sort, ascii_only=o.ascii)
-        self.last, self.any_output = value, True
-        if o.seq and not (isinstance(value, str) and o.raw_output):
-            self.out.append("\x1e")
-        for piece in parts:
-            self.out.append(piece)
-            await self.yield_turn()
-        self.out.append("" if o.join else "\0" if o.nul else "\n")
-
     def emit(self, value: Json) -> None:
-        o, out = self.o, self.out
-        if o.seq and not (o.raw_output and isinstance(value, str)):
-            out.append("\x1e")
-        if o.raw_output and isinstance(value, str):
-            out.append(self.raw(value) if o.ascii or o.nul else value)
-        elif self.palette is not None:
-            out.append(coloured(value, self.palette, None if o.compact else o.indent, o.sort, o.ascii))
-        elif o.compact:
-            out.append(values.dumps(value, sort=o.sort, ascii_only=o.ascii))
-        else:
-            out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
+        self.out.append(self.text(value))
         self.last, self.any_output = value, True
-        out.append("" if o.join else "\0" if o.nul else "\n")
+
+    def text(self, value: Json) -> str:
+        """Return what is written of a result."""
+        o = self.o
+        end = "" if o.join else "\0" if o.nul else "\n"
+        if o.raw_output and isinstance(value, str):
+            return (self.raw(value) if o.ascii or o.nul else value) + end
+        indent = None if o.compact else o.indent
+        if self.palette is not None:
+            shown = coloured(value, self.palette, indent, o.sort, o.ascii)
+        elif self.host.large:
+            shown = encode_members(value, indent, sort=o.sort, ascii_only=o.ascii)
+        elif indent is None:
+            shown = values.dumps(value, sort=o.sort, ascii_only=o.ascii)
+        else:
+            shown = values.pretty(value, indent, sort=o.sort, ascii_only=o.ascii)
+        return f"\x1e{shown}{end}" if o.seq else shown + end
 
     def raw(self, text: str) -> str:
         """A string without its quotes, where that is possible: not where only ASCII may be written."""

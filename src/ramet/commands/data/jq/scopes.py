@@ -1,6 +1,6 @@
-"""What names mean where: scopes, environments, functions and closures, and how a node finds its code.
+"""Names in jq programs: scopes, environments, functions and closures.
 
-The environment is a chain of cells; where a name lives in it is settled when the program is compiled.
+- The environment is a chain of cells; the compiler resolves the cell of each name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Broken-down times as text: the C library's strftime and strptime over fields that need not be a day there is."""
+"""strftime and strptime of the C library on broken-down times that need not be valid dates."""
 
 from __future__ import annotations
 

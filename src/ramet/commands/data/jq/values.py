@@ -1,4 +1,4 @@
-"""jq's values (JSON as Python has it): order, arithmetic, text form, and the errors that programs can catch."""
+"""jq's values: order, arithmetic, JSON text, and the errors that programs can catch."""
 
 from __future__ import annotations
 

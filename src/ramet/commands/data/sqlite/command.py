@@ -1,27 +1,25 @@
-"""sqlite3: SQL on a database file of the tree, which is read whole and written back when it has changed.
+"""sqlite3: run SQL on a database file of the tree, which is read whole and written back when changed.
 
-No statement reaches the host: the engine only ever sees databases in memory. What is attached is read from the tree.
+- No statement reaches the host: the engine only sees databases in memory. Attached databases are read from the tree.
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from ramet.commands.data.sqlite.error_position import context
 from ramet.commands.data.sqlite.output_modes import COLUMN_SEPARATORS, ROW_SEPARATORS, Look
-from ramet.commands.data.sqlite.statements import is_complete, is_empty, may_end, some, without_tail
+from ramet.commands.data.sqlite.statements import is_empty, may_end, some
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.inputs import PART
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.bigtext import decoded, grown
 from ramet.concurrency.offload import Abandoned, interrupt_check, offload, offload_large
+from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled, TimeUp
@@ -128,8 +126,7 @@ class Shell:
         if self.output is None:
             await self.proc.emit_texts(texts)
         elif self.output:
-            size = sum(map(len, texts))
-            self.kept.append(await offload_large(self.proc.budget, size, lambda: encode("".join(texts))))
+            self.kept.append(encode("".join(texts)))
 
     async def redirect(self, target: str | None, once: bool = False) -> None:
         """Send what follows elsewhere; what was meant for the last place is written there first."""
@@ -285,30 +282,17 @@ async def run_script(shell: Shell, reader: Reader) -> None:
         await shell.proc.close(reader)
 
 
-async def _rows(proc: Proc, reader: Reader) -> AsyncIterator[list[bytes]]:
-    """Lines without their ends, some at a time."""
-    async for block in line_blocks(reader, size=PART):
-        row = await offload_large(proc.budget, len(block), partial(longbytes.split, block, b"\n"))
-        if not row[-1]:
-            row.pop()
-        yield row
-
-
 async def _run(shell: Shell, reader: Reader, script: bool) -> None:
     from ramet.commands.data.sqlite.dot_commands import dot
 
     shell.scripted = script
     proc = shell.proc
     pending: list[str] = []  # the lines of a statement that is not complete
-    size = start = number = 0
-    async for row in _rows(proc, reader):
-        row.reverse()
-        while row:
+    start = number = 0
+    async for block in line_blocks(reader, size=PART):
+        for raw in block.removesuffix(b"\n").split(b"\n"):
             number += 1
-            # What is decoded, joined or done goes at once: to let go of several very long texts takes a while.
-            raw = row.pop()
-            line = decode(raw) if len(raw) <= PIECE else await offload(proc.budget, partial(decoded, raw))
-            del raw
+            line = decode(raw)
             if not pending:
                 if line.startswith("."):
                     if shell.echo and script:
@@ -319,42 +303,28 @@ async def _run(shell: Shell, reader: Reader, script: bool) -> None:
                     continue
                 if not line or line.isspace():
                     continue
-                size, start = 0, number
+                start = number
             pending += (line, "\n")
-            size += len(line) + 1
-            if not (may_end(line) if len(line) <= PIECE else await offload(proc.budget, partial(may_end, line))):
+            if not may_end(line):
                 continue
-            del line
-            await _collect(proc, pending, size)
-            if size <= PIECE:
-                complete = sqlite3.complete_statement(pending[0])
-            else:
-                complete = await offload(proc.budget, partial(is_complete, pending[0]))
-            if not complete:
+            pending[:] = ["".join(pending)]
+            if not sqlite3.complete_statement(pending[0]):
                 continue
             await _statements(shell, pending.pop(), start if script else None)
             if shell.status and (shell.bail or not script):
                 return
         await proc.budget.yield_turn()
     if pending:
-        await _collect(proc, pending, size)
-        await _statements(shell, pending.pop(), start if script else None)
-
-
-async def _collect(proc: Proc, texts: list[str], size: int) -> None:
-    """Make one text of several, which stands in the place of them."""
-    texts[:] = ["".join(texts) if size <= PIECE else await offload(proc.budget, partial(grown, texts))]
+        await _statements(shell, "".join(pending), start if script else None)
 
 
 async def _statements(shell: Shell, text: str, line: int | None) -> None:
-    proc, size, at = shell.proc, len(text), 0
-    stop = await offload_large(proc.budget, size, partial(without_tail, text), PIECE)
-    while at < stop and (spans := await offload_large(proc.budget, size, partial(some, text, at, stop), PIECE)):
+    proc, at, stop = shell.proc, 0, len(text.rstrip())
+    while at < stop and (spans := await offload_large(proc.budget, stop, partial(some, text, at, stop), LARGE)):
         for at, end in spans:
             if is_empty(text, at, end):
                 continue
-            cut = partial(longbytes.cut, text, at, end)
-            statement = text[at:end] if end - at <= PIECE else await offload(proc.budget, cut)
+            statement = text[at:end]
             if shell.echo and shell.scripted:
                 shell.out += (statement.strip(), "\n")
             try:
@@ -362,20 +332,10 @@ async def _statements(shell: Shell, text: str, line: int | None) -> None:
             except sqlite3.OperationalError as error:
                 if str(error) == "interrupted":
                     raise TimeUp from None
-                await _sql_error(
-                    shell,
-                    error,
-                    await offload_large(proc.budget, stop - at, partial(longbytes.cut, text, at, stop)),
-                    line,
-                )
+                await _sql_error(shell, error, text[at:stop], line)
                 return
             except (sqlite3.Error, sqlite3.Warning) as error:
-                await _sql_error(
-                    shell,
-                    error,
-                    await offload_large(proc.budget, stop - at, partial(longbytes.cut, text, at, stop)),
-                    line,
-                )
+                await _sql_error(shell, error, text[at:stop], line)
                 return
             except CannotOpen as error:
                 shell.fail(str(error))
@@ -435,7 +395,7 @@ _TRUSTED = 64
 
 def _is_short(shell: Shell, statement: str) -> bool:
     """Whether a statement cannot take long: it searches nothing, changes little, and sets nothing off."""
-    if len(statement) > 1 << 16 or _SEARCHING(statement) is not None or len(shell.databases) > 1 or shell.plans:
+    if len(statement) > SMALL or _SEARCHING(statement) is not None or len(shell.databases) > 1 or shell.plans:
         shell.trusted = 0
         return False
     if shell.trusted:

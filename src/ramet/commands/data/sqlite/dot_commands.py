@@ -1,4 +1,4 @@
-"""The dot commands of sqlite3: what is shown and how, what the database holds, and moving data in and out."""
+"""The dot commands of sqlite3: output settings, schema, import and export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a statement SQLite found its error; the library knows, but does not tell Python."""
+"""Find the position of an SQL error, which SQLite does not pass on to Python."""
 
 from __future__ import annotations
 

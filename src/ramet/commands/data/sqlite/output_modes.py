@@ -1,4 +1,4 @@
-"""How sqlite3 shows rows: one function per mode, each from names and values to text."""
+"""The output modes of sqlite3: format rows as list, csv, table, json and the like."""
 
 from __future__ import annotations
 

@@ -1,14 +1,10 @@
-"""JSON in colours, laid out as jq lays it out."""
+"""Coloured JSON output of jq."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from operator import itemgetter
-from typing import Any
 
-from ramet.commands.data.jq.io.large import HEAVY, weight
 from ramet.commands.data.jq.values import Json, dumps, quoted
 
 RESET = "\x1b[0m"
@@ -42,39 +38,6 @@ def coloured(value: Json, palette: Palette, indent: str | None, sort: bool, asci
     out: list[str] = []
     _write(value, palette, indent, "\n", sort, ascii_only, out)
     return "".join(out)
-
-
-def coloured_pieces(
-    value: Json, palette: Palette, indent: str | None, sort: bool, ascii_only: bool, margin: str = "\n"
-) -> Iterator[str]:
-    """The same text, of a large value in parts that take a moment each."""
-    out: list[str] = []
-    if isinstance(value, str) or weight(value) < HEAVY:
-        _write(value, palette, indent, margin, sort, ascii_only, out)
-        yield "".join(out)
-        return
-    is_list = isinstance(value, list)
-    start = f"\x1b[{palette.array if is_list else palette.object}m"
-    inner, outer = ("", "") if indent is None else (margin + indent, margin)
-    out.append(start + ("[" if is_list else "{"))
-    members: Iterable[tuple[Any, Json]] = (
-        enumerate(value) if is_list else sorted(value.items(), key=itemgetter(0)) if sort else value.items()
-    )
-    lead, load = inner, 0
-    for key, item in members:
-        out.append(lead if is_list else f"{lead}{RESET}{_key(key, palette, start, indent, ascii_only)}")
-        lead = f"{start},{inner}"
-        heavy = weight(item)
-        if heavy < HEAVY:
-            _write(item, palette, indent, margin + (indent or ""), sort, ascii_only, out)
-        load += heavy
-        if load >= HEAVY:
-            yield "".join(out)
-            out, load = [], 0
-        if heavy >= HEAVY:
-            yield from coloured_pieces(item, palette, indent, sort, ascii_only, margin + (indent or ""))
-    out.append(f"{start}{outer}{start}{']' if is_list else '}'}{RESET}")
-    yield "".join(out)
 
 
 def _key(key: str, palette: Palette, start: str, indent: str | None, ascii_only: bool) -> str:

@@ -1,4 +1,4 @@
-"""Where inputs come from: the file of each and the line it ended on, worked out only when somebody asks."""
+"""File and line of jq's inputs, computed on demand."""
 
 from __future__ import annotations
 

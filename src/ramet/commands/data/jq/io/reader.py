@@ -1,4 +1,4 @@
-"""JSON texts in a stream: cut into values as they arrive, many lines at a time where each line is one value."""
+"""Parse a stream of JSON texts into values, many lines at a time where each line is a value."""
 
 from __future__ import annotations
 
@@ -182,8 +182,15 @@ class JsonReader:
     def left(self) -> bytes:
         """What is left over, which is then gone."""
         data = self.text[self.at :].encode("utf-8", "surrogateescape")
-        self.text, self.at, self.wait = "", 0, 0
+        self._become("")
+        self.wait = 0
         return data
+
+    def skip(self, data: bytes) -> None:
+        """Count the lines and columns of a text that was read in another way."""
+        newlines = data.count(b"\n")
+        self.line += newlines
+        self.column = len(data) - data.rfind(b"\n") - 1 if newlines else self.column + len(data)
 
     @property
     def idle(self) -> bool:

@@ -1,4 +1,4 @@
-"""`--seq`: texts that each begin with a record separator; one that is cut short is passed over, and said to be."""
+"""`jq --seq`: parse texts between record separators; report and skip truncated ones."""
 
 from __future__ import annotations
 

@@ -1,0 +1,84 @@
+"""Sparse files in tar archives: the map of their data in GNU's four formats."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+Map = Sequence[tuple[int, int]]
+"""Where data lies and how much of it, in the order of the file."""
+ENTRY, IN_HEADER, IN_EXTENSION = 24, 4, 21
+"""How long an entry of the old map is, and how many stand in a header and in each block that extends it."""
+_ZEROS = b"\0" * (1 << 18)
+
+
+class BadMap(Exception):
+    """The map makes no sense."""
+
+
+def number(field: bytes) -> int:
+    """A number of a header: in octal, or in base 256 when the first bit is set."""
+    if field[:1] >= b"\x80":
+        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
+    text = field.rstrip(b"\0 ").strip()
+    try:
+        return int(text, 8) if text else 0
+    except ValueError:
+        raise BadMap from None
+
+
+def entries(data: bytes, most: int) -> list[tuple[int, int]]:
+    """The old map: entries up to the first empty one."""
+    out: list[tuple[int, int]] = []
+    for at in range(0, most * ENTRY, ENTRY):
+        where, size = data[at : at + 12], data[at + 12 : at + 24]
+        if not where.strip(b"\0") and not size.strip(b"\0"):
+            break
+        out.append((number(where), number(size)))
+    return out
+
+
+def from_pax(pairs: Sequence[tuple[str, str]]) -> list[tuple[int, int]] | None:
+    """The map that extended headers hold: one list of numbers, or a pair of keywords for each piece."""
+    values = dict(pairs)
+    try:
+        if "GNU.sparse.map" in values:
+            numbers = [int(text) for text in values["GNU.sparse.map"].split(",") if text]
+        elif "GNU.sparse.numblocks" in values:
+            numbers = [int(text) for key, text in pairs if key in ("GNU.sparse.offset", "GNU.sparse.numbytes")]
+        else:
+            return None
+    except ValueError:
+        raise BadMap from None
+    return list(zip(numbers[::2], numbers[1::2], strict=False))
+
+
+def checked(map_: Map, size: int, stored: int) -> Map:
+    end = 0
+    for where, count in map_:
+        if where < end or count < 0 or where + count > size:
+            raise BadMap
+        end = where + count
+    if sum(count for _, count in map_) > stored:
+        raise BadMap
+    return map_
+
+
+async def filled(map_: Map, size: int, data: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The whole file: what is stored at its places, and zeros in between."""
+    held, at = b"", 0
+    for where, count in map_:
+        while at < where:
+            block = _ZEROS[: where - at]
+            at += len(block)
+            yield block
+        while count > 0:
+            if not held:
+                held = await anext(data)
+            block, held = held[:count], held[count:]
+            count -= len(block)
+            at += len(block)
+            yield block
+    while at < size:
+        block = _ZEROS[: size - at]
+        at += len(block)
+        yield block

@@ -1,0 +1,1 @@
+"""Commands that list files and their attributes: ls, tree, du, df, stat."""

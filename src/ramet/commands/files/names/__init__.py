@@ -1,0 +1,1 @@
+"""Commands on file names: basename, dirname, readlink, realpath, pathchk, which, whereis."""

@@ -1,0 +1,1 @@
+"""Commands on processes: ps, kill, pgrep, pidof."""

@@ -1,0 +1,1 @@
+"""Commands that run other commands: env, timeout, xargs, parallel and the like."""
