@@ -82,7 +82,7 @@ _SPELLED = {
     "-lf": "--logfile-path",
     "-FF": "--fixfix",
 }
-"""Options of two letters by names of their own: each letter is none."""
+"""Two-letter options by their long names."""
 
 
 async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
@@ -218,11 +218,11 @@ def _stamp(proc: Proc, stat: Stat) -> tuple[int, int, int, int, int, int]:
 
 
 _LONG = 1 << 18
-"""Bytes from which on packing is done beside the event loop."""
+"""Bytes from which on a member is streamed and compressed in a thread."""
 
 
 def _shrinks(data: bytes, level: int) -> bool:
-    """Whether packing is worth it; the beginning of something long tells."""
+    """Return whether compression shrinks the data, judged by its beginning."""
     sample = data if len(data) < _LONG else data[: 1 << 16]
     return bool(level and data) and len(zlib.compress(sample, level)) - 6 < len(sample)
 
@@ -231,7 +231,7 @@ _NO_TEXT = bytes((*range(7), *range(14, 26), *range(28, 32)))
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether there is something, and no byte in it that no text has."""
+    """Return whether there is something, and no byte in it that no text has."""
     return bool(data) and len(data.translate(None, _NO_TEXT)) == len(data)
 
 
@@ -308,7 +308,7 @@ class _Zip:
             yield self.buffer.getvalue()
 
     def method(self, stored: str) -> int:
-        """How a member is packed."""
+        """Return how a member is packed."""
         o = self.o
         suffixes = [suffix for suffix in o.suffixes.replace(",", ":").split(":") if suffix]
         if not o.level or o.method == "store" or any(stored.endswith(suffix) for suffix in suffixes):
@@ -369,7 +369,7 @@ class _Zip:
     async def _long(
         self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path, stat: Stat
     ) -> AsyncIterator[bytes]:
-        """A member that is packed beside the event loop, block by block."""
+        """Compress a member block by block in a thread; yield the archive so far."""
         member: Any = None
         try:
             async for block in self.proc.fs.read(path):

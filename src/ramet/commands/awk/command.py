@@ -45,9 +45,9 @@ from ramet.patterns import MatchTimeout
 
 _ROOM = Room(20_000)
 _MOMENT = 0.01
-"""Seconds of work in a thread before its results are looked at."""
+"""Seconds of work in a thread between two deliveries of output."""
 _PACE = 0.002
-"""Seconds for which records are worked on at once."""
+"""Seconds of work on the event loop between two checks of the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ class _Run:
                 return
 
     async def paced(self, main: Records, fast: Callable[[list[str]], None]) -> None:
-        """The rules on a batch, as many records at once as are done in a moment."""
+        """Run the rules on a batch, in parts of `_PACE` seconds."""
         batch = main.batch
         while main.at < len(batch):
             some = batch[main.at : main.at + self.pace] if main.at or self.pace < len(batch) else batch
@@ -291,7 +291,7 @@ class _Run:
                 await self.runtime.yield_turn()
 
     def several(self, rules: Callable[[], None]) -> None:
-        """The rules on as many records of the batch as are done in a moment."""
+        """Run the rules on records of the batch for `_MOMENT` seconds."""
         runtime, until = self.runtime, time.monotonic() + _MOMENT
         while time.monotonic() < until and runtime.next_now():
             checkpoint()
@@ -301,7 +301,7 @@ class _Run:
                 pass
 
     def skip(self, count: int) -> None:
-        """Records that no rule looks at; only the last one is seen, by END."""
+        """Skip records that no rule reads; END sees the last one."""
         runtime = self.runtime
         main = runtime.main
         assert main is not None

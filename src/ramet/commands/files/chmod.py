@@ -104,7 +104,7 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
 async def named_files(
     proc: Proc, words: list[str], recursive: bool, quiet: bool, what: str
 ) -> AsyncIterator[tuple[str, Path | None, Stat | None]]:
-    """The named files (links followed), and with `recursive` everything below them (links skipped)."""
+    """Yield the named files (links followed), and with `recursive` everything below them (links skipped)."""
     for word in words:
         try:
             path = proc.path(word)

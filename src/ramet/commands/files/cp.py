@@ -25,7 +25,7 @@ TOGETHER = 256
 
 
 async def lookup(proc: Proc, path: Path, follow: bool = False) -> Stat | None:
-    """The stat of a path, None when there is nothing."""
+    """Return the stat of a path, None when there is nothing."""
     try:
         return await proc.fs.stat(path, follow)
     except OSError as error:
@@ -54,7 +54,7 @@ class Pair:
 async def pairs(
     proc: Proc, operands: list[str], target: str | None, no_target: bool, strip: bool, parents: bool = False
 ) -> list[Pair]:
-    """What goes where, by the rules that cp, mv, ln and install share. Raises UsageError."""
+    """Return what goes where, by the rules that cp, mv, ln and install share. Raises UsageError."""
     if strip:
         operands = [w.rstrip("/") or "/" for w in operands]
     if not operands:
@@ -319,7 +319,7 @@ class Copier:
             await self.proc.budget.yield_turn()
 
     async def _content(self, src: Path, dst: Path, there: Stat | None) -> bool:
-        """The bytes; True when the mode came with them."""
+        """Return the bytes; True when the mode came with them."""
         fs = self.proc.fs
         if there is None:
             try:
@@ -474,7 +474,7 @@ def sibling(word: str, path: Path) -> str:
 
 
 def backups(kind: str, suffix: str | None) -> bool:
-    """Whether what is overwritten is kept; a suffix alone asks for it, too."""
+    """Return whether what is overwritten is kept; a suffix alone asks for it, too."""
     return bool(kind or suffix is not None) and kind not in ("none", "off")
 
 

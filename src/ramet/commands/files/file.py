@@ -123,7 +123,7 @@ async def _kind(proc: Proc, o: FileOptions, word: str, tests: list[Test]) -> tup
 
 
 async def _looked(o: FileOptions, data: bytes, tests: list[Test]) -> tuple[str, str]:
-    """What data is by the tests of the user, by what it holds packed, or by what is known of types here."""
+    """Return what data is by the tests of the user, by what it holds packed, or by what is known of types here."""
     found = identified(tests, data) if tests else None
     if found is not None:
         text, mime = describe(data)
@@ -141,7 +141,7 @@ async def _looked(o: FileOptions, data: bytes, tests: list[Test]) -> tuple[str, 
             return describe(data)
         outside, packed = describe(data)
         inside, mime = describe(inner)
-        # The size is found at the end of a file, which is not looked at here.
+        # The size stands at the end of the file, which is not read.
         outside, inside = (re.sub(r", original size modulo .*", "", text) for text in (outside, inside))
         if o.unpack == "silent":
             return inside, mime
@@ -207,7 +207,7 @@ _MAGIC: list[tuple[bytes, str, str]] = [
 
 
 def describe(data: bytes) -> tuple[str, str]:
-    """The description and the MIME type of data."""
+    """Return the description and the MIME type of data."""
     if not data:
         return "empty", "inode/x-empty; charset=binary"
     if len(data) == 1:
@@ -229,7 +229,7 @@ _SHORTEST = {
     b"SQLite format 3\0": 17,
     b"\0\0\1\0": 5,
 }
-"""Formats that are told from data only with the beginning of their header."""
+"""Least bytes of formats with short magic numbers."""
 
 
 def _binary(data: bytes) -> tuple[str, str] | None:
@@ -404,7 +404,7 @@ _ALONE = (
     (rb"ecdsa-sha2-nistp", "OpenSSH ECDSA public key", "text/plain"),
     (rb"<svg", "SVG Scalable Vector Graphics image", "image/svg+xml"),
 )
-"""Texts whose letters and lines nobody is told of."""
+"""Text types described without charset and line ends."""
 _SAID_ALL = {"JSON": "JSON text data", "NDJSON": "New Line Delimited JSON text data", "CSV": "CSV text"}
 
 

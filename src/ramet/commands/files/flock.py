@@ -88,7 +88,7 @@ async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
             proc.complain(f"{word}: Bad file descriptor")
             return DATA
         if not isinstance(stream, FileStream):
-            return 0  # a pipe or a terminal of this session: nobody else can open it
+            return 0  # a pipe or terminal of this session, which no other file can be
         return await _locked(proc, o, stream, await _key(proc, stream), patience, conflict)
     if command[0] in ("-c", "--command"):
         if len(command) != 2:
@@ -116,7 +116,7 @@ async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
 
 
 async def _opened(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]:
-    """A lock file, made where there is none; a directory serves as well."""
+    """Return a lock file, made where there is none; a directory serves as well."""
     path = await proc.fs.resolve(proc.path(word), missing_ok=True)
     try:
         stat = await proc.fs.stat(path)
@@ -129,7 +129,7 @@ async def _opened(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]
 
 
 async def _key(proc: Proc, stream: FileStream) -> Hashable:
-    """What a file is by, whatever it is called: its number in this workspace; where it has none, only itself."""
+    """Return what a file is by, whatever it is called: its number in this workspace; where it has none, only itself."""
     inode = (await stream.stat()).inode
     return (id(proc.services.get("workspace")), inode) if inode is not None else id(stream)
 

@@ -241,7 +241,7 @@ async def unlink(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 def _unabbreviated(words: list[str]) -> list[str]:
-    """The one option that must be spelled out, and the one with an only argument."""
+    """Return the one option that must be spelled out, and the one with an only argument."""
     for word in words:
         if word == "--":
             break

@@ -85,7 +85,7 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
                 attrs = Attrs(mtime_ns=modification, follow=not o.no_deref, atime_ns=access if both else None)
             if dated or attrs.mtime_ns is None:
                 await proc.fs.setattr(target, attrs)
-            else:  # a mount that keeps no times is asked for nothing that it could tell apart later
+            else:  # a mount without times may ignore this
                 await quiet_setattr(proc, target, attrs)
         except OSError as error:
             what = "setting times of" if error.errno in (errno.EPERM, errno.ENOTSUP) else "cannot touch"
@@ -106,7 +106,7 @@ def _unknown(there: Stat | None) -> bool:
 
 
 async def _touch_times(proc: Proc, o: TouchOptions) -> tuple[int, int]:
-    """The times of access and of modification to set."""
+    """Return the times of access and of modification to set."""
     now = int(proc.now() * NANO)
     if o.reference is None:
         when = _touch_time(proc, o, now)

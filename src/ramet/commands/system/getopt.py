@@ -80,7 +80,7 @@ def _long(lists: tuple[str, ...]) -> dict[str, int]:
 
 @dataclass
 class _Scan:
-    """One pass over the arguments: options first, the rest behind `--`, unless the order is to be kept."""
+    """Scan the arguments: options first, operands behind `--`, unless the order is kept."""
 
     short: str
     long: dict[str, int]

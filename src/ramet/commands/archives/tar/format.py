@@ -64,7 +64,7 @@ class TooLong(Exception):
 
 
 def header(member: Member, form: str = "gnu", extra: Mapping[str, str] | None = None) -> bytes:
-    """The blocks that announce a member."""
+    """Return the blocks that announce a member."""
     pax = form in ("pax", "posix")
     info = tarfile.TarInfo(member.name)
     info.type = b"0" if member.map is not None else member.kind
@@ -94,18 +94,18 @@ def _old_header(info: tarfile.TarInfo, form: str) -> bytes:
 
 
 def _splits(name: bytes) -> bool:
-    """Whether a name can be cut at a slash into two parts that there is room for."""
+    """Return whether a name can be cut at a slash into two parts that there is room for."""
     return any(name[at : at + 1] == b"/" for at in range(max(0, len(name) - 101), min(156, len(name))))
 
 
 def checked(block: bytes) -> bytes:
-    """A header with the sum of its bytes, the sum itself counted as blanks."""
+    """Return a header with the sum of its bytes, the sum itself counted as blanks."""
     total = sum(block) - sum(block[148:156]) + 8 * 32
     return block[:148] + b"%06o\0 " % total + block[156:]
 
 
 def named_extension(blocks: bytes, name: str) -> bytes:
-    """A member's blocks in which the header of its extension, if there is one, has this name."""
+    """Return a member's blocks in which the header of its extension, if there is one, has this name."""
     if blocks[156:157] != b"x":
         return blocks
     return checked(encode(name)[:100].ljust(100, b"\0") + blocks[100:BLOCK]) + blocks[BLOCK:]
@@ -116,7 +116,7 @@ def padding(size: int) -> bytes:
 
 
 class Members:
-    """Reads an archive member by member; whoever takes a member reads its content before asking for the next."""
+    """Read an archive member by member; read the content of a member before the next `next`."""
 
     def __init__(self, reader: Reader, *, past_zeros: bool = False) -> None:
         self.reader, self.past_zeros = reader, past_zeros
@@ -126,7 +126,7 @@ class Members:
         self.first = True
         self.member: Member | None = None
         self.unknown = ""
-        """A kind of member that was taken for a plain file."""
+        """An unknown type of member that was read as a plain file."""
         self.ended: int | None = None
         """Where the zeros begin that end the archive."""
 
@@ -138,7 +138,7 @@ class Members:
         return data
 
     async def next(self) -> Member | None:
-        """The next member; None at the end."""
+        """Return the next member; None at the end."""
         await self.skip()
         long_name = long_link = None
         pairs: list[tuple[str, str]] = []
@@ -216,7 +216,7 @@ class Members:
         return member
 
     async def _find_holes(self, member: Member, block: bytes, pairs: list[tuple[str, str]]) -> None:
-        """Where the data of a file lies, if it has holes; its size is what it is with them."""
+        """Set the map of a sparse file, and its size with holes."""
         found: list[tuple[int, int]] | None = None
         pax = dict(pairs)
         if member.kind == SPARSE:
@@ -249,7 +249,7 @@ class Members:
                 raise sparse_map.BadMap
 
     async def content(self) -> AsyncIterator[bytes]:
-        """The content of the member that was returned last."""
+        """Yield the content of the member that was returned last."""
         if self.member is None or self.member.map is None:
             async for block in self.stored():
                 yield block
@@ -268,7 +268,7 @@ class Members:
             yield block
 
     async def skip(self) -> None:
-        """Go past what is left of the current member."""
+        """Skip the rest of the current member."""
         async for _ in self.stored():
             pass
         if self.pad:
@@ -318,7 +318,7 @@ class Layout:
         return named_extension(blocks, named)
 
 
-class Output:
+class TarOutput:
     """Writes members; the end is two empty blocks, filled up to a whole record."""
 
     def __init__(self, write: Callable[[bytes], Awaitable[None]], layout: Layout, *, at: int = 0) -> None:

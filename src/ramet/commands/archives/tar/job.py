@@ -27,18 +27,18 @@ USUAL = Matching()
 
 
 class Failed(Exception):
-    """Nothing more can be done; the message was or is to be said."""
+    """A fatal error; without arguments its message was printed."""
 
 
 @dataclass
-class Job:
+class TarJob:
     proc: Proc
     o: TarOptions
     cwd: Path
     verbose: int
     status: int = 0
     record: int = RECORD
-    """The archive is a row of records of this size."""
+    """Bytes of a record."""
     quoting: str = "escape"
     excluded: list[tuple[str, Matching]] = field(default_factory=list)
     rename: Callable[[str, str], str] | None = None
@@ -66,8 +66,8 @@ class Job:
         (self.proc.stdout if self.listing_to is None else self.listing_to).write(encode(f"{lead}{text}\n"))
 
 
-def environment(job: Job) -> dict[str, str]:
-    """What the commands that tar runs are told of the archive."""
+def environment(job: TarJob) -> dict[str, str]:
+    """Return the environment of commands that tar runs."""
     return {
         "TAR_VERSION": "1.34",
         "TAR_ARCHIVE": job.o.file or "-",

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from ramet.commands.archives import codecs as compression
 from ramet.commands.archives.tar.extract import extract_member, restore_attributes
 from ramet.commands.archives.tar.format import BLOCK, LABEL, SYMLINK, BadArchive, Member, Members
-from ramet.commands.archives.tar.job import Failed, Job
+from ramet.commands.archives.tar.job import Failed, TarJob
 from ramet.commands.archives.tar.names import (
     confirmed,
     listed_name,
@@ -28,7 +28,7 @@ from ramet.text.glob import fnmatch
 from ramet.text.strftime import NANO
 
 
-async def opened_archive(job: Job) -> tuple[Reader, Members]:
+async def opened_archive(job: TarJob) -> tuple[Reader, Members]:
     proc, o = job.proc, job.o
     try:
         raw = proc.stdin if o.file in (None, "-") else await proc.open(o.file or "")
@@ -42,7 +42,7 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
         job.proc.complain(f"Child returned status {status}")
         raise _unrecoverable(job)
     if found is not None and o.packing in ("", "auto") and raw is proc.stdin:
-        # What comes through a pipe cannot be looked at twice: one has to say what it is.
+        # A pipe cannot be read twice: the user has to name its format.
         raise Failed(f"Archive is compressed. Use {_LETTERS[found.name]} option")
     if found is None:
         raw.unread(first)
@@ -61,10 +61,10 @@ _REFUSALS = {
     "lzma": ("xz: (stdin): File format not recognized\n", 1),
     "zstd": ("zstd: /*stdin*\\: unsupported format \n", 1),
 }
-"""What the program for a format says to data of another, and how it ends."""
+"""Message and status of each decompressor for data of another format."""
 
 
-async def tell_label(job: Job) -> None:
+async def tell_label(job: TarJob) -> None:
     """The label of an archive; with operands, whether it is one of them."""
     wanted = [word for kind, word in job.o.order if not kind]
     raw, members = await opened_archive(job)
@@ -82,7 +82,7 @@ async def tell_label(job: Job) -> None:
     job.status = 0 if not wanted or member.name in wanted else 1
 
 
-def _check_label(job: Job, member: Member) -> None:
+def _check_label(job: TarJob, member: Member) -> None:
     """Whether the archive is the one that -V asks for."""
     pattern = job.o.label
     if pattern is None:
@@ -93,12 +93,12 @@ def _check_label(job: Job, member: Member) -> None:
         raise Failed(f"Volume {quoted(job, member.name)} does not match {quoted(job, pattern)}")
 
 
-def _unrecoverable(job: Job) -> Failed:
+def _unrecoverable(job: TarJob) -> Failed:
     job.proc.complain("Error is not recoverable: exiting now")
     return Failed()
 
 
-async def read_archive(job: Job) -> None:
+async def read_archive(job: TarJob) -> None:
     proc, o = job.proc, job.o
     wanted = await named_files(job)
     if not wanted:
@@ -156,9 +156,9 @@ async def read_archive(job: Job) -> None:
 
 
 class _Choice:
-    """Which members of an archive are meant, asked one after the other."""
+    """Select the members of an archive, one after the other."""
 
-    def __init__(self, job: Job, wanted: list[Named]) -> None:
+    def __init__(self, job: TarJob, wanted: list[Named]) -> None:
         o = job.o
         self.job, self.wanted = job, wanted
         self.seen: set[str] = set()
@@ -192,7 +192,7 @@ class _Choice:
         return True
 
 
-async def _list(job: Job, member: Member) -> None:
+async def _list(job: TarJob, member: Member) -> None:
     if not job.o.absolute:
         warn_of_lead(job, member.name)
     name = listed_name(job, member)
@@ -201,8 +201,8 @@ async def _list(job: Job, member: Member) -> None:
         await job.proc.stdout.drain()
 
 
-async def verify_archive(job: Job) -> None:
-    """What was just written, compared to what it was written from."""
+async def verify_archive(job: TarJob) -> None:
+    """Compare the new archive with its files."""
     raw, members = await opened_archive(job)
     while (member := await members.next()) is not None:
         if member.kind != LABEL:
@@ -211,7 +211,7 @@ async def verify_archive(job: Job) -> None:
     await job.proc.close(raw)
 
 
-def bad_archive(job: Job, text: str) -> None:
+def bad_archive(job: TarJob, text: str) -> None:
     if text in ("empty", "short"):
         job.proc.complain("This does not look like a tar archive")
         raise _exit(job)
@@ -223,13 +223,13 @@ def bad_archive(job: Job, text: str) -> None:
     raise _unrecoverable(job)
 
 
-def _exit(job: Job) -> Failed:
+def _exit(job: TarJob) -> Failed:
     job.proc.complain("Exiting with failure status due to previous errors")
     return Failed()
 
 
-async def _same(job: Job, left: AsyncIterator[bytes], right: AsyncIterator[bytes]) -> bool:
-    """Whether two streams hold the same, looked at piece by piece."""
+async def _same(job: TarJob, left: AsyncIterator[bytes], right: AsyncIterator[bytes]) -> bool:
+    """Return whether two streams have the same content."""
     a = b = b""
     while True:
         await job.proc.budget.yield_turn()
@@ -243,7 +243,7 @@ async def _same(job: Job, left: AsyncIterator[bytes], right: AsyncIterator[bytes
         a, b = a[size:], b[size:]
 
 
-async def compare_member(job: Job, member: Member, members: Members) -> None:
+async def compare_member(job: TarJob, member: Member, members: Members) -> None:
     name = safe_name(job, member.name, "r")
     if name is None:
         return

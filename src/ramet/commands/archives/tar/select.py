@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ramet.commands.archives.tar.job import USUAL, Failed, Job, Matching
+from ramet.commands.archives.tar.job import USUAL, Failed, Matching, TarJob
 from ramet.commands.archives.tar.names import quoted, shown_name
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import UsageError
@@ -32,13 +32,13 @@ class Named:
     how: Matching = USUAL
 
 
-async def named_files(job: Job) -> list[Named]:
-    """What was named, in the order of the command line: each option holds for the names behind it."""
+async def named_files(job: TarJob) -> list[Named]:
+    """Return what was named, in the order of the command line: each option holds for the names behind it."""
     return await _Naming(job).all()
 
 
 class _Naming:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: TarJob) -> None:
         self.job = job
         self.how = USUAL
         self.cwd = job.cwd
@@ -156,7 +156,7 @@ def _unquoted(name: str) -> str:
     return _ESCAPE.sub(meant, name)
 
 
-async def read_exclusions(job: Job) -> None:
+async def read_exclusions(job: TarJob) -> None:
     """Patterns that do not stand on the command line themselves."""
     o = job.o
     how = USUAL
@@ -177,7 +177,7 @@ async def read_exclusions(job: Job) -> None:
         job.excluded += [(pattern, USUAL) for pattern in _BACKUPS]
 
 
-def is_excluded(job: Job, name: str) -> bool:
+def is_excluded(job: TarJob, name: str) -> bool:
     """Patterns match a whole name or any trailing part behind a slash, and then everything below it."""
     return any(
         _matches(name, pattern, how, wildcards=how.wildcards is not False, anchored=how.anchored is True)
@@ -185,8 +185,8 @@ def is_excluded(job: Job, name: str) -> bool:
     )
 
 
-def wanted_match(job: Job, name: str, wanted: list[Named]) -> Named | None:
-    """Which of the named members this one is, or lies below."""
+def wanted_match(job: TarJob, name: str, wanted: list[Named]) -> Named | None:
+    """Return which of the named members this one is, or lies below."""
     for want in wanted:
         if _matches(
             name,
@@ -214,7 +214,7 @@ def _matches(name: str, pattern: str, how: Matching, *, wildcards: bool, anchore
     return False
 
 
-def complain_missing(job: Job, wanted: list[Named], seen: set[str]) -> None:
+def complain_missing(job: TarJob, wanted: list[Named], seen: set[str]) -> None:
     """Names that no member had; a pattern among them may have been meant as one."""
     warned = job.o.wildcards is not None
     for want in wanted:

@@ -62,7 +62,7 @@ def _rules(text: str) -> list[_Rule]:
 
 
 def _parts(text: str, pos: int, mark: str) -> tuple[list[str], int]:
-    """The pattern and the replacement between marks, and where the flags begin."""
+    """Return the pattern and the replacement between marks, and where the flags begin."""
     parts: list[str] = []
     part = ""
     while pos < len(text) and len(parts) < 2:

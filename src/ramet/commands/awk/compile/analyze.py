@@ -84,13 +84,13 @@ class Facts:
     waiting: set[str] = field(default_factory=set)
     """Functions that may have to wait."""
     lasting: set[str] = field(default_factory=set)
-    """Functions that have nothing to wait for and may take long all the same: who can wait calls them patiently."""
+    """Functions that never await and may run long: code that can await calls their awaiting form."""
     names: set[str] = field(default_factory=set)
     """Global variables (scalars and arrays, without the special ones)."""
     mixed: set[tuple[str, str]] = field(default_factory=set)
     """Parameters that ask what they are: an array in one call and a plain value in another."""
     traced: set[str] = field(default_factory=set)
-    """Global variables that `typeof` is asked about: whether anything has looked at them yet makes a difference."""
+    """Global variables that `typeof` reads: a first use changes their type from untyped to unassigned."""
     uses: set[str] = field(default_factory=set)
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
     regex: Dialect = AWK
@@ -240,7 +240,7 @@ def _spread_arrays(program: Program, facts: Facts, calls: list[tuple[str, Call]]
 
 
 def can_wait(node: Any, waiting: set[str]) -> bool:
-    """Whether something in here may have to wait for input, output or a command."""
+    """Return whether something in here may have to wait for input, output or a command."""
     for below in walk(node):
         if isinstance(below, (Getline, Indirect)) or (isinstance(below, Print) and below.redirect):
             return True
@@ -286,7 +286,7 @@ def _spread_lasting(program: Program, facts: Facts) -> None:
 
 
 def has_loop(node: Any) -> bool:
-    """Whether something in here is done again and again, by itself or by what sorts."""
+    """Return whether there is a loop or a sort in here."""
     return any(
         isinstance(below, (While, DoWhile, For, ForIn))
         or (isinstance(below, Builtin) and below.name in ("asort", "asorti"))
@@ -295,12 +295,12 @@ def has_loop(node: Any) -> bool:
 
 
 def lasts(node: Any, facts: Facts) -> bool:
-    """Whether something in here may take long, though it has nothing to wait for."""
+    """Return whether something in here may run long without awaiting."""
     return has_loop(node) or any(isinstance(below, Call) and below.name in facts.lasting for below in walk(node))
 
 
 def prints_again(node: Any) -> bool:
-    """Whether something is printed in a loop that is not one over the fields of a record."""
+    """Return whether something is printed in a loop that is not one over the fields of a record."""
     return any(
         isinstance(below, (While, DoWhile, For, ForIn))
         and not (isinstance(below, For) and _over_fields(below))

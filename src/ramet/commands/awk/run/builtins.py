@@ -65,7 +65,7 @@ def put_value(value: Value, array: Array, key: str, name: str) -> Value:
 
 
 def element(array: Array, key: str, name: str) -> Value:
-    """An element where it stands for a value."""
+    """Return an element where it stands for a value."""
     found = array[key]
     if isinstance(found, Array):
         raise AwkError(f'fatal: attempt to use array `{name}["{key}"]\' in a scalar context')
@@ -73,7 +73,7 @@ def element(array: Array, key: str, name: str) -> Value:
 
 
 def nested(array: Array, key: str, name: str = "") -> Array:
-    """The array that is an element of an array; made when there is nothing yet."""
+    """Return the array that is an element of an array; made when there is nothing yet."""
     found = array.get(key)
     if found is None:
         found = array[key] = Array()
@@ -83,7 +83,7 @@ def nested(array: Array, key: str, name: str = "") -> Array:
 
 
 def aggregate(value: Value, name: str) -> Array:
-    """A parameter where it stands for an array."""
+    """Return a parameter where it stands for an array."""
     if value is None:
         return Array()
     if not isinstance(value, Array):
@@ -99,7 +99,7 @@ def scalar(value: Value, name: str) -> Value:
 
 
 async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Value:
-    """A call of the function that a variable names."""
+    """Return a call of the function that a variable names."""
     name = name.removeprefix("awk::").replace("::", IN_NAMESPACE)
     known = runtime.functions.get(name)
     if known is None:

@@ -35,7 +35,7 @@ class Records:
         self._raw: list[bytes] = []
         self._rs: object = None
         self._coding = "utf-8" if utf8 else "ascii"
-        """Without UTF-8 each byte is a character, and those beyond ASCII are spelled as what is no UTF-8."""
+        """Without UTF-8 each byte is a character, and bytes beyond ASCII are surrogates."""
         self._decoder = codecs.getincrementaldecoder(self._coding)("surrogateescape")
 
     async def fill(self, rs: str, icase: bool = False) -> bool:

@@ -61,7 +61,7 @@ class Unbuffered(Sink):
         self.flush()
 
 
-class Source:
+class AwkSource:
     """An input of the program: a file, or the output of a command that is running."""
 
     __slots__ = ("records", "serial", "task")
@@ -82,7 +82,7 @@ class State:
         self.assign: Callable[[str, Value], None] = lambda name, value: None
         self.out: list[str] = []
         self.sinks: dict[tuple[str, str], Sink] = {}
-        self.sources: dict[tuple[str, str], Source] = {}
+        self.sources: dict[tuple[str, str], AwkSource] = {}
         self.opened = 0
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
@@ -102,12 +102,12 @@ class State:
         self.begun = False
         """Whether the program runs already."""
         self.calls = 0
-        """Of functions that may take long, so that they look at the clock now and then."""
+        """Calls of functions that may run long, which check the budget now and then."""
         self.looked: set[str] = set()
         self.odd_escapes: set[str] = set()
-        """Patterns that were looked through, and the escapes in them that were complained of."""
+        """Checked patterns, and the unknown escapes that were reported."""
         self.touched: set[str] = set()
-        """Variables that something has looked at, of those that `typeof` is asked about."""
+        """Used variables, of those that `typeof` reads."""
         self.sandbox = False
         """Whether the program may neither redirect nor run commands."""
         self.watches_files = False
@@ -204,7 +204,7 @@ class State:
             self.splitter = self.splitter_for(self.fs, record=True)
 
     def splitter_for(self, fs: str, record: bool = False) -> Callable[[str], list[str]]:
-        """How a text is cut by a field separator."""
+        """Return how a text is cut by a field separator."""
         if fs == " ":
             return split_blanks
         if fs == "":
@@ -226,7 +226,7 @@ class State:
         return self.rules_end if self.NR and self.rules_end else self.resting
 
     def place(self) -> str:
-        """Where in its source the program is."""
+        """Return where in its source the program is."""
         return self.reached() or self.origin.place(1)
 
     def reached(self) -> str:
@@ -239,7 +239,7 @@ class State:
         return self.origin.place(self.idle) if self.idle else ""
 
     def line_of(self, error: BaseException) -> int:
-        """The line in which an error happened."""
+        """Return the line in which an error happened."""
         line, trace = self.idle or 1, error.__traceback__
         while trace is not None:
             if (lines := self.lines.get(trace.tb_frame.f_code.co_filename)) is not None:
@@ -248,7 +248,7 @@ class State:
         return line
 
     def reading(self) -> str:
-        """Where in its input the program is, if it has begun to read."""
+        """Return where in its input the program is, if it has begun to read."""
         return f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) " if self.NR else ""
 
     def flush(self) -> None:
@@ -284,7 +284,7 @@ class State:
         raise AwkError(f"fatal: attempt to use scalar `{name}' as an array")
 
     def shown(self, value: Value) -> str:
-        """A value as `print` shows it."""
+        """Return a value as `print` shows it."""
         if value.__class__ is float:
             return number_text(value, self.ofmt)
         return value or ""
@@ -303,7 +303,7 @@ class State:
         return regex.compiled(source, self.icase, self.utf8, self.seconds, self.regex)
 
     def dynamic(self, value: Value) -> regex.Rx:
-        """The regular expression that a value spells."""
+        """Return the regular expression that a value spells."""
         if value.__class__ is regex.Rx:
             return value
         source = self.text(value)
@@ -317,7 +317,7 @@ class State:
     # ------------------------------------------------------------------ record and fields
 
     def grown(self, text: str) -> str:
-        """A text that may have grown, unless it grew beyond what one text may be."""
+        """Return a text that may have grown, unless it grew beyond what one text may be."""
         if len(text) > self.longest:
             raise self.proc.budget.exceeded("string_bytes")
         return text
@@ -426,7 +426,7 @@ def _procinfo(proc: Proc) -> Array:
 
 
 def _lowered(value: Value) -> Value:
-    """A text in lower case that looks like a number wherever it did."""
+    """Return a text in lower case that looks like a number wherever it did."""
     if value.__class__ is Field:
         return Field(value.lower())
     return value.lower() if value.__class__ is str else value

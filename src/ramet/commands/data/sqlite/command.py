@@ -50,7 +50,7 @@ _TAKES = {"separator", "nullvalue", "newline", "cmd", "init"}
 
 
 def _long(words: list[str]) -> list[str]:
-    """Options are whole words behind one dash or two, wherever they stand."""
+    """Return options are whole words behind one dash or two, wherever they stand."""
     out: list[str] = []
     operands: list[str] = []
     i = 0
@@ -70,7 +70,7 @@ def _long(words: list[str]) -> list[str]:
     return [*out, "--", *operands]
 
 
-class Quit(Exception):
+class QuitShell(Exception):
     """`.quit` and `.exit`."""
 
 
@@ -248,7 +248,7 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
                     break
         else:
             await _run(shell, proc.stdin, script=True)
-    except Quit:
+    except QuitShell:
         pass
     await shell.redirect(None)
     await shell.close()
@@ -390,11 +390,11 @@ _SMALL = 1000
 
 
 _TRUSTED = 64
-"""Statements that are short if the first of them is: so many cannot make a small database a large one."""
+"""Statements that run inline after one check: a small database cannot become large by these."""
 
 
 def _is_short(shell: Shell, statement: str) -> bool:
-    """Whether a statement cannot take long: it searches nothing, changes little, and sets nothing off."""
+    """Return whether a statement cannot take long: it searches nothing, changes little, and sets nothing off."""
     if len(statement) > SMALL or _SEARCHING(statement) is not None or len(shell.databases) > 1 or shell.plans:
         shell.trusted = 0
         return False

@@ -222,7 +222,7 @@ class _Tree:
         return node.size if self.o.disk_usage else modes.size_of(node.stat)
 
     def facts(self, node: _Node) -> list[tuple[str, str, str]]:
-        """What was asked for: its name, its text as such, and its text in brackets."""
+        """Return what was asked for: its name, its text as such, and its text in brackets."""
         o, stat = self.o, node.stat
         found: list[tuple[str, str, str]] = []
         if o.inodes:
@@ -361,7 +361,7 @@ _DIRECTORY, _FILE = Stat(Kind.DIR), Stat(Kind.FILE)
 
 
 def _listed(text: str, state: _Tree, name: str, path: Path) -> _Node:
-    """The tree of paths that a text has one of in each line."""
+    """Return the tree of paths that a text has one of in each line."""
     top = _Node(name, path, _DIRECTORY, leads=True, children=[])
     for line in text.split("\n"):
         node = top

@@ -68,7 +68,7 @@ async def whereis(proc: Proc, _: None, words: list[str]) -> int:
 
 
 async def _listed(proc: Proc, where: _Where) -> str:
-    """The places that there are, by kind."""
+    """Return the places that there are, by kind."""
     out = ""
     for kind in where.wanted():
         name = {"-b": "bin", "-m": "man", "-s": "src"}[kind]
@@ -79,7 +79,7 @@ async def _listed(proc: Proc, where: _Where) -> str:
 
 
 async def _found(proc: Proc, where: _Where, word: str) -> str:
-    """The line of a name: binaries that are called so, other files but for an ending."""
+    """Return the line of a name: binaries that are called so, other files but for an ending."""
     name = word.rpartition("/")[2]
     counts: list[int] = []
     paths: dict[str, None] = {}

@@ -22,11 +22,11 @@ class Jobs(Protocol):
         ...
 
     def own_pid(self) -> int:
-        """The pid of the shell that runs the command that asks."""
+        """Return the pid of the shell that runs the command that asks."""
         ...
 
     def next_pid(self) -> int:
-        """The pid of the command that asks."""
+        """Return the pid of the command that asks."""
         ...
 
     def signal(self, pid: int, number: int) -> bool:
@@ -71,7 +71,7 @@ def _kill_words(words: list[str]) -> list[str]:
 
 
 def listed() -> str:
-    """The names of all signals, in two lines."""
+    """Return the names of all signals, in two lines."""
     plain = [name for name, number in SIGNALS.items() if number <= 31]
     return "\n".join(" ".join(plain[at : at + 16]) for at in range(0, len(plain), 16)) + "\n"
 

@@ -181,7 +181,7 @@ def _template(proc: Proc, o: ParallelOptions, command: list[str], names: list[st
 
 
 async def _earlier(proc: Proc, log: str | None, *, failed: bool) -> list[_Job]:
-    """The jobs of a log, or those whose last run failed."""
+    """Return the jobs of a log, or those whose last run failed."""
     if log is None:
         message = "--resume and --resume-failed require --joblog, --results, --results-dir, or --sqlworker"
         raise UsageError(f"Error: {message}.", 255, hint=False)
@@ -262,7 +262,7 @@ def _by_expression(data: bytes, o: ParallelOptions, seconds: float) -> list[byte
 
 
 def _blocks(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
-    """Whole records of stdin, so many or so many bytes of them at a time."""
+    """Return stdin as blocks of whole records, by count or by size."""
     records = _records(data, o, seconds)
     if o.max_args:
         return [b"".join(records[i : i + o.max_args]) for i in range(0, len(records), o.max_args)]
@@ -279,7 +279,7 @@ def _blocks(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
 
 
 async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list[list[str]]]:
-    """The input sources in groups; those of a group go along with each other."""
+    """Return the input sources in groups; those of a group go along with each other."""
     separator = (
         b"\0" if o.null else encode(o.delimiter.replace("\\n", "\n").replace("\\t", "\t")) if o.delimiter else b"\n"
     )
@@ -440,7 +440,7 @@ class _Pool:
         return f"{self.proc.env.get('TMPDIR') or '/tmp'}/par{letters}.par"
 
     async def _held(self, job: _Job) -> tuple[str, str]:
-        """The block of a job in a file, whose name the command has in the place of {}."""
+        """Return the block of a job in a file, whose name the command has in the place of {}."""
         name = self._temporary()
         await self.proc.fs.write(self.proc.path(name), job.data or b"")
         return Template([job.line], "{}", (), raw=True, quote=False).line((name,), job.number, 0), name
