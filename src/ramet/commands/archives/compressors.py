@@ -52,10 +52,10 @@ class _Pack:
     suffix: str
     level: int
     alone: bool = True
-    """Whether there is one file only."""
+    """Whether there is at most one file."""
     status: int = 0
     bad_tests: int = 0
-    """Files that bzip2 found to be broken when it tested them."""
+    """Damaged files found by `bzip2 -t`."""
     longest: int = 0
     """Length of the longest file name."""
     given: int = 0

@@ -19,7 +19,7 @@ _EXTRA, _NAME, _COMMENT, _CHECK = 4, 8, 16, 2
 
 @dataclass(frozen=True)
 class GzipListing:
-    """One file: its size, that of its content, its checksum, when it was changed, and the bytes around the data."""
+    """Sizes, checksum and time of one file, and the bytes of its headers."""
 
     packed: int
     whole: int
@@ -87,7 +87,7 @@ async def _look(proc: Proc, word: str) -> GzipListing:
     if length is None or size < length + TAIL:
         raise NotGzip("unexpected end of file", fatal=True)
     crc, whole = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:], "little")
-    # What is around the data of several parts counts as data.
+    # Headers between several members count as data.
     return GzipListing(size, whole, crc, modified, 0 if several else length + TAIL)
 
 

@@ -225,7 +225,7 @@ def _ratio(packed: int, size: int) -> int:
 
 
 class _Replacing:
-    """Asks whether files may be replaced; some answers hold for all that follow."""
+    """Prompt before replacing files; some answers apply to all that follow."""
 
     def __init__(self, proc: Proc) -> None:
         self.proc = proc

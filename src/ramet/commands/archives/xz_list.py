@@ -96,7 +96,7 @@ def _nice(size: int) -> str:
 
 
 def _xz(data: bytes) -> FrameListing:
-    """Streams from the last to the first: each ends with where it begins."""
+    """Parse streams from the last to the first: the footer of each points to its start."""
     if len(data) < 24:
         raise NotListable("Too small to be a valid .xz file" if data else "File is empty")
     found = FrameListing(packed=len(data))

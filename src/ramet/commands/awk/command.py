@@ -127,7 +127,7 @@ class _Run:
         self.offloads = False
         """Whether the program has taken long before: END then runs in a thread."""
         self.pace = 64
-        """Records that are worked on at once; it follows from how long the last ones took."""
+        """Records per part of a batch, adapted to the time of the last part."""
         self.space = compiled.load(runtime)
         runtime.argv.update({"0": "awk"} | {str(i): Field(word) for i, word in enumerate(operands, 1)})
         runtime.special["ARGC"] = float(len(operands) + 1)
@@ -155,7 +155,7 @@ class _Run:
         self.runtime.resting = self.compiled.last_lines[place]
 
     def assign(self, name: str, stored: Value) -> None:
-        """A variable set from the command line."""
+        """Set a variable from the command line."""
         facts = self.compiled.facts
         name = name.removeprefix("awk::").replace("::", IN_NAMESPACE)
         if name in self.runtime.special or name in ("NF", "NR", "FNR", "RSTART", "RLENGTH"):
@@ -312,7 +312,7 @@ class _Run:
 
 
 def _located(message: str, runtime: Runtime, line: int) -> str:
-    """gawk says where in the input a fatal error happened; that a file cannot be opened lies in no line at all."""
+    """Add source line and input position to a fatal error, except if a file cannot be opened."""
     if message.startswith("fatal: cannot open file `"):
         return message
     if message.startswith("fatal: ") and runtime.NR:
@@ -324,7 +324,7 @@ def _located(message: str, runtime: Runtime, line: int) -> str:
 
 
 def _after_exec(words: list[str]) -> list[str]:
-    """`-E FILE` is the last option, whatever the words behind it look like; `-W NAME` is `--NAME`."""
+    """End the options behind `-E FILE`; spell `-W NAME` as `--NAME`."""
     for place, word in enumerate(words):
         if word == "-W" and place + 1 < len(words):
             return [*words[:place], *_after_exec([f"--{words[place + 1]}", *words[place + 2 :]])]

@@ -42,7 +42,7 @@ _WRITES = ("yaml", "json", "csv", "tsv", "props", "auto")
 
 
 class _Arguments:
-    """What was asked for: the options of the session, formats, and what happens to files."""
+    """The parsed options: jq's, formats, and in-place editing."""
 
     def __init__(self) -> None:
         self.o = JqOptions()

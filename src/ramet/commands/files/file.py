@@ -486,7 +486,7 @@ def _language(data: bytes) -> tuple[str, str]:
 
 
 def _is_ndjson(data: bytes) -> bool:
-    """Several lines that are objects or arrays each."""
+    """Return whether several lines are JSON objects or arrays."""
     lines = data[:65536].removesuffix(b"\n").split(b"\n")
     try:
         return len(lines) > 1 and all(isinstance(json.loads(line), (dict, list)) for line in lines)
@@ -511,7 +511,7 @@ _SOURCES = (
     (rb"^#\s*ifn?def[^\0]*^#\s*(?:endif$|define)", "C source", "text/x-c"),
     (rb"^\s*(?:char|double|float)(?: \*|\*).+;\s*$", "C source", "text/x-c"),
 )
-"""Lines that only programs have, in the order in which they count."""
+"""Patterns of source code, in order of precedence."""
 _LETTERS = (
     (b"From:", "news or mail", "message/rfc822"),
     (b"Received:", "RFC 822 mail", "message/rfc822"),
@@ -519,11 +519,11 @@ _LETTERS = (
     (b"Path:", "news", "message/news"),
     (b"Xref:", "news", "message/news"),
 )
-"""How letters and articles begin."""
+"""Patterns at the start of mail and news."""
 
 
 def _is_csv(data: bytes) -> bool:
-    """Ten lines with as many commas each, or all there are if those are three."""
+    """Return whether the first ten lines (at least three) have equally many commas."""
     rows = re.sub(rb'"(?:[^"]|"")*"', b"", data[:65536]).split(b"\n")[:-1][:10]
     return len(rows) > 2 and rows[0].count(b",") > 0 and len({row.count(b",") for row in rows}) == 1
 

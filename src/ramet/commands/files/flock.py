@@ -20,7 +20,7 @@ from ramet.core.streams import FileStream
 
 USAGE, DATA, NO_INPUT, OS_ERROR = 64, 65, 66, 71
 LOOK_AGAIN = 0.01
-"""Seconds between two looks at a lock that others hold."""
+"""Seconds between two attempts to take a lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class FlockOptions:
 
 
 class _Lock:
-    """What may be held by one, or by several that share it."""
+    """A lock with one exclusive or several shared holders."""
 
     def __init__(self) -> None:
         self.holds: WeakSet[_Hold] = WeakSet()
@@ -61,7 +61,7 @@ class _Hold:
 
 
 class _Owner:
-    """In the place of an open file where a directory is locked."""
+    """Stands for the open file of a locked directory."""
 
     locked: object = None
 
@@ -137,7 +137,7 @@ async def _key(proc: Proc, stream: FileStream) -> Hashable:
 async def _locked(
     proc: Proc, o: FlockOptions, owner: FileStream | _Owner, key: Hashable, patience: float | None, conflict: int
 ) -> int:
-    """Give `owner` the lock, or say in time that it cannot be had."""
+    """Take the lock for `owner`; return whether that worked in time."""
     if o.kind == "unlock":
         owner.locked = None
         return 0

@@ -36,7 +36,7 @@ _KEYWORDS = (
 
 async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     if proc.env.get("TAR_OPTIONS"):
-        # They stand before everything of the command line.
+        # They come before the options of the command line.
         o, _ = parse(COMMANDS[0], [*shlex.split(proc.env["TAR_OPTIONS"]), *old_tar(proc.argv[1:])])
     if o.show_defaults or o.usage:
         await proc.emit(encode(_DEFAULTS if o.show_defaults else help_text(COMMANDS[0])))
@@ -81,7 +81,7 @@ _OPERATIONS: dict[str, Callable[[TarJob], Awaitable[None]]] = {
     "delete": delete_members,
     "label": tell_label,
 }
-"""What each mode does; those that are not here read the archive."""
+"""The operation of each mode; all others read the archive."""
 
 
 def _settled(proc: Proc, o: TarOptions) -> TarOptions:
@@ -107,7 +107,7 @@ def _settled(proc: Proc, o: TarOptions) -> TarOptions:
 
 
 def _chosen(option: str, given: str, choices: Sequence[str], together: int = 1) -> str:
-    """One of the words that an option takes; `together` of them at a time mean the same."""
+    """Return the choice that a word abbreviates; `together` consecutive choices mean the same."""
     matches = [given] if given in choices else [choice for choice in choices if choice.startswith(given) and given]
     if len(matches) == 1:
         return matches[0]

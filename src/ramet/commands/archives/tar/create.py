@@ -130,7 +130,7 @@ async def create_archive(job: TarJob) -> None:
 
 
 async def _keep_old(job: TarJob, path: Path) -> None:
-    """An archive that is there already becomes a backup, if backups are made."""
+    """Back up an existing archive if asked to."""
     o = job.o
     existing = await lookup(job.proc, path)
     if existing is not None and existing.kind is Kind.FILE and backups(o.backup, o.suffix):
@@ -166,15 +166,15 @@ class _Filling:
     out: TarOutput
     archive: Path | None
     limit: int | None
-    """The moment that files must be newer than."""
+    """Files older than this time (in ns) are skipped."""
     links: dict[tuple[Path, int], _Link] = field(default_factory=dict)
     mtime: int | None = None
-    """What --mtime makes of all members."""
+    """The mtime of all members (--mtime), in ns."""
 
 
 @dataclass
 class _Link:
-    """A file with several names: the member that holds it, and how many of its names have not come by yet."""
+    """A file with hard links: its member, and the number of its names not yet archived."""
 
     member: str
     name: str
@@ -299,7 +299,7 @@ async def _add(job: TarJob, filling: _Filling, name: str, path: Path, stat: Stat
 
 
 async def _write(job: TarJob, filling: _Filling, member: Member, name: str, path: Path, stat: Stat) -> bool:
-    """One member; False when it could not be written, and nothing below it is either."""
+    """Write one member; return False if that failed, so that its children are skipped."""
     o, out = job.o, filling.out
     if stat.kind is Kind.FILE and stat.inode is not None and (stat.nlink or 1) > 1 and not o.hard_dereference:
         key = (job.proc.fs.mount_of(path), stat.inode)
@@ -322,7 +322,7 @@ async def _write(job: TarJob, filling: _Filling, member: Member, name: str, path
         else:
             await out.member(member, job.proc.fs.read(path) if member.is_file else None)
         if o.atime == "replace" and member.is_file and stat.atime_ns is not None:
-            # Reading has changed it where the mount is a directory of the host.
+            # Reading changes it on mounts of host directories.
             await job.proc.fs.setattr(path, Attrs(atime_ns=stat.atime_ns))
     except TooLong as why:
         job.complain(f"{shown_name(job, member.name)}: {why}")
@@ -338,7 +338,7 @@ _IGNORE_FILES = (".gitignore", ".cvsignore", ".bzrignore", ".hgignore")
 
 
 async def _tagged(job: TarJob, name: str, path: Path, names: set[str]) -> tuple[set[str] | None, bool]:
-    """What is kept of a directory that a file in it marks (None for all of it), and whether the directory itself is."""
+    """Return the kept names of a tagged directory (None for all), and whether to keep the directory."""
     o = job.o
     found = [(tag, "inside") for tag in o.tags if tag in names]
     found += [(tag, "under") for tag in o.tags_under if tag in names]
@@ -378,15 +378,15 @@ def _is_ignored(job: TarJob, path: Path) -> bool:
 
 
 async def _add_rendered(job: TarJob, out: TarOutput, member: Member, path: Path) -> None:
-    """A file whose size is known when it has been read: a member says its size before its content."""
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as aside:
+    """Add a file of unknown size: spool it first, as a header needs the size."""
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
         async for block in job.proc.fs.read(path):
-            aside.write(block)
-            job.proc.budget.spilled(aside.tell())
+            spool.write(block)
+            job.proc.budget.spilled(spool.tell())
             await job.proc.budget.yield_turn()
-        member.size = aside.tell()
-        aside.seek(0)
-        await out.member(member, _blocks(aside))
+        member.size = spool.tell()
+        spool.seek(0)
+        await out.member(member, _blocks(spool))
 
 
 async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:

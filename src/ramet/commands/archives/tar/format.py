@@ -44,7 +44,7 @@ class Member:
     group: str = ""
     offset: int = 0
     map: sparse_map.Map | None = None
-    """Of a file with holes: where its data lies."""
+    """The data ranges of a sparse file."""
 
     @property
     def is_dir(self) -> bool:
@@ -128,7 +128,7 @@ class Members:
         self.unknown = ""
         """An unknown type of member that was read as a plain file."""
         self.ended: int | None = None
-        """Where the zeros begin that end the archive."""
+        """Offset of the zero blocks that end the archive."""
 
     async def _exactly(self, size: int) -> bytes:
         data = await self.reader.read_exactly(size)
@@ -182,7 +182,7 @@ class Members:
             break
         pax = dict(pairs)
         if block[257:265] == _GNU_MAGIC:
-            # Where others have the beginning of a name, these may have times.
+            # GNU headers may hold times in the place of the ustar name prefix.
             info.name = decode(block[:100].partition(b"\0")[0])
         name = long_name or pax.get("GNU.sparse_map.name") or pax.get("path") or info.name
         if block[156:157] == b"5" or (info.type in REGULAR and name.endswith("/")):
@@ -237,7 +237,7 @@ class Members:
             member.map = sparse_map.checked(found, member.size, self.left)
 
     async def _lines(self) -> list[bytes]:
-        """The numbers before the data: how many pieces there are, and two for each, filled up to whole blocks."""
+        """Read the pax 1.0 sparse map before the data: a count, and two numbers for each range."""
         data = b""
         while True:
             data += await self._exactly(BLOCK)
@@ -258,7 +258,7 @@ class Members:
             yield block
 
     async def stored(self) -> AsyncIterator[bytes]:
-        """The same without what holes stand for."""
+        """Yield the stored bytes of the member, without its holes."""
         while self.left > 0:
             block = await self.reader.read(min(self.left, 1 << 18))
             if not block:
@@ -294,15 +294,15 @@ def _pax(data: bytes) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How an archive is written: its format, the size of its records, and what pax headers hold besides."""
+    """How to write an archive: format, record size and extra pax keywords."""
 
     form: str = "gnu"
     record: int = RECORD
     extra: Mapping[str, str] = field(default_factory=dict)
     extension_name: str = ""
-    """The name of the header that an extension has, in which %d is the directory and %f the name of the file."""
+    """Template for the names of extended headers: %d is the directory, %f the file name."""
     shared: Mapping[str, str] = field(default_factory=dict)
-    """What a header at the beginning says of all members."""
+    """Keywords of the global pax header."""
     whole_seconds: bool = False
 
     def header(self, member: Member) -> bytes:
@@ -326,7 +326,7 @@ class TarOutput:
         self.size = at
 
     async def start(self) -> None:
-        """What stands before the first member."""
+        """Write the global pax header."""
         if self._layout.shared and not self.size:
             await self.put(tarfile.TarInfo.create_pax_global_header(dict(self._layout.shared)))
 

@@ -134,7 +134,7 @@ def listed_name(job: TarJob, member: Member) -> str:
 
 
 def safe_name(job: TarJob, name: str, kind: str) -> str | None:
-    """The name to extract to: stripped, transformed, and never out of the directory; None when nothing is left."""
+    """Return the name to extract to, stripped and transformed; None if nothing is left of it."""
     strip = int(job.o.strip)
     if job.rename is not None:
         name = job.rename(name, kind)

@@ -65,7 +65,7 @@ _REFUSALS = {
 
 
 async def tell_label(job: TarJob) -> None:
-    """The label of an archive; with operands, whether it is one of them."""
+    """Print the label of an archive; with operands, test whether it is one of them."""
     wanted = [word for kind, word in job.o.order if not kind]
     raw, members = await opened_archive(job)
     try:
@@ -83,7 +83,7 @@ async def tell_label(job: TarJob) -> None:
 
 
 def _check_label(job: TarJob, member: Member) -> None:
-    """Whether the archive is the one that -V asks for."""
+    """Check the label of the archive against -V."""
     pattern = job.o.label
     if pattern is None:
         return
@@ -102,7 +102,7 @@ async def read_archive(job: TarJob) -> None:
     proc, o = job.proc, job.o
     wanted = await named_files(job)
     if not wanted:
-        # Where nothing is named, all of the directories count; else each for the names behind it.
+        # Without names, all -C options apply; otherwise each applies to the names behind it.
         for word in o.directory:
             job.cwd = job.proc.fs.named(word, job.cwd)
     if o.to_stdout and job.index is None:
@@ -132,7 +132,7 @@ async def read_archive(job: TarJob) -> None:
             elif not o.interactive or await confirmed(job, "extract", member.name.rstrip("/")):
                 await extract_member(job, member, members, later)
         if members.reader is not raw:
-            # Whether what is packed is whole shows only at its end.
+            # Truncated compressed data shows only at its end.
             while await members.reader.read(1 << 18):
                 await proc.budget.yield_turn()
     except BadArchive as bad:
@@ -145,7 +145,7 @@ async def read_archive(job: TarJob) -> None:
         raise _unrecoverable(job) from None
     if o.block_number and members.ended is not None:
         job.say("** Block of NULs **", members.ended // BLOCK)
-    # Directories get their modes and times last: what is extracted into them would change them.
+    # Directories get their modes and times last, as extraction changes them.
     for path, member in reversed(later):
         await restore_attributes(job, path, member)
     complain_missing(job, wanted, choice.seen)

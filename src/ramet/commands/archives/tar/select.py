@@ -24,7 +24,7 @@ _BACKUPS = (".#*", "*~", "#*#")
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name, the directory it is relative to, and whether what is below it is meant as well."""
+    """A name, its base directory, and whether it includes everything below."""
 
     cwd: Path
     name: str
@@ -45,9 +45,9 @@ class _Naming:
         self.recursive, self.unquotes, self.null, self.verbatim = True, True, False, False
         self.out: list[Named] = []
         self.unused: list[str] = []
-        """Options that no name has come after."""
+        """Options without a name behind them."""
         self.effective = len(job.excluded)
-        """How many patterns stand before the last name."""
+        """Number of exclude patterns before the last name."""
 
     async def all(self) -> list[Named]:
         for kind, given in self.job.o.order:
@@ -104,7 +104,7 @@ class _Naming:
             raise Failed(f"{shown_name(job, name)}: Cannot open: {why}")
 
     async def listed(self, name: str) -> None:
-        """The names of a file, among which options may be unless they are taken as they stand."""
+        """Add the names of a file, which may contain options unless verbatim."""
         job = self.job
         try:
             data = await slurp(job.proc, name)
@@ -157,7 +157,7 @@ def _unquoted(name: str) -> str:
 
 
 async def read_exclusions(job: TarJob) -> None:
-    """Patterns that do not stand on the command line themselves."""
+    """Read the patterns of -X, --exclude-vcs and --exclude-backups."""
     o = job.o
     how = USUAL
     for kind, given in o.order:
@@ -178,7 +178,7 @@ async def read_exclusions(job: TarJob) -> None:
 
 
 def is_excluded(job: TarJob, name: str) -> bool:
-    """Patterns match a whole name or any trailing part behind a slash, and then everything below it."""
+    """Return whether a pattern matches the name, a trailing part of it, or a directory above it."""
     return any(
         _matches(name, pattern, how, wildcards=how.wildcards is not False, anchored=how.anchored is True)
         for pattern, how in job.excluded
@@ -215,7 +215,7 @@ def _matches(name: str, pattern: str, how: Matching, *, wildcards: bool, anchore
 
 
 def complain_missing(job: TarJob, wanted: list[Named], seen: set[str]) -> None:
-    """Names that no member had; a pattern among them may have been meant as one."""
+    """Report names without a member; warn of unused wildcards."""
     warned = job.o.wildcards is not None
     for want in wanted:
         if want.name not in seen:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 Map = Sequence[tuple[int, int]]
-"""Where data lies and how much of it, in the order of the file."""
+"""Offset and size of each data range, in order."""
 ENTRY, IN_HEADER, IN_EXTENSION = 24, 4, 21
-"""How long an entry of the old map is, and how many stand in a header and in each block that extends it."""
+"""Bytes of an entry in the old map, and entries per header and per extension block."""
 _ZEROS = b"\0" * (1 << 18)
 
 
 class BadMap(Exception):
-    """The map makes no sense."""
+    """The map is invalid."""
 
 
 def number(field: bytes) -> int:

@@ -19,10 +19,10 @@ class _Rule:
     matcher: Matcher
     replacement: bytes
     kinds: str
-    """Which names it is for: r the members', s those that symbolic links hold, h those of hard links."""
+    """Kinds of names to change: r members, s symlink targets, h hard link targets."""
     every: bool
     first: int
-    """Which match is the first to be replaced."""
+    """Number of the first match to replace."""
 
 
 def transformer(texts: tuple[str, ...]) -> Callable[[str, str], str]:
@@ -89,7 +89,7 @@ def _rule(pattern: str, replacement: str, flags: str, kinds: str) -> _Rule:
 
 
 def _kinds(flags: str, kinds: str) -> str:
-    """Small letters add a kind of names, capitals take it away."""
+    """Apply flags: small letters add a kind of names, capitals remove it."""
     for flag in flags:
         if flag in "rsh":
             kinds = kinds + flag

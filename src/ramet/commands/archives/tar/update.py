@@ -59,13 +59,13 @@ _MOST_ZEROS = 64 << 20
 
 
 def _check_holes(job: TarJob, member: Member) -> None:
-    """An archive that is changed is held in memory, where holes would be as large as they say."""
+    """Refuse large holes: a changed archive is held in memory, with holes filled."""
     if member.map is not None and member.size - sum(count for _, count in member.map) > _MOST_ZEROS:
         raise Failed(f"{shown_name(job, member.name)}: Cannot rewrite: its holes are too large")
 
 
 async def append_archives(job: TarJob) -> None:
-    """The members of other archives, behind those of the first."""
+    """`tar -A`: append the members of other archives."""
     proc, o = job.proc, job.o
     if o.file in (None, "-"):
         raise Failed("Refusing to append to standard output")

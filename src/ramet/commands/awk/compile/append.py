@@ -28,7 +28,7 @@ from ramet.commands.awk.syntax.tree import (
 )
 
 _STEADY = (Num, Str, Var, Field, Index, Grouping, Binary)
-"""What a subscript may be made of if it is to mean the same element however often it is worked out."""
+"""Nodes of subscripts that can be evaluated repeatedly."""
 
 _CHANGING = frozenset(("sub", "gsub", "split", "patsplit", "match", "asort", "asorti"))
 
@@ -70,7 +70,7 @@ def added(node: Assign) -> list[Expr]:
 
 
 def chosen(node: Assign) -> If | None:
-    """`s = s ? s "," $1 : $1` as the two assignments that it is, if one of them lengthens."""
+    """Split `s = s ? s "," $1 : $1` into two assignments if one of them appends."""
     if node.op != "=" or not _is_steady(node.target):
         return None
     first, rest = _split(node.value)

@@ -59,10 +59,10 @@ def _row(node: Binary, ops: tuple[str, ...]) -> tuple[Expr, list[tuple[str, Expr
 
 
 class Emitter:
-    """Code for the expressions of one scope (a function, or the rules)."""
+    """Generate code for the expressions of one scope (a function, or the rules)."""
 
     awaits = False
-    """Whether the code is that of something which can wait."""
+    """Whether the code can await."""
 
     facts: Facts
 
@@ -71,10 +71,10 @@ class Emitter:
         self.params = program.functions[scope].params if scope else ()
         self.temps = 0
         self.line = 1
-        """Of the source, in which what is written now stands."""
+        """The source line of the current code."""
 
     def enter(self, node: object) -> None:
-        """Code for a statement or a rule begins."""
+        """Enter a statement or a rule."""
         self.line = self.program.lines.get(id(node), self.line)
 
     # ------------------------------------------------------------------ names
@@ -134,7 +134,7 @@ class Emitter:
     # ------------------------------------------------------------------ kinds
 
     def kind(self, node: Expr) -> str:
-        """`n` number, `s` text, `b` truth value, `v` not known."""
+        """Return the kind of a value: `n` number, `s` string, `b` boolean, `v` unknown."""
         if isinstance(node, Grouping) and len(node.items) == 1:
             return self.kind(node.items[0])
         if isinstance(node, (Num, Step)):
@@ -204,7 +204,7 @@ class Emitter:
         return f"text({code})"
 
     def shown(self, node: Expr) -> str:
-        """As `print` shows it."""
+        """Return code for a value as `print` shows it."""
         kind = self.kind(node)
         if isinstance(node, Num) and (node.value - node.value != 0.0 or node.value != int(node.value)):
             return f"number_text({self._num(node)}, R.ofmt)"
@@ -228,7 +228,7 @@ class Emitter:
         return f"truth({code})"
 
     def value(self, node: Expr) -> str:
-        """Something that can be stored."""
+        """Return code for a value that can be stored."""
         if isinstance(node, Field):
             return self.field_value(node)
         code = self.raw(node)
@@ -291,7 +291,7 @@ class Emitter:
         return self.nested(self.array(node.name), node.outer, node.name)
 
     def nested(self, array: str, path: tuple[tuple[Expr, ...], ...], name: str = "") -> str:
-        """The array found by going down through elements that are arrays, made on the way where nothing is yet."""
+        """Return code for a subarray, which creates missing arrays on the way."""
         for subscripts in path:
             array = f"nested({array}, {self.key(subscripts)}, {name!r})"
         return array
@@ -364,7 +364,7 @@ class Emitter:
             code = f"({self.text(parts[0])} + {self.text(parts[1])})"
         else:
             code = "''.join((" + ", ".join(self.text(part) for part in parts) + "))"
-        # What grows from turn to turn is made of variables, or comes out of a function; fields look themselves.
+        # Only variables and function results can grow from turn to turn; fields are checked elsewhere.
         return f"R.grown({code})" if any(isinstance(part, (Var, Index, Call, Builtin)) for part in parts) else code
 
     def comparison(self, node: Binary) -> str:
@@ -401,7 +401,7 @@ class Emitter:
             from ramet.commands.awk.run.regex import compiled, odd_escapes
 
             if odd_escapes(node.value, self.facts.regex.gnu):
-                return f"R.dynamic({node.value!r})"  # which complains of it
+                return f"R.dynamic({node.value!r})"  # which reports it
             try:
                 made = compiled(node.value, utf8="bytes" not in self.facts.uses, dialect=self.facts.regex)
                 return self.constant("x_", made)
@@ -424,7 +424,7 @@ class Emitter:
     def _match(self, node: Match) -> str:
         if is_quiet(node.pattern):
             code = self.test(node.pattern, self.text(node.text))
-        else:  # the text is what it was before the pattern is worked out
+        else:  # the text is evaluated before the pattern
             text = self.temp()
             code = f"(({text} := {self.text(node.text)}), {self.test(node.pattern, text)})[1]"
         return f"(not {code})" if node.negated else code
@@ -521,7 +521,7 @@ class Emitter:
         code = f"{'w' if patient else 'f'}_{node.name}({', '.join(args)})"
         code = f"(await {code})" if patient or node.name in self.facts.waiting else code
         extra = [self.value(arg) for arg in node.args[len(function.params) :]]
-        # What is too much is worked out nevertheless, and dropped.
+        # Surplus arguments are evaluated and dropped.
         return f"({', '.join(extra)}, {code})[-1]" if extra else code
 
     def either(self, arg: Expr) -> str:
@@ -551,7 +551,7 @@ class Emitter:
         if node.target is None:
             return f"({code})"
         status = self.temp()
-        # Subscripts are worked out whether or not there is anything to store.
+        # Subscripts are evaluated even if nothing is stored.
         unused = "".join(f"{self.text(one)}, " for one in _working(node.target))
         if isinstance(node.target, Var) and self.is_traced(node.target.name):
             unused += self.touched(node.target.name, "None")

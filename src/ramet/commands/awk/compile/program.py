@@ -56,7 +56,7 @@ class Compiled:
     waiting: set[str] = field(default_factory=set)
     """Entry points that must be awaited."""
     lasting: set[str] = field(default_factory=set)
-    """Entry points that may take long with nothing to wait for."""
+    """Entry points that may run long without awaiting."""
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
     lines: dict[str, list[int]] = field(default_factory=dict)
     """The line of the program for each line of code, by the name of the code."""
@@ -121,7 +121,7 @@ class Compiled:
         return space
 
     def fast_rules(self, runtime: Runtime, plain: bool) -> Any:
-        """The rules as one loop over many records, for the field separator in force; None when they need more."""
+        """Return the rules as one loop over a batch, for the current FS; None if that is impossible."""
         if not self.simple or not self.dialect.plain_numbers or not _plain_separators(runtime):
             return None
         key = (runtime.fs, plain)
@@ -243,7 +243,7 @@ def _located(emitter: Emitter) -> Iterator[None]:
 
 
 def _append(writer: StatementWriter, lines: list[str], where: list[int]) -> None:
-    """The code of a function behind its head, and where it all comes from."""
+    """Append the code of a function, and its source lines."""
     lines += _counter(writer)
     where += [writer.e.line] * (len(lines) - len(where))
     lines += writer.lines
@@ -293,7 +293,7 @@ def _rules(writer: StatementWriter, rules: list[Rule]) -> None:
 # -------------------------------------------------------------------------------------------------- the fast form
 
 _MISSES = 200_000
-"""How many different numbers a program meets before it stops remembering them."""
+"""Cache misses after which conversions are no longer cached."""
 _NEEDS_MORE = frozenset(
     [
         "indirect",

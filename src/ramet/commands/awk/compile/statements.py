@@ -174,7 +174,7 @@ class StatementWriter:
             return e.number(node)
         text, found = e.temp(), e.temp()
         if isinstance(e, FastEmitter) and e.presplit:
-            # The field is nearly always there: finding out that it is not costs nothing when it is.
+            # The field nearly always exists: an exception costs nothing then.
             at = int(node.number.value) - 1
             self.put("if T is not None:")
             self.put(f"    try: {found} = T[F[{at}]]")
@@ -239,7 +239,7 @@ class StatementWriter:
         self.put(wait if self.waiting else look)
 
     def head(self, test: Expr | None) -> None:
-        """The beginning of a loop. Python 3.11 sees by `while True` that code is worth making fast, not by a test."""
+        """Begin a loop. Python 3.11 specializes `while True`, not a loop with a test."""
         self.put("while True:")
         if test is not None:
             self.put(f"    if not {self.e.condition(test)}: break")

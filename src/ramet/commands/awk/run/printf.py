@@ -138,7 +138,7 @@ def _convert(kind: str, flags: str, width: int, precision: int | None, number: f
 
 
 def _not_a_number(kind: str, number: float) -> str:
-    """As gawk writes those: at their own width, whatever is asked for."""
+    """Format infinity and NaN as gawk does, without width."""
     text = number_text(number, "%.6g")
     return text.upper() if kind.isupper() else text
 
@@ -183,7 +183,7 @@ def _unsigned(kind: str, flags: str, width: int, precision: int | None, number: 
 
 
 def _filled(sign: str, digits: str, flags: str, width: int, precision: int | None) -> str:
-    """Digits with the zeros that are asked for between what stands before them and them."""
+    """Fill up digits with zeros behind their sign or prefix."""
     if precision is not None:
         digits = digits.rjust(precision, "0")
     elif "0" in flags and "-" not in flags:
@@ -208,7 +208,7 @@ def _real(kind: str, flags: str, width: int, precision: int | None, number: floa
 
 
 def _hexadecimal(number: float, precision: int | None) -> str:
-    """As C's %a has it: no zeros at the end unless a precision asks for them."""
+    """Format a number by C's %a."""
     mantissa, _, exponent = number.hex().partition("p")
     lead, _, digits = mantissa.partition(".")
     if precision is None:

@@ -45,7 +45,7 @@ class Records:
         return await self._fill_by_regex(rs, icase)
 
     def respell(self) -> None:
-        """RS has changed: what is split but not yet read goes back to be split anew."""
+        """RS has changed: put back records that are not read yet."""
         left = self.batch[self.at :]
         if left:
             if self.terms is not None:
@@ -166,7 +166,7 @@ class Records:
         return await offload_large(self.budget, len(self._rest), partial(self._cut, rx))
 
     def _cut(self, rx: Rx) -> bool:
-        """Split what is surely complete: a separator that touches the end of the text might go on."""
+        """Split complete records: a separator at the end of the text may go on."""
         assert self.terms is not None
         text, start, pos = self._rest, 0, 0
         while True:

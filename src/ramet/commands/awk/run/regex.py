@@ -35,7 +35,7 @@ class Rx:
         self.nullable = nullable(tree)
         self.plain = None if icase else literal(tree)
         self.text = _text_pattern(tree, utf8) if not icase and len(source) <= patterns.LONG else None
-        """The same for `re` on text, where that is exact for all characters."""
+        """The pattern for `re` on str, if exact for all characters."""
 
     def test(self, text: str) -> bool:
         if self.plain is not None:

@@ -52,7 +52,7 @@ class Sink:
 
 
 class Unbuffered(Sink):
-    """Standard error: what is printed there is seen at once."""
+    """Standard error, which is not buffered."""
 
     __slots__ = ()
 
@@ -89,18 +89,17 @@ class State:
         self.extensions = True
         self.regex = AWK
         """How regular expressions are read."""
-        """Whether variables mean what only gawk makes of them."""
         self.given: frozenset[str] = frozenset()
-        """The operands, which are all the files that a program in a sandbox may read."""
+        """The operands: in a sandbox the only readable files."""
         self.origin = Sources()
         self.lines: Mapping[str, Sequence[int]] = {}
-        """The line of the program for each line of the code that was made of it, by the name of the code."""
+        """The source line of each line of generated code, by code name."""
         self.resting = 0
-        """The line in which the entry point that ran last ends."""
+        """The last line of the entry point that ran last."""
         self.rules_end = 0
-        """The line in which the rules end, if there are any."""
+        """The last line of the rules, if any."""
         self.begun = False
-        """Whether the program runs already."""
+        """Whether the program has started."""
         self.calls = 0
         """Calls of functions that may run long, which check the budget now and then."""
         self.looked: set[str] = set()
@@ -119,7 +118,7 @@ class State:
         self.got: Value = None
         self.random = random.Random(0)
         self.seed: Value = 1.0
-        # The record, its fields, and which of the two is out of date.
+        # The record, its fields, and whether the record is stale.
         self.record = ""
         self.record_is_text = False
         self.fields: list[str] | None = []
@@ -160,7 +159,7 @@ class State:
         if not self.extensions and name == "RS":
             text = text[:1]
         if name == "OFS":
-            # Fields that were changed before this are joined by what OFS was then.
+            # Fields changed before this are joined by the old OFS.
             self.get_record()
             self.ofs = text
         elif name == "ORS":
@@ -173,7 +172,7 @@ class State:
             self.ofmt = text
         elif name == "RS":
             if len(text) > 1:
-                self.dynamic(text)  # which may be wrong
+                self.dynamic(text)  # which may be invalid
             if text != self.rs:
                 paragraphs = "" in (text, self.rs)
                 if paragraphs:
@@ -210,7 +209,7 @@ class State:
         if fs == "":
             return list
         if len(fs) == 1:
-            # In paragraph mode a newline separates fields as well as one character does; a pattern is asked alone.
+            # In paragraph mode a newline also separates fields, unless FS is a pattern.
             lines = record and self.rs == "" and fs.isascii()
             return lambda text: (text.replace("\n", fs) if lines else text).split(fs) if text else []
         rx = self.dynamic(fs)
@@ -230,7 +229,7 @@ class State:
         return self.reached() or self.origin.place(1)
 
     def reached(self) -> str:
-        """The same, and nothing before the program has done anything."""
+        """Return the current source position; empty before the program has run."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if (lines := self.lines.get(frame.f_code.co_filename)) is not None:
@@ -252,7 +251,7 @@ class State:
         return f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) " if self.NR else ""
 
     def flush(self) -> None:
-        """What was printed so far goes out."""
+        """Write the buffered output."""
         raise NotImplementedError
 
     def touch(self, name: str, value: Value) -> Value:
@@ -278,7 +277,7 @@ class State:
         return value or ""
 
     def misused(self, name: str, array: Value) -> Value:
-        """What happens where the name of an array stands for a value; one that holds nothing had become a variable."""
+        """Raise the error for an array used as a scalar, or for an empty one that became a scalar."""
         if array:
             raise AwkError(f"fatal: attempt to use array `{name}' in a scalar context")
         raise AwkError(f"fatal: attempt to use scalar `{name}' as an array")
@@ -290,7 +289,7 @@ class State:
         return value or ""
 
     def look(self, source: str) -> None:
-        """Complain of escapes in a pattern that mean nothing, of each once."""
+        """Report unknown escapes in a pattern, each once."""
         self.looked.add(source)
         for char in regex.odd_escapes(source, self.extensions):
             if char not in self.odd_escapes:

@@ -64,7 +64,7 @@ class Runtime(State):
         self.special["RT"] = main.term if main.terms is None else main.terms[at]
 
     async def fill(self) -> bool:
-        """More records of the main input; False at the end of it."""
+        """Read more records of the main input; return False at its end."""
         await self.yield_turn()
         while True:
             if self.main is not None:
@@ -80,11 +80,11 @@ class Runtime(State):
                 return False
 
     def odd(self, char: str) -> None:
-        """An escape sequence of the command line that means nothing."""
+        """Report an unknown escape sequence of the command line."""
         self.proc.complain(f"warning: escape sequence `\\{char}' treated as plain `{char}'")
 
     def warn(self, message: str) -> None:
-        """A warning, with the place in the input where the program is."""
+        """Print a warning with the input position."""
         self.flush()
         self.proc.complain(f"{self.place()}: {self.reading()}warning: {message}")
 
@@ -105,7 +105,7 @@ class Runtime(State):
             await self.end_edit()
 
     async def end_edit(self) -> None:
-        """What was printed since the file was opened takes its place."""
+        """Replace the file by what was printed since it was opened."""
         if self.edit is not None and self.edit.busy:
             self.flush()
             self.stdout = self.proc.stdout
@@ -117,10 +117,10 @@ class Runtime(State):
         return True
 
     async def end_file(self) -> None:
-        """ENDFILE rules; replaced by the program that has some."""
+        """Run ENDFILE rules; programs with such rules replace this."""
 
     async def open_next(self) -> bool:
-        """Open the next operand, doing the assignments on the way; standard input when there was no file at all."""
+        """Open the next operand, after assignments before it; stdin if there was no file."""
         while self.argument < int(num(self.special.get("ARGC", 1.0))):
             key = str(self.argument)
             self.argument += 1
@@ -308,7 +308,7 @@ class Runtime(State):
             self.out.clear()
 
     def tidy(self) -> None:
-        """Called every so often by loops: bounds the time and what is held back."""
+        """Check the budget, and bound the buffered output; loops call this."""
         self.proc.budget.check()
         checkpoint()
         if len(self.out) > 4096:
@@ -320,7 +320,7 @@ class Runtime(State):
         return len(out) > 4096 or self.stdout.full or (out and len(out[0]) > _FLUSH) or self.proc.budget.check()
 
     async def yield_turn(self) -> None:
-        """The same where waiting is possible: lets readers of our output run."""
+        """Flush and drain output, and yield the event loop."""
         if len(self.out) > 4096 or (self.out and len(self.out[0]) > _FLUSH):
             self.flush()
         if self.stdout.full:
@@ -412,7 +412,7 @@ class Runtime(State):
             source.task = None
 
     async def close_all(self) -> None:
-        """The end: commands get their input and run before the rest of our own output appears, as with gawk."""
+        """Close all streams: commands run before the rest of the output is written, as in gawk."""
         for key in list(self.sinks):
             await self._close_sink(self.sinks.pop(key))
         for key in list(self.sources):

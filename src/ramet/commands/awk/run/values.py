@@ -22,13 +22,13 @@ class Field(str):
 
 
 class TypedRegex(str):
-    """What `@/.../` spells: a regular expression that is a value, and remembers it."""
+    """A strongly typed regular expression: `@/.../`."""
 
     __slots__ = ()
 
 
 class Array(dict[str, Value]):
-    """An awk array: looking at an element creates it."""
+    """An awk array: reading an element creates it."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ def to_number(text: str) -> float:
 
 
 class Numbers(dict[str, float]):
-    """The numbers that texts start with, remembered: columns repeat themselves. `misses` tells when they do not."""
+    """Cache of numeric conversions, as columns repeat values; `misses` counts new ones."""
 
     __slots__ = ("misses",)
     _MOST = 1 << 16

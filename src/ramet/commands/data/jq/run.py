@@ -49,11 +49,11 @@ QUICK = frozenset((
     "gmtime", "now", "env", "scalars", "iterables", "arrays", "objects", "strings", "numbers", "booleans", "nulls",
     "transpose", "tostream", "isempty", "nth", "infinite", "nan", "isnan", "isinfinite",
 ))  # fmt: skip
-"""What programs may call and yet end soon after their input does."""
+"""Built-in functions of bounded cost."""
 
 
 def _may_last(node: Node) -> bool:
-    """Whether a program may compute for longer than its input is long: by what it calls, by loops, by recursion."""
+    """Return whether a program may run longer than in proportion to its input."""
     todo: list[Any] = [node]
     while todo:
         part = todo.pop()
@@ -68,7 +68,7 @@ def _may_last(node: Node) -> bool:
 
 
 class Host:
-    """What a program sees of the world."""
+    """The environment of a program."""
 
     def __init__(self, proc: Proc, o: JqOptions) -> None:
         self.proc, self.o = proc, o
@@ -81,16 +81,16 @@ class Host:
         self.large = False
         """Whether an input was so large that the program runs in a thread."""
         self.endless = False
-        """The program has something in it that can compute for long without a result."""
+        """Whether the program may run long without a result."""
         self.stopped = False
         self.said: list[str] | None = None
-        """What `debug` and `stderr` said while the program runs in a thread."""
+        """Messages of `debug` and `stderr` from the thread."""
         self._environment = dict(proc.env)
         self.modules: dict[str, Json] = {}
-        """What `modulemeta` tells of the modules that there are."""
+        """Metadata of modules for `modulemeta`."""
 
     def tick(self) -> None:
-        """What a loop or a recursion of the program calls at every turn."""
+        """Check the budget; loops and recursions call this at every turn."""
         self._ticks += 1
         if not self._ticks & 1023:
             if self.stopped:
@@ -242,9 +242,9 @@ class JqRun:
         self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
 
     newlines = base = 0
-    """How many lines have been read, and how many of them before the current file."""
+    """Lines read so far, and those before the current file."""
     place = InputPlace(0)
-    """Where the inputs are from that were read last."""
+    """The place of the batch read last."""
 
     def note(self, count: int, start: int, lines: bytes | None = None, exact: tuple[int, ...] = ()) -> None:
         base = self.base
@@ -388,7 +388,7 @@ class JqRun:
 
     parse_error: str | None = None
     broken: str | None = None
-    """The text that is not JSON, where what is whole of it is of use."""
+    """The broken text, with --stream."""
 
     async def raw_values(self) -> AsyncIterator[list[Json]]:
         rest: list[bytes] = []
@@ -422,7 +422,7 @@ class JqRun:
         o = self.o
         source = self.raw_values() if o.raw_input else self.values()
         if o.null_input and not self.host.uses_input:
-            await self.one(run, None)  # what stands in the input stays there for others
+            await self.one(run, None)  # the input stays unread
         elif o.slurp:
             await self.run_slurped(run, source)
         elif o.null_input or self.host.uses_input:
@@ -478,7 +478,7 @@ class JqRun:
         return f"{places.name or '<stdin>'}:{places.line}"
 
     async def some(self, run: Run, batch: list[Json]) -> None:
-        """Several inputs through the program."""
+        """Run the program on several inputs."""
         if self.host.endless or self.host.large:
             await self.offload(Worker(run, self.host.places.counted(batch), self.host.places, self.text))
             return
@@ -487,7 +487,7 @@ class JqRun:
             await self.one(run, value)
 
     async def one(self, run: Run, value: Json) -> None:
-        """One input through the program; the status is that of the last one."""
+        """Run the program on one input; the last input decides the status."""
         self.status = 0
         if self.host.endless or self.host.large:
             await self.offload(Worker(run, iter((value,)), self.host.places, self.text))
@@ -607,7 +607,7 @@ def _texts(data: bytes) -> list[Json]:
 
 
 def _check(scope: Scope, base: Scope) -> None:
-    """Functions that are never called must be right, too."""
+    """Compile functions that are never called, to find their errors."""
     current: Scope | None = scope
     while current is not None and current is not base:
         if current.kind == "function":

@@ -112,7 +112,7 @@ class Shell:
     scripted: bool = False
     """Whether statements come from a file rather than from an argument."""
     trusted: int = 0
-    """How many statements are known not to find much to do."""
+    """Statements left that run inline without another check."""
     databases: dict[str, Database] = field(default_factory=dict)
 
     def fail(self, message: str, status: int = 1) -> None:
@@ -129,7 +129,7 @@ class Shell:
             self.kept.append(encode("".join(texts)))
 
     async def redirect(self, target: str | None, once: bool = False) -> None:
-        """Send what follows elsewhere; what was meant for the last place is written there first."""
+        """Redirect the output; flush to the last target first."""
         await self.flush()
         if self.output:
             await self.proc.fs.write(self.proc.path(self.output), b"".join(self.kept))
@@ -148,7 +148,7 @@ class Shell:
     # ------------------------------------------------------------------ databases
 
     async def open(self, name: str) -> None:
-        """Begin with the database of a file, or with an empty one."""
+        """Open the database of a file, or an empty one."""
         self.name, self.trusted = name, 0
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
@@ -270,12 +270,12 @@ def _authorize(action: int, first: str | None, second: str | None, database: str
 
 
 async def run(shell: Shell, text: str) -> None:
-    """Statements and dot commands, as an argument has them."""
+    """Run the statements and dot commands of an argument."""
     await _run(shell, BytesReader(encode(text)), script=False)
 
 
 async def run_script(shell: Shell, reader: Reader) -> None:
-    """The same, as a file has them, which is closed then."""
+    """Run the statements and dot commands of a file, and close it."""
     try:
         await _run(shell, reader, script=True)
     finally:
@@ -386,7 +386,7 @@ async def _statement(shell: Shell, statement: str) -> None:
 
 _SEARCHING = re.compile(r"\b(?:select|with|pragma|vacuum|explain|trigger)\b", re.I).search
 _SMALL = 1000
-"""Pages of a database that a statement may have to change all of."""
+"""Pages of a database that one statement may change inline."""
 
 
 _TRUSTED = 64
@@ -419,7 +419,7 @@ def _placed(statement: str) -> str:
 
 
 def _plan(shell: Shell, rows: list[tuple[int, int, int, str]]) -> None:
-    """The steps of a plan as the tree that they are."""
+    """Print the steps of a query plan as a tree."""
     shell.out.append("QUERY PLAN\n")
 
     def below(parent: int, indent: str) -> None:

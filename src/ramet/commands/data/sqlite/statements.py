@@ -16,9 +16,9 @@ _NOTHING: Final = re.compile(r"[ \t\n;]*")
 _NOTABLE: Final = re.compile(r"[;'\"`\[]|--|/\*")
 _ENDS: Final = {"'": "'", '"': '"', "`": "`", "[": "]", "--": "\n", "/*": "*/"}
 _COMPOUND: Final = frozenset(("create", "explain"))
-"""How statements begin that may have others in them."""
+"""First words of statements that may contain others."""
 _SOME: Final = 256
-"""Statements that are looked for at a time."""
+"""Most statements per batch."""
 
 
 def may_end(line: str) -> bool:

@@ -48,7 +48,7 @@ class DfOptions:
 
 
 async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
-    """Mounts have no fixed size: the sizes shown are those of an ample disk, with what the tree holds left out."""
+    """Print the mounts. They have no fixed size: the sizes are those of an ample empty disk."""
     fields = _df_fields(o)
     points: list[Path] = []
     status = 0

@@ -30,10 +30,10 @@ class Entry:
     name: str
     stat: Stat
     target: Stat | None = None
-    """What a link points to, where that is shown; None when it dangles."""
+    """The stat of a link's target if shown; None if it dangles."""
     path: Path | None = None
     address: str = ""
-    """Where a click leads, with --hyperlink."""
+    """The URL of --hyperlink."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Dired:
 
 @dataclass
 class _Listing:
-    """Everything decided once per run."""
+    """Settings of one run."""
 
     proc: Proc
     o: LsOptions
@@ -162,7 +162,7 @@ _DEFAULT_COLORS = {
 
 
 def _colorful(proc: Proc) -> bool:
-    """Without LS_COLORS, colours need a terminal that is known to have them."""
+    """Return whether to use colours: without LS_COLORS only on known terminals."""
     if proc.env.get("LS_COLORS") or proc.env.get("COLORTERM"):
         return True
     kinds = (
@@ -253,7 +253,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
         name, where, above = pending.pop()
         try:
             if o.follow and o.recursive:
-                # Links may lead back to where the way came from.
+                # A link may point to a directory above.
                 here = await proc.fs.resolve(where)
                 if here in above:
                     listing.complain(f"{called(name)}: not listing already-listed directory", 2)

@@ -20,11 +20,11 @@ _SOURCES = ("/usr/src", "/usr/local/src")
 
 
 _KINDS = {"-b": "-B", "-m": "-M", "-s": "-S"}
-"""The kinds of files that whereis looks for, and the option that says where."""
+"""Kinds of files and the option for their directories."""
 
 
 class _Where:
-    """What whereis was asked so far: its options hold for the names that follow."""
+    """Options so far, which apply to the names that follow."""
 
     def __init__(self, proc: Proc) -> None:
         path = [part for part in proc.env.get("PATH", "").split(":") if part]

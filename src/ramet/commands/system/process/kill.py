@@ -15,7 +15,7 @@ from ramet.core.proc import Proc
 
 @runtime_checkable
 class Jobs(Protocol):
-    """What the workspace lends as `services["jobs"]`: its table of running work."""
+    """The job table that the workspace lends as `services["jobs"]`."""
 
     def processes(self) -> Iterable[tuple[int, int, str, float]]:
         """pid, parent's pid, command line and start time (seconds since the epoch)."""
@@ -40,7 +40,7 @@ def _jobs(proc: Proc) -> Jobs | None:
 
 
 def running(proc: Proc) -> list[tuple[int, int, str, float]]:
-    """pid, parent, command line and start of everything that runs: the shell, its jobs, and this command."""
+    """Return pid, parent, command line and start of the shell, its jobs and this command."""
     jobs = _jobs(proc)
     if jobs is None:
         return [(1, 0, " ".join(proc.argv), proc.now())]
@@ -77,7 +77,7 @@ def listed() -> str:
 
 
 def _names(wanted: list[str]) -> str:
-    """All names, or the other form of each of these."""
+    """Return all signal names, or convert names to numbers and back."""
     if not wanted:
         return listed()
     names = {number: name for name, number in SIGNALS.items()}
@@ -91,7 +91,7 @@ def _names(wanted: list[str]) -> str:
 
 
 def _table() -> str:
-    """Number and name of every signal, seven a line."""
+    """Return number and name of every signal, seven per line."""
     cells = [f"{number:2d} {name:<7} " for name, number in SIGNALS.items() if number <= 31]
     rows = ["".join(cells[at : at + 7]) for at in range(0, len(cells), 7)]
     return "\n".join([*(row.rstrip() for row in rows[:-1]), rows[-1]]) + "\n"

@@ -195,7 +195,7 @@ async def _earlier(proc: Proc, log: str | None, *, failed: bool) -> list[_Job]:
 
 
 async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str]) -> list[_Job]:
-    """One job for each block of stdin, or for each turn of blocks."""
+    """Return one job per block of stdin, or per round of blocks."""
     line = " ".join(operands)
     if o.parts:
         if not o.arg_files:
@@ -211,7 +211,7 @@ async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str])
 
 
 def _short(items: list[Words], command: list[str], longest: int) -> list[Words]:
-    """The same arguments on as many lines as it takes for none to be longer than that."""
+    """Split arguments so that no line is longer than `longest`."""
     if not longest:
         return items
     out: list[Words] = []
@@ -227,7 +227,7 @@ def _short(items: list[Words], command: list[str], longest: int) -> list[Words]:
 
 
 def _records(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
-    """Stdin in records: each ends with what ends one, and begins with what begins one."""
+    """Split stdin into records by --recend and --recstart."""
     if o.expressions:
         return _by_expression(data, o, seconds)
     start = encode((o.record_start or "").replace("\\n", "\n"))
@@ -243,7 +243,7 @@ def _records(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
 
 
 def _by_expression(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
-    """Records that end where one expression matches before another."""
+    """Split stdin where --recend matches before --recstart, as regular expressions."""
     end = o.record_end if o.record_end is not None else "" if o.record_start else "\n"
     try:
         source = encode(f"({end})({o.record_start or ''})".replace("\\n", "\n"))
@@ -347,7 +347,7 @@ class _Pool:
         self.shown = 1
 
     async def run(self, todo: list[_Job]) -> int:
-        """As many jobs at a time as there may be; each that ends makes room for the next."""
+        """Run the jobs, at most `self.jobs` at a time."""
         waiting = iter(todo)
         total = len(todo)
 

@@ -31,7 +31,7 @@ def quoted(word: str) -> str:
 
 
 def combined(groups: Sequence[Sequence[Sequence[str]]], link: bool) -> list[Words]:
-    """One tuple per job: every choice from the groups, whose own sources go along with each other."""
+    """Return one tuple per job: the product of the groups, whose sources are zipped."""
     if link:
         sources = [source for group in groups for source in group]
         longest = max(map(len, sources), default=0)
@@ -65,7 +65,7 @@ def part(word: str, how: str) -> str:
 
 
 class Template:
-    """A command with places for arguments; a command without any gets them at its end."""
+    """A command with placeholders; without any, arguments are appended."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     if not task.cancelled() and (failure := task.exception()) is not None:
         raise failure
     if number == 9:
-        raise Died(9)  # this signal reaches the sender as well
+        raise Died(9)  # SIGKILL ends timeout as well
     return 128 + number if o.preserve else 124
 
 

@@ -106,14 +106,14 @@ def _delimiter(text: str) -> bytes:
 
 
 class _Stop(Exception):
-    """A command said 255, or a line was too long: no more commands run."""
+    """A command exited with 255, or a line was too long: run no more commands."""
 
     def __init__(self, status: int) -> None:
         self.status = status
 
 
 class _Broken(_Stop):
-    """A quote that nothing ends, or a word that is too long: what came before it still runs."""
+    """An open quote or a word that is too long: commands before it still run."""
 
 
 _ARGUMENT_SPACE = (1 << 21) - 2048
@@ -121,7 +121,7 @@ _BUFFER = 128 * 1024
 
 
 def _show_limits(proc: Proc, max_chars: int | None) -> None:
-    """What the original says of a kernel with the usual limits."""
+    """Print the limits of an ordinary kernel, as --show-limits does."""
     used = sum(len(encode(name)) + len(encode(text)) + 2 for name, text in proc.env.items())
     most = _ARGUMENT_SPACE - used
     rows = (
@@ -320,7 +320,7 @@ async def _items(
 
 
 class _Line(NamedTuple):
-    """What is in a line of the input."""
+    """A parsed line of the input."""
 
     words: list[str]
     open_quote: str
@@ -381,7 +381,7 @@ def _too_long(proc: Proc) -> _Broken:
 
 
 async def _plain_items(proc: Proc, reader: Reader, limit: int) -> AsyncIterator[list[str]]:
-    """The words of the input, many at a time, up to where something special comes; that and the rest stay unread."""
+    """Yield batches of plain words up to the first special character; the rest stays unread."""
     rest = b""
     while block := await reader.read(PART):
         data = rest + block
@@ -405,11 +405,11 @@ _WORD = re.compile(
 
 _SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
 _SPECIAL_BYTES = re.compile(rb"""['"\\\r\v\f\x1c-\x1f\0]""")
-"""What keeps words from being what stands between blanks."""
+"""Characters that need the full word parser."""
 _QUOTING = re.compile(rb"""\A[ \t\r\v\f]|['"\\\0]""")
-"""What may keep a line from being all of an argument."""
+"""Characters that may split a line with -I."""
 _SEPARATING = re.compile(rb"""[ \t\r\v\f'"\\\0]""")
-"""What may keep a line from being all of one word."""
+"""Characters that may split a line into words."""
 
 
 def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
