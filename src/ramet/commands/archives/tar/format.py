@@ -184,7 +184,7 @@ class Members:
         if block[257:265] == _GNU_MAGIC:
             # GNU headers may hold times in the place of the ustar name prefix.
             info.name = decode(block[:100].partition(b"\0")[0])
-        name = long_name or pax.get("GNU.sparse_map.name") or pax.get("path") or info.name
+        name = long_name or pax.get("GNU.sparse.name") or pax.get("path") or info.name
         if block[156:157] == b"5" or (info.type in REGULAR and name.endswith("/")):
             info.type = DIRECTORY
         size = int(pax.get("size", info.size))
@@ -227,12 +227,12 @@ class Members:
                 block = await self._exactly(BLOCK)
                 found += sparse_map.entries(block, sparse_map.IN_EXTENSION)
                 more = block[504:505]
-        elif pax.get("GNU.sparse_map.major") == "1":
-            member.size = int(pax["GNU.sparse_map.realsize"])
+        elif pax.get("GNU.sparse.major") == "1":
+            member.size = int(pax["GNU.sparse.realsize"])
             count, *numbers = [int(text) for text in await self._lines()]
             found = list(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True))
         elif (found := sparse_map.from_pax(pairs)) is not None:
-            member.size = int(pax["GNU.sparse_map.size"])
+            member.size = int(pax["GNU.sparse.size"])
         if found is not None:
             member.map = sparse_map.checked(found, member.size, self.left)
 
