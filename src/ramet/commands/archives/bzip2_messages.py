@@ -20,17 +20,17 @@ _TESTS = {
 
 
 def tested(name: str, longest: int) -> str:
-    """What stands before the result of a test that is told in full."""
+    """Return the prefix of a verbose test result."""
     return f"  {name}: {' ' * (longest - len(name))}"
 
 
 def test_result(corrupt: str) -> str:
-    """What a test has found."""
+    """Return the result of a test."""
     return _TESTS.get(corrupt, "data integrity (CRC) error in data")
 
 
 def broken(program: str, name: str, output: str, corrupt: str, left: tuple[int, int]) -> str:
-    """Why the program gives up; `left` is how many files there are, and how many of them are still to do."""
+    """Return why the program gives up; `left` is how many files there are, and how many of them are still to do."""
     if "end" in corrupt:
         why = "No such file or directory" if output else "Success"
         if name == "(stdin)":

@@ -15,7 +15,7 @@ from ramet.core.streams import Reader
 
 
 class Corrupt(Exception):
-    """The compressed data is damaged or not of this format; the tool's words."""
+    """The compressed data is damaged or not of this format; the message is the tool's."""
 
 
 class Compressor(Protocol):
@@ -33,7 +33,7 @@ class Decompressor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class CompressionFormat:
     name: str
     suffix: str
     magic: bytes
@@ -45,11 +45,11 @@ class Format:
     """Whether only the first stream of a file counts."""
 
 
-GZIP = Format("gzip", ".gz", b"\x1f\x8b", 6, (1, 9))
-BZIP2 = Format("bzip2", ".bz2", b"BZh", 9, (1, 9))
-XZ = Format("xz", ".xz", b"\xfd7zXZ\0", 6, (0, 9))
-LZMA = Format("lzma", ".lzma", b"\x5d\0\0", 6, (0, 9))
-ZSTD = Format("zstd", ".zst", b"\x28\xb5\x2f\xfd", 3, (1, 19))
+GZIP = CompressionFormat("gzip", ".gz", b"\x1f\x8b", 6, (1, 9))
+BZIP2 = CompressionFormat("bzip2", ".bz2", b"BZh", 9, (1, 9))
+XZ = CompressionFormat("xz", ".xz", b"\xfd7zXZ\0", 6, (0, 9))
+LZMA = CompressionFormat("lzma", ".lzma", b"\x5d\0\0", 6, (0, 9))
+ZSTD = CompressionFormat("zstd", ".zst", b"\x28\xb5\x2f\xfd", 3, (1, 19))
 FORMATS = {f.name: f for f in (GZIP, BZIP2, XZ, LZMA, ZSTD)}
 
 
@@ -81,7 +81,7 @@ class _Gzip:
 
 
 class _Zlib:
-    """zlib's decompressor with the face of the others."""
+    """zlib's decompressor with the interface of the others."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(31)
@@ -113,7 +113,9 @@ def zstd_library() -> Any:
 _LZMA_FORMATS = {"xz": lzma.FORMAT_XZ, "lzma": lzma.FORMAT_ALONE}
 
 
-def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0, size: int | None = None) -> Compressor:
+def compressor(
+    format_: CompressionFormat, level: int, name: bytes = b"", mtime: int = 0, size: int | None = None
+) -> Compressor:
     if format_ is GZIP:
         return _Gzip(level, name, mtime)
     if format_ is BZIP2:
@@ -134,7 +136,7 @@ def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0, s
     return packer
 
 
-def _decompressor(format_: Format) -> Any:
+def _decompressor(format_: CompressionFormat) -> Any:
     if format_ is GZIP:
         return _Zlib()
     if format_ is BZIP2:
@@ -146,18 +148,18 @@ def _decompressor(format_: Format) -> Any:
 
 CHUNK = 1 << 18
 STEP = 1 << 20
-"""At most this much comes out of one step, however well the input was packed."""
+"""Most bytes of one decompression step."""
 
 
 async def compressed(
     source: AsyncIterator[bytes],
-    format_: Format,
+    format_: CompressionFormat,
     level: int,
     name: bytes = b"",
     mtime: int = 0,
     size: int | None = None,
 ) -> AsyncIterator[bytes]:
-    """A stream of blocks, packed; `size` is what they come to, where that is known."""
+    """Yield compressed blocks; `size` is the total input size if known."""
     packer = compressor(format_, level, name, mtime, size)
     if format_ is GZIP:
         async for block in source:
@@ -172,8 +174,8 @@ async def compressed(
     yield await asyncio.to_thread(packer.flush)
 
 
-async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> AsyncIterator[bytes]:
-    """Blocks out of a packed stream of one or more members. Corrupt says what is wrong."""
+async def decompressed(reader: Reader, format_: CompressionFormat, first: bytes = b"") -> AsyncIterator[bytes]:
+    """Yield decompressed blocks of one or more members. Raises Corrupt."""
     errors: tuple[type[BaseException], ...] = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
     if format_.name == "zstd":
         errors = (*errors, zstd_library().ZstdError)
@@ -215,7 +217,7 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
             data = b""
 
 
-def _words(format_: Format, error: BaseException) -> str:
+def _words(format_: CompressionFormat, error: BaseException) -> str:
     text = str(error)
     if format_ is GZIP:
         if "incorrect data check" in text:
@@ -228,6 +230,6 @@ def _words(format_: Format, error: BaseException) -> str:
     return "data integrity error" if format_ is BZIP2 else "Compressed data is corrupt"
 
 
-def sniff(head: bytes) -> Format | None:
-    """The format that data begins with."""
+def sniff(head: bytes) -> CompressionFormat | None:
+    """Return the format of data by its magic bytes."""
     return next((f for f in FORMATS.values() if head.startswith(f.magic)), None)

@@ -18,8 +18,8 @@ from ramet.commands.archives.codecs import (
     LZMA,
     XZ,
     ZSTD,
+    CompressionFormat,
     Corrupt,
-    Format,
     compressed,
     decompressed,
     sniff,
@@ -46,26 +46,26 @@ from ramet.core.streams import Reader
 class _Pack:
     proc: Proc
     o: PackOptions | ZstdOptions
-    format: Format
+    format: CompressionFormat
     mode: str
     stdout: bool
     suffix: str
     level: int
     alone: bool = True
-    """Whether there is one file only."""
+    """Whether there is at most one file."""
     status: int = 0
     bad_tests: int = 0
-    """Files that bzip2 found to be broken when it tested them."""
+    """Damaged files found by `bzip2 -t`."""
     longest: int = 0
-    """How long the longest name of a file is."""
+    """Length of the longest file name."""
     given: int = 0
     done: int = 0
     gives_up: bool = False
-    """Whether what was wrong keeps it from going on."""
+    """Whether an error ends the run."""
 
     @property
     def name(self) -> str:
-        """gunzip and zcat are gzip in disguise, and say so."""
+        """The name in messages; gunzip and zcat call themselves gzip."""
         return "gzip" if self.format is GZIP else self.proc.argv[0]
 
     def warn(self, message: str, status: int = 1) -> None:
@@ -94,8 +94,8 @@ _BY_NAME = {
 _CHECKS = {"none": 0, "crc32": 1, "crc64": 4, "sha256": 10}
 
 
-def _chosen(format_: Format, o: PackOptions | ZstdOptions) -> Format:
-    """The format with what the options change of it."""
+def _chosen(format_: CompressionFormat, o: PackOptions | ZstdOptions) -> CompressionFormat:
+    """Return the format as changed by the options."""
     if isinstance(o, ZstdOptions):
         if o.kind != "zstd":
             return {"gzip": GZIP, "xz": XZ, "lzma": LZMA}[o.kind]
@@ -155,7 +155,7 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
 
 
 async def _listed(proc: Proc, o: PackOptions | ZstdOptions) -> list[str]:
-    """Names that stand in files."""
+    """Return the names listed in files."""
     out: list[str] = []
     if isinstance(o, (XzOptions, ZstdOptions)) and o.names is not None:
         out += [decode(line) for line in (await slurp(proc, o.names)).split(b"\n") if line]
@@ -233,7 +233,7 @@ def _bad(job: _Pack, shown_name: str, corrupt: Corrupt, output: str = "") -> Non
 
 
 async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", stat: Stat | None = None) -> None:
-    """From a reader to stdout."""
+    """Convert a reader to stdout."""
     proc = job.proc
     if job.mode == "z":
         mtime = (stat.mtime_ns or 0) // 10**9 if stat is not None and not job.o.no_name else 0
@@ -257,7 +257,7 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
         first = await reader.read(CHUNK)
         if not first:
             if job.o.force and job.stdout and job.mode != "t" and job.format in (GZIP, XZ):
-                return  # what is no archive is passed on, and that is nothing
+                return  # other data is passed on, and there is none
             raise Corrupt("not in format" if job.format.name == "xz" else "unexpected end of file")
         actual = _actual(job, first)
         if actual is None and (job.stdout or shown_name == "stdin") and job.o.force:
@@ -277,7 +277,7 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
         _bad(job, shown_name, corrupt)
 
 
-def _actual(job: _Pack, head: bytes) -> Format | None:
+def _actual(job: _Pack, head: bytes) -> CompressionFormat | None:
     """Return the format of the data if this program reads it: xz reads .lzma too."""
     found = sniff(head)
     if found is None and job.format.name in ("xz", "lzma") and _alone(head):
@@ -290,7 +290,7 @@ def _actual(job: _Pack, head: bytes) -> Format | None:
 
 
 def _alone(head: bytes) -> bool:
-    """Whether data begins as an .lzma file does: properties, a size of the dictionary, a size of all."""
+    """Return whether data begins with an .lzma header."""
     if len(head) < 13 or head[0] >= 225:
         return False
     size = int.from_bytes(head[1:5], "little")
@@ -362,12 +362,12 @@ async def _directory(job: _Pack, word: str, path: Any) -> None:
 
 
 async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
-    """A file into its packed or unpacked sibling; the original goes when the new one is complete."""
+    """Convert a file to its sibling; remove the original when the new one is complete."""
     proc = job.proc
     target = job.o.output
     if target is None:
         if job.mode == "d" and job.format.name in ("xz", "lzma") and _bare(job, word) is None:
-            # What it is comes before what it is called.
+            # The format counts before the suffix.
             reader.unread(head := await reader.read(CHUNK))
             if _actual(job, head) is None:
                 job.warn(f"{word}: File format not recognized")
@@ -446,7 +446,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
 
 
 def _tell(job: _Pack, word: str, target: str, whole: int, packed: int) -> None:
-    """What `-v` says of one file."""
+    """Print the `-v` line of one file."""
     ratio = (1 - packed / whole) * 100 if whole else 0.0
     action = "created" if job.o.keep and target != "stdout" else "replaced with"
     line = f"{word}:\t{ratio:5.1f}% -- {action} {target}" if word else f"{ratio:5.1f}%"
@@ -454,7 +454,7 @@ def _tell(job: _Pack, word: str, target: str, whole: int, packed: int) -> None:
 
 
 async def _ancestors(proc: Proc, path: Path) -> None:
-    """The directory, and those it lies in, where they are missing."""
+    """Create a directory and its missing parents."""
     missing: list[Path] = []
     while path.name and await lookup(proc, path, follow=True) is None:
         missing.append(path)
@@ -464,7 +464,7 @@ async def _ancestors(proc: Proc, path: Path) -> None:
 
 
 def _bare(job: _Pack, word: str) -> str | None:
-    """A name without the suffix of the format; None when it has none."""
+    """Return a name without the suffix of the format; None when it has none."""
     endings = {
         "gzip": {".gz": "", "-gz": "", ".z": "", "-z": "", "_z": "", ".tgz": ".tar", ".taz": ".tar"},
         "bzip2": {".bz2": "", ".bz": "", ".tbz2": ".tar", ".tbz": ".tar"},
@@ -515,6 +515,6 @@ _BARE: Final = 18
 
 
 def _frame(job: _Pack, word: str) -> int:
-    """The bytes around the packed data, which ratios leave out: header, name and trailer."""
+    """Return the size of header, name and trailer, which ratios leave out."""
     name = word.rpartition("/")[2]
     return _BARE + 1 + len(encode(_bare(job, name) or name))

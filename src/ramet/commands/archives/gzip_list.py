@@ -18,8 +18,8 @@ _EXTRA, _NAME, _COMMENT, _CHECK = 4, 8, 16, 2
 
 
 @dataclass(frozen=True)
-class Listed:
-    """One file: its size, that of its content, its checksum, when it was changed, and the bytes around the data."""
+class GzipListing:
+    """Sizes, checksum and time of one file, and the bytes of its headers."""
 
     packed: int
     whole: int
@@ -28,7 +28,7 @@ class Listed:
     frame: int
 
 
-class Unfit(Exception):
+class NotGzip(Exception):
     """Why a file is not listed; `fatal` ends the listing."""
 
     def __init__(self, why: str, *, fatal: bool = False) -> None:
@@ -37,7 +37,7 @@ class Unfit(Exception):
 
 
 async def list_gzip(proc: Proc, operands: list[str], named: Callable[[str], str], *, quiet: bool, verbose: bool) -> int:
-    """The table of these files; `named` says what a file is called without its suffix."""
+    """Return the table of these files; `named` says what a file is called without its suffix."""
     status, begun, rows = 0, False, 0
     packed = whole = frame = 0
     for word in operands or ["-"]:
@@ -45,7 +45,7 @@ async def list_gzip(proc: Proc, operands: list[str], named: Callable[[str], str]
             if word != "-" and not word.endswith(".gz") and not await ops.exists(proc.fs, proc.path(word)):
                 word += ".gz"
             found = await _look(proc, word)
-        except Unfit as unfit:
+        except NotGzip as unfit:
             proc.stderr.write(encode(f"\ngzip: {'stdin' if word == '-' else word}: {unfit}\n"))
             status = 1
             if unfit.fatal:
@@ -73,7 +73,7 @@ def _row(packed: int, whole: int, frame: int, name: str) -> bytes:
     return encode(f"{packed:19d} {whole:19d} {ratio:5.1f}% {name}\n")
 
 
-async def _look(proc: Proc, word: str) -> Listed:
+async def _look(proc: Proc, word: str) -> GzipListing:
     reader = await proc.open(word)
     try:
         head = await reader.read_exactly(HEAD)
@@ -82,17 +82,17 @@ async def _look(proc: Proc, word: str) -> Listed:
     finally:
         await proc.close(reader)
     if head[:2] != b"\x1f\x8b":
-        raise Unfit("unexpected end of file" if len(head) < 2 else "not in gzip format", fatal=len(head) < 2)
+        raise NotGzip("unexpected end of file" if len(head) < 2 else "not in gzip format", fatal=len(head) < 2)
     length = _header(head)
     if length is None or size < length + TAIL:
-        raise Unfit("unexpected end of file", fatal=True)
+        raise NotGzip("unexpected end of file", fatal=True)
     crc, whole = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:], "little")
-    # What is around the data of several parts counts as data.
-    return Listed(size, whole, crc, modified, 0 if several else length + TAIL)
+    # Headers between several members count as data.
+    return GzipListing(size, whole, crc, modified, 0 if several else length + TAIL)
 
 
 async def _is_several(proc: Proc, reader: FileStream) -> bool:
-    """Whether another part follows the first; only unpacking tells where that ends."""
+    """Return whether another part follows the first; only unpacking tells where that ends."""
     import zlib
 
     reader.seek(0)
@@ -110,7 +110,7 @@ async def _is_several(proc: Proc, reader: FileStream) -> bool:
 
 
 async def _end(proc: Proc, reader: Reader, head: bytes) -> tuple[int, bytes, int]:
-    """The size of an input, its last bytes, and when it was changed, if that is known."""
+    """Return the size of an input, its last bytes, and when it was changed, if that is known."""
     if isinstance(reader, FileStream):
         stat = await reader.stat()
         if stat.size is not None:
@@ -124,7 +124,7 @@ async def _end(proc: Proc, reader: Reader, head: bytes) -> tuple[int, bytes, int
 
 
 def _header(head: bytes) -> int | None:
-    """How long the header is; None when it is cut off."""
+    """Return how long the header is; None when it is cut off."""
     if len(head) < 10:
         return None
     flags, at = head[3], 10

@@ -172,7 +172,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def _info(
     o: UnzipOptions, name: str, size: int, archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], chosen: bool
 ) -> str:
-    """What zipinfo tells of an archive; an option that asks for one part leaves out what it is not about."""
+    """Return what zipinfo tells of an archive; an option that asks for one part leaves out what it is not about."""
     explicit = o.short or o.medium or o.list
     whole = not chosen and not o.only_names
     out: list[str] = []
@@ -225,16 +225,16 @@ def _ratio(packed: int, size: int) -> int:
 
 
 class _Replacing:
-    """Asks whether files may be replaced; some answers hold for all that follow."""
+    """Prompt before replacing files; some answers apply to all that follow."""
 
     def __init__(self, proc: Proc) -> None:
         self.proc = proc
         self.always: bool | None = None
         self.ended = False
-        """Whether nobody answered: then nothing is replaced, and that is a warning."""
+        """Whether the prompt had no answer: then nothing is replaced, with a warning."""
 
     async def name(self, word: str, target: str) -> str | None:
-        """What `target`, which is there as `word`, is to be called: the same to replace it; None to leave it."""
+        """Ask for the name to use instead of the existing `target`: the same replaces it, None skips it."""
         if self.always is not None:
             return target if self.always else None
         proc = self.proc
@@ -340,7 +340,7 @@ async def _extract(
 
 
 async def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, o: UnzipOptions) -> AsyncIterator[bytes]:
-    """What a member holds; the lines of a text end with a newline alone if that was asked for."""
+    """Yield what a member holds; the lines of a text end with a newline alone if that was asked for."""
     converts = not o.binary and (o.text > 1 or (o.text == 1 and info.internal_attr & 1))
     held = b""
     with archive.open(info) as source:

@@ -11,13 +11,13 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 
-class Unfit(Exception):
+class NotListable(Exception):
     """Why a file is not listed."""
 
 
 @dataclass
-class Listed:
-    """Parts of a file and their sizes; `whole` is None where it is not told."""
+class FrameListing:
+    """Parts of a file and their sizes; `whole` is None if unknown."""
 
     frames: int = 0
     inner: int = 0
@@ -27,10 +27,10 @@ class Listed:
     checks: tuple[str, ...] = ()
     padding: int = 0
 
-    def plus(self, other: Listed) -> Listed:
+    def plus(self, other: FrameListing) -> FrameListing:
         whole = None if self.whole is None or other.whole is None else self.whole + other.whole
         checks = tuple(dict.fromkeys(self.checks + other.checks))
-        return Listed(
+        return FrameListing(
             self.frames + other.frames, self.inner + other.inner, self.packed + other.packed, whole, checks,
             self.padding + other.padding,
         )  # fmt: skip
@@ -43,11 +43,11 @@ _DASHES = "-" * 79
 
 
 async def list_xz(proc: Proc, operands: list[str], *, quiet: bool, robot: bool) -> int:
-    total, files, status = Listed(), 0, 0
+    total, files, status = FrameListing(), 0, 0
     for word in operands:
         try:
             found = _xz(await slurp(proc, word))
-        except (OSError, Unfit) as error:
+        except (OSError, NotListable) as error:
             why = reason(error) if isinstance(error, OSError) else str(error)
             proc.complain(f"{word}: {why}")
             status = 1
@@ -67,7 +67,7 @@ async def list_xz(proc: Proc, operands: list[str], *, quiet: bool, robot: bool) 
     return status
 
 
-def _xz_row(found: Listed, name: str) -> str:
+def _xz_row(found: FrameListing, name: str) -> str:
     whole = found.whole or 0
     return (
         f"{found.frames:5d} {found.inner:7d}  {_nice(found.packed):>11}  {_nice(whole):>11}  {_ratio(found):>5}  "
@@ -75,12 +75,12 @@ def _xz_row(found: Listed, name: str) -> str:
     )
 
 
-def _robot(found: Listed) -> str:
+def _robot(found: FrameListing) -> str:
     numbers = f"{found.frames}\t{found.inner}\t{found.packed}\t{found.whole}"
     return f"{numbers}\t{_ratio(found)}\t{','.join(found.checks)}\t{found.padding}"
 
 
-def _ratio(found: Listed) -> str:
+def _ratio(found: FrameListing) -> str:
     ratio = found.packed / found.whole if found.whole else 10.0
     return f"{ratio:.3f}" if ratio <= 9.999 else "---"
 
@@ -95,22 +95,22 @@ def _nice(size: int) -> str:
     return f"{value:.1f} {units[0]}"
 
 
-def _xz(data: bytes) -> Listed:
-    """Streams from the last to the first: each ends with where it begins."""
+def _xz(data: bytes) -> FrameListing:
+    """Parse streams from the last to the first: the footer of each points to its start."""
     if len(data) < 24:
-        raise Unfit("Too small to be a valid .xz file" if data else "File is empty")
-    found = Listed(packed=len(data))
+        raise NotListable("Too small to be a valid .xz file" if data else "File is empty")
+    found = FrameListing(packed=len(data))
     end = len(data)
     while end > 0:
         while end >= 4 and data[end - 4 : end] == b"\0\0\0\0":
             end -= 4
             found.padding += 4
         if end < 24 or data[end - 2 : end] != b"YZ":
-            raise Unfit("File format not recognized")
+            raise NotListable("File format not recognized")
         backward = (int.from_bytes(data[end - 8 : end - 4], "little") + 1) * 4
         index = end - 12 - backward
         if index < 12:
-            raise Unfit("Compressed data is corrupt")
+            raise NotListable("Compressed data is corrupt")
         count, at = _number(data, index + 1)
         blocks = whole = 0
         for _ in range(count):
@@ -120,7 +120,7 @@ def _xz(data: bytes) -> Listed:
             whole += plain
         start = index - blocks - 12
         if start < 0 or data[start : start + 6] != b"\xfd7zXZ\0":
-            raise Unfit("Compressed data is corrupt")
+            raise NotListable("Compressed data is corrupt")
         check = _CHECKS.get(data[end - 3] & 15, f"Unknown-{data[end - 3] & 15}")
         found.frames += 1
         found.inner += count
@@ -138,7 +138,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if not byte & 0x80:
             return value, at
-    raise Unfit("Compressed data is corrupt")
+    raise NotListable("Compressed data is corrupt")
 
 
 # ----------------------------------------------------------------------------------------------------------- zstd
@@ -149,7 +149,7 @@ async def list_zstd(proc: Proc, operands: list[str]) -> int:
         proc.complain("no files given")
         return 1
     await proc.emit(b"Frames  Skips  Compressed  Uncompressed  Ratio  Check  Filename\n")
-    total, status = Listed(), 0
+    total, status = FrameListing(), 0
     for word in operands:
         try:
             found = _zstd(await slurp(proc, word))
@@ -157,7 +157,7 @@ async def list_zstd(proc: Proc, operands: list[str]) -> int:
             proc.complain(f"{word}: {reason(error)}")
             status = 1
             continue
-        except Unfit as unfit:
+        except NotListable as unfit:
             await proc.emit(encode(f'File "{word}" not compressed by zstd \n'))
             proc.stderr.write(encode(f"Error: {unfit} \n"))
             status = 1
@@ -169,7 +169,7 @@ async def list_zstd(proc: Proc, operands: list[str]) -> int:
     return status
 
 
-def _zstd_row(found: Listed, name: str) -> str:
+def _zstd_row(found: FrameListing, name: str) -> str:
     head = f"{found.frames:6d}  {found.inner:5d}  {_human(found.packed, 6)}"
     check = "XXH64" if "XXH64" in found.checks and len(found.checks) == 1 else "None"
     if found.whole is None:
@@ -189,7 +189,7 @@ def _human(size: int, width: int, unit_width: int = 4) -> str:
 
 
 def summary(word: str, target: str, size_in: int, size_out: int, mode: str) -> str:
-    """What zstd tells about a file when it is done."""
+    """Return the summary line of zstd."""
     if mode != "z":
         return f"{word:<20}: {size_out} bytes \n"
     share = f"{size_out / size_in * 100:6.2f}%" if size_in else "  0.00%"
@@ -199,8 +199,8 @@ def summary(word: str, target: str, size_in: int, size_out: int, mode: str) -> s
 _SIZES = (0, 2, 4, 8)
 
 
-def _zstd(data: bytes) -> Listed:
-    found = Listed(packed=len(data))
+def _zstd(data: bytes) -> FrameListing:
+    found = FrameListing(packed=len(data))
     at = 0
     get: Callable[[int, int], int] = lambda start, size: int.from_bytes(data[start : start + size], "little")  # noqa: E731
     while at < len(data):
@@ -211,7 +211,7 @@ def _zstd(data: bytes) -> Listed:
             found.frames += 1
             continue
         if magic != 0xFD2FB528:
-            raise Unfit("reached end of file with incomplete frame")
+            raise NotListable("reached end of file with incomplete frame")
         descriptor = data[at + 4] if at + 4 < len(data) else 0
         single = descriptor >> 5 & 1
         at += 5 + (not single)
@@ -225,7 +225,7 @@ def _zstd(data: bytes) -> Listed:
         at += size
         while True:
             if at + 3 > len(data):
-                raise Unfit("reached end of file with incomplete frame")
+                raise NotListable("reached end of file with incomplete frame")
             block = get(at, 3)
             at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)
             if block & 1:
@@ -235,5 +235,5 @@ def _zstd(data: bytes) -> Listed:
         found.frames += 1
         found.checks = tuple(dict.fromkeys((*found.checks, "XXH64" if checked else "None")))
     if at != len(data):
-        raise Unfit("reached end of file with incomplete frame")
+        raise NotListable("reached end of file with incomplete frame")
     return found

@@ -25,7 +25,7 @@ _COMPRESSED = re.compile(r".*([-.][gx]?z|[-.]Z|\.t[abglx]z|\.tbz2?|[-.](bz2?|lzm
 
 
 def _cut(words: Sequence[str], takes: frozenset[str], takes_long: frozenset[str]) -> tuple[list[str], list[str], bool]:
-    """Options with their values, operands, and whether a pattern was given among the options."""
+    """Return options with their values, operands, and whether a pattern was given among the options."""
     options: list[str] = []
     operands: list[str] = []
     pattern = False

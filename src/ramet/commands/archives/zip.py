@@ -56,7 +56,7 @@ class ZipOptions:
 
 
 def expand_lists(words: list[str]) -> list[str]:
-    """`-x a b c` and `-i a b c` take everything up to the next option."""
+    """Repeat -x and -i for each of their words, up to the next option."""
     out: list[str] = []
     i = 0
     while i < len(words):
@@ -82,7 +82,7 @@ _SPELLED = {
     "-lf": "--logfile-path",
     "-FF": "--fixfix",
 }
-"""Options of two letters by names of their own: each letter is none."""
+"""Two-letter options by their long names."""
 
 
 async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
@@ -198,7 +198,7 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
 
 
 def _repeated(found: list[tuple[str, Path, Stat]]) -> tuple[str, str, str] | None:
-    """Two files that would have one name in the archive."""
+    """Two files with the same name in the archive."""
     seen: dict[str, Path] = {}
     for stored, path, _ in found:
         if seen.setdefault(stored, path) != path:
@@ -218,11 +218,11 @@ def _stamp(proc: Proc, stat: Stat) -> tuple[int, int, int, int, int, int]:
 
 
 _LONG = 1 << 18
-"""Bytes from which on packing is done beside the event loop."""
+"""Bytes from which on a member is streamed and compressed in a thread."""
 
 
 def _shrinks(data: bytes, level: int) -> bool:
-    """Whether packing is worth it; the beginning of something long tells."""
+    """Return whether compression shrinks the data, judged by its beginning."""
     sample = data if len(data) < _LONG else data[: 1 << 16]
     return bool(level and data) and len(zlib.compress(sample, level)) - 6 < len(sample)
 
@@ -231,16 +231,16 @@ _NO_TEXT = bytes((*range(7), *range(14, 26), *range(28, 32)))
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether there is something, and no byte in it that no text has."""
+    """Return whether there is something, and no byte in it that no text has."""
     return bool(data) and len(data.translate(None, _NO_TEXT)) == len(data)
 
 
 _STREAMED = 8 << 20
-"""Bytes of members from which on an archive is written as it is made, each member before its size is known."""
+"""Total bytes from which on an archive is streamed, with sizes behind the data."""
 
 
 class _Sink(io.RawIOBase):
-    """Where a streamed archive goes: blocks that wait to be taken, and no way back."""
+    """Unseekable output of a streamed archive: a queue of blocks."""
 
     def __init__(self) -> None:
         self.blocks: list[bytes] = []
@@ -254,7 +254,7 @@ class _Sink(io.RawIOBase):
 
 
 class _Zip:
-    """One archive in the making."""
+    """The state of one zip run."""
 
     def __init__(self, proc: Proc, o: ZipOptions, streamed: bool, *, to_stdout: bool) -> None:
         self.proc, self.o, self.to_stdout = proc, o, to_stdout
@@ -262,7 +262,7 @@ class _Zip:
         self.buffer = io.BytesIO()
         self.total = self.packed = 0
         self.piped: bytes | None = None
-        """What becomes the member `-`."""
+        """The content of the member `-`."""
 
     def summary(self) -> bytes:
         saved = round((1 - self.packed / self.total) * 100) if self.total else 0
@@ -276,7 +276,7 @@ class _Zip:
         target: Any = self.sink or self.buffer
         with zipfile.ZipFile(target, "w", kind, compresslevel=o.level or None) as archive:
             names = {item[0]: item for item in found}
-            # What the archive has stays where it is; what is new comes behind it.
+            # Existing members keep their order; new ones follow.
             places = [*old, *(stored for stored in names if stored not in old)]
             for stored in places:
                 if stored not in names:
@@ -308,7 +308,7 @@ class _Zip:
             yield self.buffer.getvalue()
 
     def method(self, stored: str) -> int:
-        """How a member is packed."""
+        """Return how a member is packed."""
         o = self.o
         suffixes = [suffix for suffix in o.suffixes.replace(",", ":").split(":") if suffix]
         if not o.level or o.method == "store" or any(stored.endswith(suffix) for suffix in suffixes):
@@ -369,7 +369,7 @@ class _Zip:
     async def _long(
         self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path, stat: Stat
     ) -> AsyncIterator[bytes]:
-        """A member that is packed beside the event loop, block by block."""
+        """Compress a member block by block in a thread; yield the archive so far."""
         member: Any = None
         try:
             async for block in self.proc.fs.read(path):
@@ -416,7 +416,7 @@ async def _collect(
 
 
 class _BadDay(Exception):
-    """What was given as a date is none."""
+    """The argument is not a date."""
 
 
 def _day(text: str | None) -> tuple[int, ...] | None:

@@ -45,9 +45,9 @@ from ramet.patterns import MatchTimeout
 
 _ROOM = Room(20_000)
 _MOMENT = 0.01
-"""Seconds of work in a thread before its results are looked at."""
+"""Seconds of work in a thread between two deliveries of output."""
 _PACE = 0.002
-"""Seconds for which records are worked on at once."""
+"""Seconds of work on the event loop between two checks of the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class _Run:
         self.offloads = False
         """Whether the program has taken long before: END then runs in a thread."""
         self.pace = 64
-        """Records that are worked on at once; it follows from how long the last ones took."""
+        """Records per part of a batch, adapted to the time of the last part."""
         self.space = compiled.load(runtime)
         runtime.argv.update({"0": "awk"} | {str(i): Field(word) for i, word in enumerate(operands, 1)})
         runtime.special["ARGC"] = float(len(operands) + 1)
@@ -155,7 +155,7 @@ class _Run:
         self.runtime.resting = self.compiled.last_lines[place]
 
     def assign(self, name: str, stored: Value) -> None:
-        """A variable set from the command line."""
+        """Set a variable from the command line."""
         facts = self.compiled.facts
         name = name.removeprefix("awk::").replace("::", IN_NAMESPACE)
         if name in self.runtime.special or name in ("NF", "NR", "FNR", "RSTART", "RLENGTH"):
@@ -277,7 +277,7 @@ class _Run:
                 return
 
     async def paced(self, main: Records, fast: Callable[[list[str]], None]) -> None:
-        """The rules on a batch, as many records at once as are done in a moment."""
+        """Run the rules on a batch, in parts of `_PACE` seconds."""
         batch = main.batch
         while main.at < len(batch):
             some = batch[main.at : main.at + self.pace] if main.at or self.pace < len(batch) else batch
@@ -291,7 +291,7 @@ class _Run:
                 await self.runtime.yield_turn()
 
     def several(self, rules: Callable[[], None]) -> None:
-        """The rules on as many records of the batch as are done in a moment."""
+        """Run the rules on records of the batch for `_MOMENT` seconds."""
         runtime, until = self.runtime, time.monotonic() + _MOMENT
         while time.monotonic() < until and runtime.next_now():
             checkpoint()
@@ -301,7 +301,7 @@ class _Run:
                 pass
 
     def skip(self, count: int) -> None:
-        """Records that no rule looks at; only the last one is seen, by END."""
+        """Skip records that no rule reads; END sees the last one."""
         runtime = self.runtime
         main = runtime.main
         assert main is not None
@@ -312,7 +312,7 @@ class _Run:
 
 
 def _located(message: str, runtime: Runtime, line: int) -> str:
-    """gawk says where in the input a fatal error happened; that a file cannot be opened lies in no line at all."""
+    """Add source line and input position to a fatal error, except if a file cannot be opened."""
     if message.startswith("fatal: cannot open file `"):
         return message
     if message.startswith("fatal: ") and runtime.NR:
@@ -324,7 +324,7 @@ def _located(message: str, runtime: Runtime, line: int) -> str:
 
 
 def _after_exec(words: list[str]) -> list[str]:
-    """`-E FILE` is the last option, whatever the words behind it look like; `-W NAME` is `--NAME`."""
+    """End the options behind `-E FILE`; spell `-W NAME` as `--NAME`."""
     for place, word in enumerate(words):
         if word == "-W" and place + 1 < len(words):
             return [*words[:place], *_after_exec([f"--{words[place + 1]}", *words[place + 2 :]])]

@@ -79,7 +79,7 @@ class _Reader:
                 done = self.placed(*done)
 
     def value(self) -> tuple[Json, Looks] | None:
-        """The next value; None where one was begun."""
+        """Return the next value; None where one was begun."""
         found = _VALUE.match(self.text, self.at)
         if found is None:
             raise _Other
@@ -138,7 +138,7 @@ class _Reader:
 
 
 def read(text: str) -> Document | None:
-    """The document of a text that is an object or an array of JSON."""
+    """Return the document of a text that is an object or an array of JSON."""
     if not _BEGIN.match(text):
         return None
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from ramet.commands.data.jq.values import Json
 
 _NOTHING = object()
-"""The value of what was not read from anywhere."""
+"""The value of a style without source."""
 _NONE: Mapping[Any, Any] = MappingProxyType({})
 """The parts of a scalar."""
 

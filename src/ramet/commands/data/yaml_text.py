@@ -21,7 +21,7 @@ from ramet.concurrency.offload import checkpoint
 
 @functools.cache
 def loader(library: Any) -> Any:
-    """A loader of YAML 1.2's core types: `yes` and dates are texts, `1e3` is a number."""
+    """Return a loader of YAML 1.2's core types: `yes` and dates are texts, `1e3` is a number."""
     kept = {
         first: [(tag, pattern) for tag, pattern in pairs if tag.rpartition(":")[2] in ("merge", "null", "int")]
         for first, pairs in library.SafeLoader.yaml_implicit_resolvers.items()
@@ -42,7 +42,7 @@ def loader(library: Any) -> Any:
 
 
 def read(library: Any, text: str) -> list[Document]:
-    """The documents of a text."""
+    """Return the documents of a text."""
     if (document := yaml_json.read(text)) is not None:
         return [document]
     reader = loader(library)(text)
@@ -149,11 +149,11 @@ class _Builder:
         looks.beside = self.behind(mark.line, mark.column)
 
     def behind(self, line: int, column: int) -> str:
-        """The comment behind a place of a line; none where more of the same collection follows."""
+        """Return the comment behind a place of a line; none where more of the same collection follows."""
         if line >= len(self.lines):
             return ""
         text = self.lines[line]
-        # A line may be long and hold very many nodes: it is looked through once.
+        # A long line may hold many nodes: search it once.
         if line != self.looked_at:
             self.looked_at, self.last_sign = line, text.rfind("#")
         if self.last_sign < column or _MORE(text, column):
@@ -176,7 +176,7 @@ def key_text(key: Any) -> str:
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-class Writer:
+class YamlWriter:
     """Prints values in block style, with the looks that are known of them."""
 
     def __init__(self, library: Any, document: Document | None, indent: int = 2, plain: bool = False) -> None:
@@ -216,7 +216,7 @@ class Writer:
         for key, item in items:
             own = looks.children.get(key)
             child = self.looks(item, own or Looks()) if isinstance(item, (dict, list)) else own or Looks()
-            # What is a value of its own brings its comments along, wherever it goes.
+            # A collection keeps its comments wherever it goes.
             own = child if isinstance(item, (dict, list)) else own
             for line in child.above:
                 if first:
@@ -262,7 +262,7 @@ class Writer:
         return self.scalar(value, looks, depth + self.step)
 
     def within(self, value: Json, looks: Looks | None) -> str:
-        """A value inside brackets, where no line may end."""
+        """Return a value inside brackets, where no line may end."""
         own = looks or Looks()
         if isinstance(value, str) and (own.style in ("|", ">") or re.search(r"[,\[\]{}\n]", value)):
             return values.dumps(value) if "\n" in value else self.scalar(value, Looks('"'), 0)
@@ -283,7 +283,7 @@ class Writer:
         return value if self.bare(value) else values.dumps(value) if _odd(value) else _single(value)
 
     def bare(self, value: str) -> bool:
-        """Whether a text needs no quotes."""
+        """Return whether a text needs no quotes."""
         if not value or value != value.strip() or _odd(value):
             return False
         if re.match(r"[-?:](?:\s|$)|[,\[\]{}#&*!|>'\"%@`]|---|\.\.\.", value) or re.search(r":(?:\s|$)|\s#", value):

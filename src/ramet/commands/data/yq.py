@@ -12,12 +12,12 @@ from typing import Any
 from ramet.commands.data import yaml_text
 from ramet.commands.data.jq import values
 from ramet.commands.data.jq.builtins import Halt
-from ramet.commands.data.jq.options import Options
+from ramet.commands.data.jq.options import JqOptions
 from ramet.commands.data.jq.run import JqRun
 from ramet.commands.data.jq.scopes import Run
-from ramet.commands.data.jq.values import Break, CompileError, JqError, Json
+from ramet.commands.data.jq.values import CompileError, JqBreak, JqError, Json
 from ramet.commands.data.yaml_style import Document
-from ramet.commands.data.yaml_text import Writer
+from ramet.commands.data.yaml_text import YamlWriter
 from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.framework.inputs import slurp
 from ramet.concurrency.offload import checkpoint, offload_large
@@ -42,10 +42,10 @@ _WRITES = ("yaml", "json", "csv", "tsv", "props", "auto")
 
 
 class _Arguments:
-    """What was asked for: the options of the session, formats, and what happens to files."""
+    """The parsed options: jq's, formats, and in-place editing."""
 
     def __init__(self) -> None:
-        self.o = Options()
+        self.o = JqOptions()
         self.form = self.read = "yaml"
         self.in_place = self.pretty = False
         self.indent = 2
@@ -117,7 +117,7 @@ def _arguments(words: list[str]) -> _Arguments:
 
 
 def _by_name(word: str) -> str:
-    """The format that the ending of a file's name tells; YAML otherwise."""
+    """Return the format that the ending of a file's name tells; YAML otherwise."""
     ending = word.rpartition(".")[2] if "." in word else ""
     return {"json": "json", "csv": "csv", "tsv": "tsv", "properties": "props"}.get(ending, "yaml")
 
@@ -144,7 +144,7 @@ _SPACE = re.compile(r"\s*")
 
 
 def values_in(text: str) -> list[Json]:
-    """The JSON values of a text, one after the other."""
+    """Return the JSON values of a text, one after the other."""
     decoder, found, at = json.JSONDecoder(), list[Json](), 0
     while (blank := _SPACE.match(text, at)) is not None and blank.end() < len(text):
         checkpoint()
@@ -218,14 +218,14 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
 def _answers(
     library: Any, asked: _Arguments, run: Run, documents: list[Document | Json]
 ) -> tuple[bytes, list[Json], str | None]:
-    """What is printed, the values of it, and what is said of an error, if there was one."""
+    """Return what is printed, the values of it, and what is said of an error, if there was one."""
     results: list[Json] = []
     texts: list[str] = []
     complaint: str | None = None
     for document in documents:
         held = document if isinstance(document, Document) else None
         found, complaint = _results(run, held.value if held is not None else document)
-        writer = yaml_text.Writer(library, held, asked.indent, asked.pretty)
+        writer = yaml_text.YamlWriter(library, held, asked.indent, asked.pretty)
         shown = "yaml" if asked.form == "auto" else asked.form
         texts += [_shown(writer, item, shown, asked.o, len(texts) + at) for at, item in enumerate(found)]
         results += found
@@ -242,12 +242,12 @@ def _results(run: Run, value: Json) -> tuple[list[Json], str | None]:
             checkpoint()
     except JqError as error:
         return results, f"Error: {values.to_text(error.value)}\n"
-    except (Break, Halt, RecursionError):
+    except (JqBreak, Halt, RecursionError):
         return results, ""
     return results, None
 
 
-def _shown(writer: Writer, value: Json, form: str, o: Options, number: int) -> str:
+def _shown(writer: YamlWriter, value: Json, form: str, o: JqOptions, number: int) -> str:
     if isinstance(value, str) and (o.raw_output or form == "yaml"):
         return value + "\n"
     if form == "props":

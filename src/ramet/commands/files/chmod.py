@@ -33,7 +33,7 @@ class ChmodOptions:
 
 
 def _chmod_words(words: list[str]) -> list[str]:
-    """`chmod -x FILE`: modes that look like options, wherever options may stand; several are one after the other."""
+    """Rewrite `chmod -x FILE`: modes that look like options become one mode operand."""
     end = words.index("--") if "--" in words else len(words)
     modes = [word for word in words[:end] if re.fullmatch(r"-[rwxXstugo0-7,=+-]+", word)]
     if not modes:
@@ -87,7 +87,7 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
                 status = 1
                 continue
         if surprising and (naive := change_mode(spec, old, stat.is_dir, 0)) & new != new:
-            # `-w` takes away only what the umask lets be: said where more than that is left.
+            # `-w` respects the umask; report bits that remain because of it.
             a, b = mode_string(stat.kind, new)[1:], mode_string(stat.kind, naive)[1:]
             proc.complain(f"{called(word)}: new permissions are {a}, not {b}")
             status = 1
@@ -104,7 +104,7 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
 async def named_files(
     proc: Proc, words: list[str], recursive: bool, quiet: bool, what: str
 ) -> AsyncIterator[tuple[str, Path | None, Stat | None]]:
-    """The named files (links followed), and with `recursive` everything below them (links skipped)."""
+    """Yield the named files (links followed), and with `recursive` everything below them (links skipped)."""
     for word in words:
         try:
             path = proc.path(word)

@@ -33,7 +33,7 @@ class ChownOptions:
 
 
 async def chown(proc: Proc, o: ChownOptions, operands: list[str]) -> int:
-    """Everything belongs to the user of the workspace: giving it to that user changes nothing, another is refused."""
+    """All files belong to the workspace's user: that owner is accepted, others are refused."""
     is_group = proc.argv[0].endswith("chgrp")
     files = operands
     user, group = proc.user, None

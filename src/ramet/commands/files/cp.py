@@ -25,7 +25,7 @@ TOGETHER = 256
 
 
 async def lookup(proc: Proc, path: Path, follow: bool = False) -> Stat | None:
-    """The stat of a path, None when there is nothing."""
+    """Return the stat of a path, None when there is nothing."""
     try:
         return await proc.fs.stat(path, follow)
     except OSError as error:
@@ -54,7 +54,7 @@ class Pair:
 async def pairs(
     proc: Proc, operands: list[str], target: str | None, no_target: bool, strip: bool, parents: bool = False
 ) -> list[Pair]:
-    """What goes where, by the rules that cp, mv, ln and install share. Raises UsageError."""
+    """Return what goes where, by the rules that cp, mv, ln and install share. Raises UsageError."""
     if strip:
         operands = [w.rstrip("/") or "/" for w in operands]
     if not operands:
@@ -114,11 +114,11 @@ class Copier:
     drop_mode: bool = False
     verb: str = "copy"
     operands: Pair = Pair("", "")
-    """What is being copied, as it was given."""
+    """The operand that is being copied."""
     inside: bool = False
-    """Whether that goes into itself: then it is copied until what was made first is found in it."""
+    """Whether the operand is copied into itself."""
     made_first: dict[Pair, Path] = field(default_factory=dict)
-    """The first directory that was made for each of the operands."""
+    """The first directory created for each operand."""
     found_itself: bool = False
 
     def fail(self, message: str) -> None:
@@ -293,13 +293,13 @@ class Copier:
         elif (stream := proc.descriptor(source)) is not None or proc.descriptor(target) is not None:
             await self._streamed(source, target, dst)
             if stream is None:
-                return  # what a descriptor leads to keeps its attributes
+                return  # files behind descriptors keep their attributes
         else:
             await self._content(src, dst, there)
         await self._attributes(dst, stat, there)
 
     async def _streamed(self, source: str, target: str, dst: Path) -> None:
-        """The bytes from or to what is open already, such as a pipe."""
+        """Copy from or to an open descriptor, such as a pipe."""
         proc = self.proc
         reader = await proc.open(source, dash=False)
         writer = proc.descriptor(target)
@@ -319,7 +319,7 @@ class Copier:
             await self.proc.budget.yield_turn()
 
     async def _content(self, src: Path, dst: Path, there: Stat | None) -> bool:
-        """The bytes; True when the mode came with them."""
+        """Return the bytes; True when the mode came with them."""
         fs = self.proc.fs
         if there is None:
             try:
@@ -359,7 +359,7 @@ class Copier:
                 self.fail(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
                 return False
         if top:
-            # A link may lead there as well.
+            # A link may point to it.
             origin, goal = await proc.fs.resolve(src), await proc.fs.resolve(dst, missing_ok=True)
             self.inside |= goal != origin and goal.under(origin)
         if dst == src and top and there is not None and self.verb == "copy":
@@ -389,7 +389,7 @@ class Copier:
         glue = "" if source.endswith("/") else "/"
         glue2 = "" if target.endswith("/") else "/"
         plain = there is None and not self._slow_path and not self.inside
-        # What is left out when a directory goes into itself depends on the order, which is that of inodes.
+        # A directory copied into itself is read in inode order, as GNU does.
         entries = sorted(entries, key=lambda entry: (entry[1].inode or 0, entry[0]) if self.inside else (0, entry[0]))
         together = await self._together(src, dst, entries) if plain else set()
         for name, below in entries:
@@ -418,7 +418,7 @@ class Copier:
         return o.verbose or o.symbolic or o.hard or o.attributes_only or self.keep_links or self.drop_mode
 
     async def _together(self, src: Path, dst: Path, entries: list[tuple[str, Stat]]) -> set[str]:
-        """Plain files of a directory that can be copied at once into one just made, and are when this returns."""
+        """Copy plain files of a directory concurrently into a new directory; return their names."""
         fs, umask = self.proc.fs, self.proc.umask
         if self.keep_time or not isinstance(fs, Lending):
             return set()
@@ -437,7 +437,7 @@ class Copier:
         return set(names[:done])
 
     async def _quick(self, src: Path, dst: Path, stat: Stat) -> None:
-        """A plain file into a directory that was just made: nothing can be in the way."""
+        """Copy a plain file into a new directory, where nothing can be in the way."""
         with_mode = await self._content(src, dst, None)
         if not with_mode or self.keep_time or stat.mode is None or stat.mode & (0o7000 | self.proc.umask):
             await self._attributes(dst, stat, None)
@@ -452,7 +452,7 @@ class Copier:
 
 
 async def set_attrs(proc: Proc, path: Path, attrs: Attrs) -> None:
-    """Attributes as far as the mount can hold them."""
+    """Set the attributes that the mount supports."""
     if attrs.mode is None and attrs.mtime_ns is None:
         return
     try:
@@ -474,12 +474,12 @@ def sibling(word: str, path: Path) -> str:
 
 
 def backups(kind: str, suffix: str | None) -> bool:
-    """Whether what is overwritten is kept; a suffix alone asks for it, too."""
+    """Return whether what is overwritten is kept; a suffix alone asks for it, too."""
     return bool(kind or suffix is not None) and kind not in ("none", "off")
 
 
 async def back_up(proc: Proc, path: Path, kind: str, suffix: str | None) -> Path:
-    """Move what is at `path` out of the way; its new path."""
+    """Move the file at `path` to a backup, and return its new path."""
     if kind in ("default", ""):
         kind = proc.env.get("VERSION_CONTROL", "existing")
     simple = path.parent / (path.name + (suffix or proc.env.get("SIMPLE_BACKUP_SUFFIX") or "~"))
@@ -563,7 +563,7 @@ async def cp(proc: Proc, o: CpOptions, operands: list[str]) -> int:
 
 
 async def _make_parents(copier: Copier, pair: Pair) -> bool:
-    """`--parents`: the directories of the source below the destination."""
+    """`--parents`: create the directories of the source below the destination."""
     proc = copier.proc
     source_dirs = pair.source.strip("/").split("/")[:-1]
     base = pair.target[: len(pair.target) - len(pair.source.strip("/"))]

@@ -307,7 +307,7 @@ def _dd_summary(size: int, seconds: float) -> str:
 
 
 def _scaled(number: float, base: int, letters: str, whole: int) -> str:
-    """A number of bytes with a letter, at least the first one; from `whole` on without a fraction."""
+    """Return a number of bytes with a letter, at least the first one; from `whole` on without a fraction."""
     number /= base
     power = 1
     while number >= base and power < len(letters):

@@ -123,7 +123,7 @@ async def _kind(proc: Proc, o: FileOptions, word: str, tests: list[Test]) -> tup
 
 
 async def _looked(o: FileOptions, data: bytes, tests: list[Test]) -> tuple[str, str]:
-    """What data is by the tests of the user, by what it holds packed, or by what is known of types here."""
+    """Return what data is by the tests of the user, by what it holds packed, or by what is known of types here."""
     found = identified(tests, data) if tests else None
     if found is not None:
         text, mime = describe(data)
@@ -141,7 +141,7 @@ async def _looked(o: FileOptions, data: bytes, tests: list[Test]) -> tuple[str, 
             return describe(data)
         outside, packed = describe(data)
         inside, mime = describe(inner)
-        # The size is found at the end of a file, which is not looked at here.
+        # The size stands at the end of the file, which is not read.
         outside, inside = (re.sub(r", original size modulo .*", "", text) for text in (outside, inside))
         if o.unpack == "silent":
             return inside, mime
@@ -207,7 +207,7 @@ _MAGIC: list[tuple[bytes, str, str]] = [
 
 
 def describe(data: bytes) -> tuple[str, str]:
-    """The description and the MIME type of data."""
+    """Return the description and the MIME type of data."""
     if not data:
         return "empty", "inode/x-empty; charset=binary"
     if len(data) == 1:
@@ -229,7 +229,7 @@ _SHORTEST = {
     b"SQLite format 3\0": 17,
     b"\0\0\1\0": 5,
 }
-"""Formats that are told from data only with the beginning of their header."""
+"""Least bytes of formats with short magic numbers."""
 
 
 def _binary(data: bytes) -> tuple[str, str] | None:
@@ -404,7 +404,7 @@ _ALONE = (
     (rb"ecdsa-sha2-nistp", "OpenSSH ECDSA public key", "text/plain"),
     (rb"<svg", "SVG Scalable Vector Graphics image", "image/svg+xml"),
 )
-"""Texts whose letters and lines nobody is told of."""
+"""Text types described without charset and line ends."""
 _SAID_ALL = {"JSON": "JSON text data", "NDJSON": "New Line Delimited JSON text data", "CSV": "CSV text"}
 
 
@@ -486,7 +486,7 @@ def _language(data: bytes) -> tuple[str, str]:
 
 
 def _is_ndjson(data: bytes) -> bool:
-    """Several lines that are objects or arrays each."""
+    """Return whether several lines are JSON objects or arrays."""
     lines = data[:65536].removesuffix(b"\n").split(b"\n")
     try:
         return len(lines) > 1 and all(isinstance(json.loads(line), (dict, list)) for line in lines)
@@ -511,7 +511,7 @@ _SOURCES = (
     (rb"^#\s*ifn?def[^\0]*^#\s*(?:endif$|define)", "C source", "text/x-c"),
     (rb"^\s*(?:char|double|float)(?: \*|\*).+;\s*$", "C source", "text/x-c"),
 )
-"""Lines that only programs have, in the order in which they count."""
+"""Patterns of source code, in order of precedence."""
 _LETTERS = (
     (b"From:", "news or mail", "message/rfc822"),
     (b"Received:", "RFC 822 mail", "message/rfc822"),
@@ -519,11 +519,11 @@ _LETTERS = (
     (b"Path:", "news", "message/news"),
     (b"Xref:", "news", "message/news"),
 )
-"""How letters and articles begin."""
+"""Patterns at the start of mail and news."""
 
 
 def _is_csv(data: bytes) -> bool:
-    """Ten lines with as many commas each, or all there are if those are three."""
+    """Return whether the first ten lines (at least three) have equally many commas."""
     rows = re.sub(rb'"(?:[^"]|"")*"', b"", data[:65536]).split(b"\n")[:-1][:10]
     return len(rows) > 2 and rows[0].count(b",") > 0 and len({row.count(b",") for row in rows}) == 1
 

@@ -28,7 +28,7 @@ class Test:
 
 
 def tests_of(text: str) -> list[Test]:
-    """The tests of a text; a kind that is not known is refused rather than skipped."""
+    """Return the tests of a text; a kind that is not known is refused rather than skipped."""
     found: list[Test] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("!:mime") and found:
@@ -75,7 +75,7 @@ def identified(tests: Iterable[Test], data: bytes) -> tuple[str, str] | None:
 
 
 def of_text(tests: Iterable[Test], data: bytes) -> bool:
-    """Whether the test that holds first looks for text, of which more may be said."""
+    """Return whether the test that holds first looks for text, of which more may be said."""
     first = next((t for t in tests if t.level == 0 and _held(t, data, t.offset) is not None), None)
     return first is not None and first.kind.startswith(("search", "regex"))
 
@@ -110,7 +110,7 @@ def _unescaped(text: str) -> bytes:
 
 
 def _held(test: Test, data: bytes, at: int) -> tuple[str | float, int] | None:
-    """What was found and where it ends; None when the test does not hold."""
+    """Return what was found and where it ends; None when the test does not hold."""
     kind, _, flags = test.kind.partition("/")
     if kind == "default":
         return "", at

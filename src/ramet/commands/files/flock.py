@@ -20,7 +20,7 @@ from ramet.core.streams import FileStream
 
 USAGE, DATA, NO_INPUT, OS_ERROR = 64, 65, 66, 71
 LOOK_AGAIN = 0.01
-"""Seconds between two looks at a lock that others hold."""
+"""Seconds between two attempts to take a lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class FlockOptions:
 
 
 class _Lock:
-    """What may be held by one, or by several that share it."""
+    """A lock with one exclusive or several shared holders."""
 
     def __init__(self) -> None:
         self.holds: WeakSet[_Hold] = WeakSet()
@@ -61,7 +61,7 @@ class _Hold:
 
 
 class _Owner:
-    """In the place of an open file where a directory is locked."""
+    """Stands for the open file of a locked directory."""
 
     locked: object = None
 
@@ -88,7 +88,7 @@ async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
             proc.complain(f"{word}: Bad file descriptor")
             return DATA
         if not isinstance(stream, FileStream):
-            return 0  # a pipe or a terminal of this session: nobody else can open it
+            return 0  # a pipe or terminal of this session, which no other file can be
         return await _locked(proc, o, stream, await _key(proc, stream), patience, conflict)
     if command[0] in ("-c", "--command"):
         if len(command) != 2:
@@ -116,7 +116,7 @@ async def flock(proc: Proc, o: FlockOptions, operands: list[str]) -> int:
 
 
 async def _opened(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]:
-    """A lock file, made where there is none; a directory serves as well."""
+    """Return a lock file, made where there is none; a directory serves as well."""
     path = await proc.fs.resolve(proc.path(word), missing_ok=True)
     try:
         stat = await proc.fs.stat(path)
@@ -129,7 +129,7 @@ async def _opened(proc: Proc, word: str) -> tuple[FileStream | _Owner, Hashable]
 
 
 async def _key(proc: Proc, stream: FileStream) -> Hashable:
-    """What a file is by, whatever it is called: its number in this workspace; where it has none, only itself."""
+    """Return what a file is by, whatever it is called: its number in this workspace; where it has none, only itself."""
     inode = (await stream.stat()).inode
     return (id(proc.services.get("workspace")), inode) if inode is not None else id(stream)
 
@@ -137,7 +137,7 @@ async def _key(proc: Proc, stream: FileStream) -> Hashable:
 async def _locked(
     proc: Proc, o: FlockOptions, owner: FileStream | _Owner, key: Hashable, patience: float | None, conflict: int
 ) -> int:
-    """Give `owner` the lock, or say in time that it cannot be had."""
+    """Take the lock for `owner`; return whether that worked in time."""
     if o.kind == "unlock":
         owner.locked = None
         return 0

@@ -93,7 +93,7 @@ async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
 
 
 async def _make_dirs(proc: Proc, word: str, verbose: bool) -> None:
-    """A directory and all above it, each told of when it is made."""
+    """Create a directory and its parents; report each if verbose."""
     walked = "/" if word.startswith("/") else ""
     for name in word.split("/") if verbose else ():
         if name and name != ".":

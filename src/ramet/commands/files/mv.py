@@ -42,7 +42,7 @@ async def mv(proc: Proc, o: MvOptions, operands: list[str]) -> int:
 
 
 async def _one_file(proc: Proc, src: Path, dst: Path, stat: Stat, there: Stat, kept: bool) -> bool:
-    """Whether moving would lose a file that has both names, or that the link to be moved points to."""
+    """Return whether moving would lose a file that has both names, or that the link to be moved points to."""
     if src == dst:
         return True
     if kept or stat.is_dir or stat.inode is None:

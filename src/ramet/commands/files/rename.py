@@ -106,7 +106,7 @@ _PAIRS = {"(": ")", "{": "}", "[": "]", "<": ">"}
 
 
 def perl_change(text: str, proc: Proc) -> Change:
-    """The change of a name that a few simple Perl statements describe; anything else is refused."""
+    """Return the change of a name that a few simple Perl statements describe; anything else is refused."""
     steps: list[Change] = []
     at = 0
     while text[at:].strip(" \t\n;"):
@@ -145,7 +145,7 @@ def perl_change(text: str, proc: Proc) -> Change:
 
 
 def _part(text: str, at: int) -> tuple[str, int, str]:
-    """What stands between the delimiter at a place and its end, and where that is."""
+    """Return what stands between the delimiter at a place and its end, and where that is."""
     mark = text[at : at + 1]
     close = _PAIRS.get(mark, mark)
     out, depth, pos = "", 1, at + 1

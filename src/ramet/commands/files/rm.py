@@ -45,7 +45,7 @@ class RmOptions:
 
     @property
     def asks(self) -> bool:
-        """Whether every removal is asked about."""
+        """Whether to prompt for every removal."""
         return self.how in ("always", "yes")
 
 
@@ -102,7 +102,7 @@ async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
 
 
 async def _remove_behind(proc: Proc, o: RmOptions, word: str, path: Path, quiet: bool) -> bool:
-    """A link with a slash behind its name is the directory it leads to: all in there goes, but neither of the two."""
+    """Empty the directory behind `link/`; keep the link and the directory."""
     followed = await lookup(proc, path, follow=True)
     if followed is not None and followed.is_dir and not (o.recursive or o.dir):
         proc.complain(f"cannot remove {quote(word)}: Is a directory")
@@ -155,7 +155,7 @@ async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -
 
 
 async def _together(proc: Proc, path: Path, entries: list[tuple[str, Stat]]) -> set[str]:
-    """Plain files of a directory that can be removed at once, and are when this returns."""
+    """Remove plain files of a directory concurrently; return their names."""
     names = [name for name, stat in entries if stat.kind is Kind.FILE]
     done = 0
     while isinstance(proc.fs, Lending) and done < len(names):
@@ -241,7 +241,7 @@ async def unlink(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 def _unabbreviated(words: list[str]) -> list[str]:
-    """The one option that must be spelled out, and the one with an only argument."""
+    """Return the one option that must be spelled out, and the one with an only argument."""
     for word in words:
         if word == "--":
             break

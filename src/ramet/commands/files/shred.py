@@ -13,7 +13,7 @@ from ramet.core.fs import Open
 from ramet.core.proc import Proc
 
 _BLOCK = 4096
-"""Sizes are rounded up to this, as on a disk."""
+"""Block size (bytes) to which sizes are rounded up."""
 _PIECE = 1 << 20
 
 
@@ -78,7 +78,7 @@ async def _overwrite(proc: Proc, o: ShredOptions, word: str, passes: list[str], 
 
 
 async def _remove(proc: Proc, o: ShredOptions, word: str) -> None:
-    """The file goes; before that its name becomes one of zeros, shorter and shorter."""
+    """Remove the file after renaming it to ever shorter names of zeros."""
     path = proc.path(word)
     if o.verbose:
         proc.complain(f"{called(word)}: removing")

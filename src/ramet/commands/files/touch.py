@@ -66,7 +66,7 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
                 if proc.umask & 0o666 != 0o022:
                     await quiet_setattr(proc, path, Attrs(mode=0o666 & ~proc.umask))
                 if not dated:
-                    if len(operands) > 1:  # which are all touched at once, by the clock of a file system
+                    if len(operands) > 1:  # several files get the same time
                         await quiet_setattr(proc, path, Attrs(mtime_ns=modification))
                     continue
             elif word.endswith("/") and not there.is_dir:
@@ -77,7 +77,7 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
             if asked == {"a"}:
                 attrs = Attrs(atime_ns=access, follow=not o.no_deref)
             elif asked == {"m"}:
-                # Where no time of access is known, that of the last change is shown: it must not move along.
+                # Without an access time the mtime is shown instead, which must not change.
                 shown = (int(proc.now() * NANO) if there is None else there.mtime_ns) if _unknown(there) else None
                 attrs = Attrs(mtime_ns=modification, follow=not o.no_deref, atime_ns=shown)
             else:
@@ -85,7 +85,7 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
                 attrs = Attrs(mtime_ns=modification, follow=not o.no_deref, atime_ns=access if both else None)
             if dated or attrs.mtime_ns is None:
                 await proc.fs.setattr(target, attrs)
-            else:  # a mount that keeps no times is asked for nothing that it could tell apart later
+            else:  # a mount without times may ignore this
                 await quiet_setattr(proc, target, attrs)
         except OSError as error:
             what = "setting times of" if error.errno in (errno.EPERM, errno.ENOTSUP) else "cannot touch"
@@ -106,7 +106,7 @@ def _unknown(there: Stat | None) -> bool:
 
 
 async def _touch_times(proc: Proc, o: TouchOptions) -> tuple[int, int]:
-    """The times of access and of modification to set."""
+    """Return the times of access and of modification to set."""
     now = int(proc.now() * NANO)
     if o.reference is None:
         when = _touch_time(proc, o, now)

@@ -7,7 +7,7 @@ from ramet.core.proc import Exec, Proc
 
 
 async def _refused(proc: Proc, o: None, words: list[str]) -> int:
-    """The workspace may lend a command of this name as a service (`http`); without it the network is off."""
+    """Run the command of this name that the workspace lends as a service; otherwise the network is off."""
     lent = proc.services.get(f"command:{proc.argv[0]}")
     if callable(lent):
         run: Exec = lent

@@ -49,7 +49,7 @@ async def getopt(proc: Proc, o: GetoptOptions, operands: list[str]) -> int:
             await proc.budget.yield_turn()
     if not o.silent:
         quoted = (lambda text: text) if plain else _csh if o.shell.endswith("csh") else _sh
-        while scan.out:  # what was written goes at once: all at the end would take a while
+        while scan.out:  # write in batches
             word, literal = scan.out.popleft()
             await proc.emit(encode(" " + (word if literal else quoted(word))))
             await proc.budget.yield_turn()
@@ -80,14 +80,14 @@ def _long(lists: tuple[str, ...]) -> dict[str, int]:
 
 @dataclass
 class _Scan:
-    """One pass over the arguments: options first, the rest behind `--`, unless the order is to be kept."""
+    """Scan the arguments: options first, operands behind `--`, unless the order is kept."""
 
     short: str
     long: dict[str, int]
     alternative: bool
     posix: bool
     out: deque[tuple[str, bool]] = field(default_factory=deque)
-    """Words with whether they stand as they are; the others are quoted."""
+    """Words, and whether they are printed unquoted."""
     errors: list[str] = field(default_factory=list)
 
     def run(self, words: list[str]) -> None:

@@ -17,7 +17,7 @@ def _command(name: str) -> Command | None:
 
 
 def page(command: Command) -> str:
-    """The manual page of a command, made from its declaration."""
+    """Return the manual page of a command, made from its declaration."""
     name = command.name.upper()
     summary = command.summary.rstrip(".")
     if summary[:1].isupper() and summary[1:2].islower():

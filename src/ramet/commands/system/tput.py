@@ -59,7 +59,7 @@ async def tput(proc: Proc, o: TputOptions, operands: list[str]) -> int:
 
 
 async def _capability(proc: Proc, terminal: str, name: str, rest: list[str]) -> tuple[int, list[str]]:
-    """The status of one capability, and the words behind it and its parameters."""
+    """Return the status of one capability, and the words behind it and its parameters."""
     count = {"setaf": 1, "setab": 1, "cup": 2}.get(name, 0)
     args = [int(word) for word in rest[:count] if word.isdigit()]
     rest = rest[count:]

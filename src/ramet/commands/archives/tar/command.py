@@ -10,7 +10,7 @@ from functools import partial
 from ramet.commands.archives.codecs import FORMATS
 from ramet.commands.archives.tar.create import create_archive
 from ramet.commands.archives.tar.format import BLOCK, RECORD
-from ramet.commands.archives.tar.job import Failed, Job
+from ramet.commands.archives.tar.job import Failed, TarJob
 from ramet.commands.archives.tar.names import STYLES
 from ramet.commands.archives.tar.options import TarOptions, old_tar
 from ramet.commands.archives.tar.read import read_archive, tell_label, verify_archive
@@ -36,7 +36,7 @@ _KEYWORDS = (
 
 async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     if proc.env.get("TAR_OPTIONS"):
-        # They stand before everything of the command line.
+        # They come before the options of the command line.
         o, _ = parse(COMMANDS[0], [*shlex.split(proc.env["TAR_OPTIONS"]), *old_tar(proc.argv[1:])])
     if o.show_defaults or o.usage:
         await proc.emit(encode(_DEFAULTS if o.show_defaults else help_text(COMMANDS[0])))
@@ -48,7 +48,7 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     if len({given for kind, given in o.order if kind == "mode"}) > 1:
         one = "You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
         raise UsageError(one, 2)
-    job = Job(proc, _settled(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
+    job = TarJob(proc, _settled(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
     job.record = _record(o)
     if o.transform:
         job.rename = await patiently(proc, o.transform, partial(transformer, o.transform))
@@ -73,7 +73,7 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     return job.status
 
 
-_OPERATIONS: dict[str, Callable[[Job], Awaitable[None]]] = {
+_OPERATIONS: dict[str, Callable[[TarJob], Awaitable[None]]] = {
     "c": create_archive,
     "r": append_members,
     "u": append_members,
@@ -81,11 +81,11 @@ _OPERATIONS: dict[str, Callable[[Job], Awaitable[None]]] = {
     "delete": delete_members,
     "label": tell_label,
 }
-"""What each mode does; those that are not here read the archive."""
+"""The operation of each mode; all others read the archive."""
 
 
 def _settled(proc: Proc, o: TarOptions) -> TarOptions:
-    """The options with what follows from others and from the environment; wrong values are refused here."""
+    """Return the options with what follows from others and from the environment; wrong values are refused here."""
     if o.program is not None:
         o = dataclasses.replace(o, packing=_packing(o.program))
     if o.old and o.mode == "c":
@@ -107,7 +107,7 @@ def _settled(proc: Proc, o: TarOptions) -> TarOptions:
 
 
 def _chosen(option: str, given: str, choices: Sequence[str], together: int = 1) -> str:
-    """One of the words that an option takes; `together` of them at a time mean the same."""
+    """Return the choice that a word abbreviates; `together` consecutive choices mean the same."""
     matches = [given] if given in choices else [choice for choice in choices if choice.startswith(given) and given]
     if len(matches) == 1:
         return matches[0]
@@ -120,7 +120,7 @@ def _chosen(option: str, given: str, choices: Sequence[str], together: int = 1) 
 
 
 def _record(o: TarOptions) -> int:
-    """How many bytes a record has, by the last option that says so."""
+    """Return how many bytes a record has, by the last option that says so."""
     size = RECORD
     for name, given in o.order:
         text = str(given)
@@ -150,7 +150,7 @@ _PROGRAMS = {"pigz": "gzip", "gunzip": "gzip", "pbzip2": "bzip2", "pxz": "xz", "
 
 
 def _packing(program: str) -> str:
-    """The compression that a program stands for; no other is run."""
+    """Return the compression that a program stands for; no other is run."""
     name = program.split()[0].rpartition("/")[2] if program.split() else ""
     name = _PROGRAMS.get(name, name)
     if name not in FORMATS:

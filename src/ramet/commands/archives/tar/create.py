@@ -19,10 +19,10 @@ from ramet.commands.archives.tar.format import (
     SYMLINK,
     Layout,
     Member,
-    Output,
+    TarOutput,
     TooLong,
 )
-from ramet.commands.archives.tar.job import Failed, Job
+from ramet.commands.archives.tar.job import Failed, TarJob
 from ramet.commands.archives.tar.names import confirmed, member_line, quoted, shown_name, stored_name
 from ramet.commands.archives.tar.select import Named, is_excluded, named_files
 from ramet.commands.files.cp import back_up, backups, lookup, sibling
@@ -40,7 +40,7 @@ from ramet.text.strftime import NANO, at, strftime, zone_of
 _IN_MEMORY = 8 << 20
 
 
-def packing_of(job: Job) -> compression.Format | None:
+def packing_of(job: TarJob) -> compression.CompressionFormat | None:
     kind = job.o.packing
     if kind == "auto":
         name = job.o.file or ""
@@ -55,8 +55,8 @@ def packing_of(job: Job) -> compression.Format | None:
     return compression.FORMATS[kind] if kind else None
 
 
-def layout_of(job: Job) -> Layout:
-    """How the archive is written, by the options."""
+def layout_of(job: TarJob) -> Layout:
+    """Return how the archive is written, by the options."""
     o = job.o
     if o.format not in ("pax", "posix"):
         return Layout(o.format, job.record)
@@ -78,7 +78,7 @@ def layout_of(job: Job) -> Layout:
     return Layout(o.format, job.record, extra, name, shared, whole)
 
 
-async def create_archive(job: Job) -> None:
+async def create_archive(job: TarJob) -> None:
     proc, o = job.proc, job.o
     names = await named_files(job)
     if not names and not o.files_from:
@@ -100,7 +100,7 @@ async def create_archive(job: Job) -> None:
 
     async def produce() -> None:
         try:
-            await fill(job, names, Output(emit, layout))
+            await fill(job, names, TarOutput(emit, layout))
         finally:
             writer.close_now()
 
@@ -129,8 +129,8 @@ async def create_archive(job: Job) -> None:
             reader.close_now()
 
 
-async def _keep_old(job: Job, path: Path) -> None:
-    """An archive that is there already becomes a backup, if backups are made."""
+async def _keep_old(job: TarJob, path: Path) -> None:
+    """Back up an existing archive if asked to."""
     o = job.o
     existing = await lookup(job.proc, path)
     if existing is not None and existing.kind is Kind.FILE and backups(o.backup, o.suffix):
@@ -139,7 +139,7 @@ async def _keep_old(job: Job, path: Path) -> None:
             job.say(f"Renaming {quoted(job, o.file or '')} to {quoted(job, sibling(o.file or '', moved))}")
 
 
-async def _read_maps(job: Job) -> None:
+async def _read_maps(job: TarJob) -> None:
     for word, table in ((job.o.owner_map, job.owners), (job.o.group_map, job.groups)):
         if word is None:
             continue
@@ -153,7 +153,7 @@ async def _read_maps(job: Job) -> None:
                 table[words[0]] = words[1]
 
 
-def _empty(job: Job) -> Failed:
+def _empty(job: TarJob) -> Failed:
     job.proc.complain("Cowardly refusing to create an empty archive")
     job.proc.stderr.write(b"Try 'tar --help' or 'tar --usage' for more information.\n")
     return Failed()
@@ -163,25 +163,25 @@ def _empty(job: Job) -> Failed:
 class _Filling:
     """An archive while members are added to it."""
 
-    out: Output
+    out: TarOutput
     archive: Path | None
     limit: int | None
-    """The moment that files must be newer than."""
+    """Files older than this time (in ns) are skipped."""
     links: dict[tuple[Path, int], _Link] = field(default_factory=dict)
     mtime: int | None = None
-    """What --mtime makes of all members."""
+    """The mtime of all members (--mtime), in ns."""
 
 
 @dataclass
 class _Link:
-    """A file with several names: the member that holds it, and how many of its names have not come by yet."""
+    """A file with hard links: its member, and the number of its names not yet archived."""
 
     member: str
     name: str
     left: int
 
 
-async def fill(job: Job, names: list[Named], out: Output) -> None:
+async def fill(job: TarJob, names: list[Named], out: TarOutput) -> None:
     archive = job.proc.path(job.o.file) if job.o.file not in (None, "-") else None
     newer = job.o.newer or job.o.newer_content
     filling = _Filling(out, archive, await _limit(job, newer) if newer else None)
@@ -212,12 +212,12 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
         job.proc.stderr.write(f"Total bytes written: {out.size} ({out.size // 1024}KiB, 0B/s)\n".encode())
 
 
-def _moment(job: Job, text: str) -> int:
+def _moment(job: TarJob, text: str) -> int:
     return parse_date(text, int(job.proc.now() * NANO), zone_of(job.proc))
 
 
-async def _given_time(job: Job, text: str) -> int:
-    """A date, or the time of a file whose name begins like one."""
+async def _given_time(job: TarJob, text: str) -> int:
+    """Return a date, or the time of a file whose name begins like one."""
     if re.match(r"[./]", text):
         try:
             return (await job.proc.fs.stat(job.path(text), follow=True)).mtime_ns or 0
@@ -229,7 +229,7 @@ async def _given_time(job: Job, text: str) -> int:
         raise Failed(f"Invalid date format {quote(text)}") from None
 
 
-async def _limit(job: Job, text: str) -> int:
+async def _limit(job: TarJob, text: str) -> int:
     if re.match(r"[./]", text):
         return await _given_time(job, text)
     try:
@@ -242,12 +242,12 @@ async def _limit(job: Job, text: str) -> int:
     return found
 
 
-def _tell_date(job: Job, option: str, text: str, found: int) -> None:
+def _tell_date(job: TarJob, option: str, text: str, found: int) -> None:
     when, _ = at(found, zone_of(job.proc))
     job.proc.complain(f"Option {option}: Treating date '{text}' as {strftime('%Y-%m-%d %H:%M:%S', when, 0)}")
 
 
-async def _add(job: Job, filling: _Filling, name: str, path: Path, stat: Stat, recursive: bool) -> None:
+async def _add(job: TarJob, filling: _Filling, name: str, path: Path, stat: Stat, recursive: bool) -> None:
     proc, o = job.proc, job.o
     if is_excluded(job, name) or _is_ignored(job, path):
         return
@@ -298,8 +298,8 @@ async def _add(job: Job, filling: _Filling, name: str, path: Path, stat: Stat, r
             job.complain(f"{shown_name(job, name)}: Cannot unlink: {reason(error)}")
 
 
-async def _write(job: Job, filling: _Filling, member: Member, name: str, path: Path, stat: Stat) -> bool:
-    """One member; False when it could not be written, and nothing below it is either."""
+async def _write(job: TarJob, filling: _Filling, member: Member, name: str, path: Path, stat: Stat) -> bool:
+    """Write one member; return False if that failed, so that its children are skipped."""
     o, out = job.o, filling.out
     if stat.kind is Kind.FILE and stat.inode is not None and (stat.nlink or 1) > 1 and not o.hard_dereference:
         key = (job.proc.fs.mount_of(path), stat.inode)
@@ -322,7 +322,7 @@ async def _write(job: Job, filling: _Filling, member: Member, name: str, path: P
         else:
             await out.member(member, job.proc.fs.read(path) if member.is_file else None)
         if o.atime == "replace" and member.is_file and stat.atime_ns is not None:
-            # Reading has changed it where the mount is a directory of the host.
+            # Reading changes it on mounts of host directories.
             await job.proc.fs.setattr(path, Attrs(atime_ns=stat.atime_ns))
     except TooLong as why:
         job.complain(f"{shown_name(job, member.name)}: {why}")
@@ -337,8 +337,8 @@ _CACHE = ("CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55")
 _IGNORE_FILES = (".gitignore", ".cvsignore", ".bzrignore", ".hgignore")
 
 
-async def _tagged(job: Job, name: str, path: Path, names: set[str]) -> tuple[set[str] | None, bool]:
-    """What is kept of a directory that a file in it marks (None for all of it), and whether the directory itself is."""
+async def _tagged(job: TarJob, name: str, path: Path, names: set[str]) -> tuple[set[str] | None, bool]:
+    """Return the kept names of a tagged directory (None for all), and whether to keep the directory."""
     o = job.o
     found = [(tag, "inside") for tag in o.tags if tag in names]
     found += [(tag, "under") for tag in o.tags_under if tag in names]
@@ -357,7 +357,7 @@ async def _tagged(job: Job, name: str, path: Path, names: set[str]) -> tuple[set
     return {tag for tag, how in found if how == "inside"} if "under" not in hows else set(), "all" not in hows
 
 
-async def _read_ignores(job: Job, path: Path, names: set[str]) -> None:
+async def _read_ignores(job: TarJob, path: Path, names: set[str]) -> None:
     o = job.o
     files = [(name, False) for name in o.ignore_files]
     files += [(name, True) for name in (*o.ignore_files_below, *(_IGNORE_FILES if o.vcs_ignores else ()))]
@@ -368,7 +368,7 @@ async def _read_ignores(job: Job, path: Path, names: set[str]) -> None:
             job.ignoring += [(path, pattern, below) for pattern in patterns if pattern and pattern[0] not in "#!"]
 
 
-def _is_ignored(job: Job, path: Path) -> bool:
+def _is_ignored(job: TarJob, path: Path) -> bool:
     return any(
         path != base
         and (path.parent == base or (below and path.under(base)))
@@ -377,16 +377,16 @@ def _is_ignored(job: Job, path: Path) -> bool:
     )
 
 
-async def _add_rendered(job: Job, out: Output, member: Member, path: Path) -> None:
-    """A file whose size is known when it has been read: a member says its size before its content."""
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as aside:
+async def _add_rendered(job: TarJob, out: TarOutput, member: Member, path: Path) -> None:
+    """Add a file of unknown size: spool it first, as a header needs the size."""
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
         async for block in job.proc.fs.read(path):
-            aside.write(block)
-            job.proc.budget.spilled(aside.tell())
+            spool.write(block)
+            job.proc.budget.spilled(spool.tell())
             await job.proc.budget.yield_turn()
-        member.size = aside.tell()
-        aside.seek(0)
-        await out.member(member, _blocks(aside))
+        member.size = spool.tell()
+        spool.seek(0)
+        await out.member(member, _blocks(spool))
 
 
 async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:
@@ -394,7 +394,7 @@ async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:
         yield block
 
 
-async def _describe(job: Job, name: str, stat: Stat, given: int | None) -> Member:
+async def _describe(job: TarJob, name: str, stat: Stat, given: int | None) -> Member:
     o, user = job.o, job.proc.user
     stored = stored_name(job, name)
     kind = DIRECTORY if stat.is_dir else SYMLINK if stat.kind is Kind.LINK else FIFO if stat.kind is Kind.FIFO else b"0"

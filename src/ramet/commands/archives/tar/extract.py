@@ -6,7 +6,7 @@ import errno
 from collections.abc import AsyncIterator
 
 from ramet.commands.archives.tar.format import BLOCK, CONTINUED, FIFO, HARDLINK, SYMLINK, Member, Members
-from ramet.commands.archives.tar.job import Job, environment
+from ramet.commands.archives.tar.job import TarJob, environment
 from ramet.commands.archives.tar.names import listed_name, member_line, quoted, safe_name, shown_name, within
 from ramet.commands.files.cp import back_up, backups, lookup, sibling
 from ramet.core import ops
@@ -18,7 +18,7 @@ from ramet.core.streams import IteratorReader
 from ramet.text.strftime import NANO
 
 
-async def extract_member(job: Job, member: Member, members: Members, later: list[tuple[Path, Member]]) -> None:
+async def extract_member(job: TarJob, member: Member, members: Members, later: list[tuple[Path, Member]]) -> None:
     proc, o = job.proc, job.o
     name = safe_name(job, member.name, "r")
     if name is None:
@@ -57,15 +57,15 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
         job.complain(f"{shown_name(job, name)}: Cannot {'mkdir' if member.is_dir else 'open'}: {reason(error)}")
 
 
-async def _fairly(job: Job, members: Members) -> AsyncIterator[bytes]:
-    """The content of a member, with others having their turn in between: holes may be of any size."""
+async def _fairly(job: TarJob, members: Members) -> AsyncIterator[bytes]:
+    """Yield the content of a member and yield the event loop: holes may be of any size."""
     async for block in members.content():
         yield block
         await job.proc.budget.yield_turn()
 
 
 async def _place(
-    job: Job, member: Member, members: Members, name: str, path: Path, later: list[tuple[Path, Member]]
+    job: TarJob, member: Member, members: Members, name: str, path: Path, later: list[tuple[Path, Member]]
 ) -> None:
     proc, o = job.proc, job.o
     existing = await lookup(proc, path)
@@ -137,8 +137,8 @@ async def _place(
     await restore_attributes(job, path, member)
 
 
-async def _tell_kept(job: Job, member: Member, name: str, existing: Stat) -> None:
-    """Say that something is there which is to be kept; of a link that is there already nothing is said."""
+async def _tell_kept(job: TarJob, member: Member, name: str, existing: Stat) -> None:
+    """Report an existing file that is kept; an identical hard link is silent."""
     doing = "open"
     if member.kind == SYMLINK:
         doing = f"create symlink to {quoted(job, member.link)}"
@@ -152,8 +152,8 @@ async def _tell_kept(job: Job, member: Member, name: str, existing: Stat) -> Non
     job.complain(f"{shown_name(job, name)}: Cannot {doing}: File exists")
 
 
-async def _make_room(job: Job, name: str, path: Path, existing: Stat) -> None:
-    """What is in the way goes: into a backup, or for good; a directory only when it is empty or may be emptied."""
+async def _make_room(job: TarJob, name: str, path: Path, existing: Stat) -> None:
+    """Back up or remove an existing file; a directory only if it is or may be emptied."""
     proc, o = job.proc, job.o
     if existing.is_dir:
         if o.recursive_unlink:
@@ -171,8 +171,8 @@ async def _make_room(job: Job, name: str, path: Path, existing: Stat) -> None:
         await proc.fs.remove(path)
 
 
-def _told(job: Job, member: Member, name: str) -> dict[str, str]:
-    """The environment of a command that gets the content of a member."""
+def _told(job: TarJob, member: Member, name: str) -> dict[str, str]:
+    """Return the environment of a command that gets the content of a member."""
     return {
         **job.proc.env,
         **environment(job),
@@ -189,7 +189,7 @@ def _told(job: Job, member: Member, name: str) -> dict[str, str]:
     }
 
 
-async def restore_attributes(job: Job, path: Path, member: Member) -> None:
+async def restore_attributes(job: TarJob, path: Path, member: Member) -> None:
     mode = member.mode if job.o.preserve else member.mode & ~job.proc.umask
     try:
         await job.proc.fs.setattr(

@@ -44,7 +44,7 @@ class Member:
     group: str = ""
     offset: int = 0
     map: sparse_map.Map | None = None
-    """Of a file with holes: where its data lies."""
+    """The data ranges of a sparse file."""
 
     @property
     def is_dir(self) -> bool:
@@ -64,7 +64,7 @@ class TooLong(Exception):
 
 
 def header(member: Member, form: str = "gnu", extra: Mapping[str, str] | None = None) -> bytes:
-    """The blocks that announce a member."""
+    """Return the blocks that announce a member."""
     pax = form in ("pax", "posix")
     info = tarfile.TarInfo(member.name)
     info.type = b"0" if member.map is not None else member.kind
@@ -94,18 +94,18 @@ def _old_header(info: tarfile.TarInfo, form: str) -> bytes:
 
 
 def _splits(name: bytes) -> bool:
-    """Whether a name can be cut at a slash into two parts that there is room for."""
+    """Return whether a name can be cut at a slash into two parts that there is room for."""
     return any(name[at : at + 1] == b"/" for at in range(max(0, len(name) - 101), min(156, len(name))))
 
 
 def checked(block: bytes) -> bytes:
-    """A header with the sum of its bytes, the sum itself counted as blanks."""
+    """Return a header with the sum of its bytes, the sum itself counted as blanks."""
     total = sum(block) - sum(block[148:156]) + 8 * 32
     return block[:148] + b"%06o\0 " % total + block[156:]
 
 
 def named_extension(blocks: bytes, name: str) -> bytes:
-    """A member's blocks in which the header of its extension, if there is one, has this name."""
+    """Return a member's blocks in which the header of its extension, if there is one, has this name."""
     if blocks[156:157] != b"x":
         return blocks
     return checked(encode(name)[:100].ljust(100, b"\0") + blocks[100:BLOCK]) + blocks[BLOCK:]
@@ -116,7 +116,7 @@ def padding(size: int) -> bytes:
 
 
 class Members:
-    """Reads an archive member by member; whoever takes a member reads its content before asking for the next."""
+    """Read an archive member by member; read the content of a member before the next `next`."""
 
     def __init__(self, reader: Reader, *, past_zeros: bool = False) -> None:
         self.reader, self.past_zeros = reader, past_zeros
@@ -126,9 +126,9 @@ class Members:
         self.first = True
         self.member: Member | None = None
         self.unknown = ""
-        """A kind of member that was taken for a plain file."""
+        """An unknown type of member that was read as a plain file."""
         self.ended: int | None = None
-        """Where the zeros begin that end the archive."""
+        """Offset of the zero blocks that end the archive."""
 
     async def _exactly(self, size: int) -> bytes:
         data = await self.reader.read_exactly(size)
@@ -138,7 +138,7 @@ class Members:
         return data
 
     async def next(self) -> Member | None:
-        """The next member; None at the end."""
+        """Return the next member; None at the end."""
         await self.skip()
         long_name = long_link = None
         pairs: list[tuple[str, str]] = []
@@ -182,9 +182,9 @@ class Members:
             break
         pax = dict(pairs)
         if block[257:265] == _GNU_MAGIC:
-            # Where others have the beginning of a name, these may have times.
+            # GNU headers may hold times in the place of the ustar name prefix.
             info.name = decode(block[:100].partition(b"\0")[0])
-        name = long_name or pax.get("GNU.sparse_map.name") or pax.get("path") or info.name
+        name = long_name or pax.get("GNU.sparse.name") or pax.get("path") or info.name
         if block[156:157] == b"5" or (info.type in REGULAR and name.endswith("/")):
             info.type = DIRECTORY
         size = int(pax.get("size", info.size))
@@ -216,7 +216,7 @@ class Members:
         return member
 
     async def _find_holes(self, member: Member, block: bytes, pairs: list[tuple[str, str]]) -> None:
-        """Where the data of a file lies, if it has holes; its size is what it is with them."""
+        """Set the map of a sparse file, and its size with holes."""
         found: list[tuple[int, int]] | None = None
         pax = dict(pairs)
         if member.kind == SPARSE:
@@ -227,17 +227,17 @@ class Members:
                 block = await self._exactly(BLOCK)
                 found += sparse_map.entries(block, sparse_map.IN_EXTENSION)
                 more = block[504:505]
-        elif pax.get("GNU.sparse_map.major") == "1":
-            member.size = int(pax["GNU.sparse_map.realsize"])
+        elif pax.get("GNU.sparse.major") == "1":
+            member.size = int(pax["GNU.sparse.realsize"])
             count, *numbers = [int(text) for text in await self._lines()]
             found = list(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True))
         elif (found := sparse_map.from_pax(pairs)) is not None:
-            member.size = int(pax["GNU.sparse_map.size"])
+            member.size = int(pax["GNU.sparse.size"])
         if found is not None:
             member.map = sparse_map.checked(found, member.size, self.left)
 
     async def _lines(self) -> list[bytes]:
-        """The numbers before the data: how many pieces there are, and two for each, filled up to whole blocks."""
+        """Read the pax 1.0 sparse map before the data: a count, and two numbers for each range."""
         data = b""
         while True:
             data += await self._exactly(BLOCK)
@@ -249,7 +249,7 @@ class Members:
                 raise sparse_map.BadMap
 
     async def content(self) -> AsyncIterator[bytes]:
-        """The content of the member that was returned last."""
+        """Yield the content of the member that was returned last."""
         if self.member is None or self.member.map is None:
             async for block in self.stored():
                 yield block
@@ -258,7 +258,7 @@ class Members:
             yield block
 
     async def stored(self) -> AsyncIterator[bytes]:
-        """The same without what holes stand for."""
+        """Yield the stored bytes of the member, without its holes."""
         while self.left > 0:
             block = await self.reader.read(min(self.left, 1 << 18))
             if not block:
@@ -268,7 +268,7 @@ class Members:
             yield block
 
     async def skip(self) -> None:
-        """Go past what is left of the current member."""
+        """Skip the rest of the current member."""
         async for _ in self.stored():
             pass
         if self.pad:
@@ -294,15 +294,15 @@ def _pax(data: bytes) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How an archive is written: its format, the size of its records, and what pax headers hold besides."""
+    """How to write an archive: format, record size and extra pax keywords."""
 
     form: str = "gnu"
     record: int = RECORD
     extra: Mapping[str, str] = field(default_factory=dict)
     extension_name: str = ""
-    """The name of the header that an extension has, in which %d is the directory and %f the name of the file."""
+    """Template for the names of extended headers: %d is the directory, %f the file name."""
     shared: Mapping[str, str] = field(default_factory=dict)
-    """What a header at the beginning says of all members."""
+    """Keywords of the global pax header."""
     whole_seconds: bool = False
 
     def header(self, member: Member) -> bytes:
@@ -318,7 +318,7 @@ class Layout:
         return named_extension(blocks, named)
 
 
-class Output:
+class TarOutput:
     """Writes members; the end is two empty blocks, filled up to a whole record."""
 
     def __init__(self, write: Callable[[bytes], Awaitable[None]], layout: Layout, *, at: int = 0) -> None:
@@ -326,7 +326,7 @@ class Output:
         self.size = at
 
     async def start(self) -> None:
-        """What stands before the first member."""
+        """Write the global pax header."""
         if self._layout.shared and not self.size:
             await self.put(tarfile.TarInfo.create_pax_global_header(dict(self._layout.shared)))
 

@@ -15,7 +15,7 @@ from ramet.core.streams import Writer
 
 
 class Matching(NamedTuple):
-    """How a name on the command line is compared, by the options before it; None is what is usual for its kind."""
+    """How to match a name, by the options before it; None stands for the default."""
 
     wildcards: bool | None = None
     anchored: bool | None = None
@@ -27,29 +27,29 @@ USUAL = Matching()
 
 
 class Failed(Exception):
-    """Nothing more can be done; the message was or is to be said."""
+    """A fatal error; without arguments its message was printed."""
 
 
 @dataclass
-class Job:
+class TarJob:
     proc: Proc
     o: TarOptions
     cwd: Path
     verbose: int
     status: int = 0
     record: int = RECORD
-    """The archive is a row of records of this size."""
+    """Bytes of a record."""
     quoting: str = "escape"
     excluded: list[tuple[str, Matching]] = field(default_factory=list)
     rename: Callable[[str, str], str] | None = None
     stripped_warned: set[str] = field(default_factory=set)
     listing_to: Writer | None = None
     index: Writer | None = None
-    """The file of --index-file, which the listing goes to whatever else happens."""
+    """The file of --index-file, which receives the listing."""
     ignoring: list[tuple[Path, str, bool]] = field(default_factory=list)
-    """Patterns of ignore files: the directory of the file, the pattern, and whether it holds further down."""
+    """Patterns of ignore files: directory, pattern, and whether it applies recursively."""
     newest: dict[str, float] = field(default_factory=dict)
-    """When the members of an archive that is updated were changed."""
+    """The mtimes of members in an archive that is updated."""
     owners: dict[str, str] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
 
@@ -61,13 +61,13 @@ class Job:
         return paths.parse(word, self.cwd)
 
     def say(self, text: str, block: int | None = None) -> None:
-        """A line of the listing, with the number of the block that it is about where that was asked for."""
+        """Print a line of the listing, with -R with its block number."""
         lead = f"block {block}: " if block is not None and self.o.block_number else ""
         (self.proc.stdout if self.listing_to is None else self.listing_to).write(encode(f"{lead}{text}\n"))
 
 
-def environment(job: Job) -> dict[str, str]:
-    """What the commands that tar runs are told of the archive."""
+def environment(job: TarJob) -> dict[str, str]:
+    """Return the environment of commands that tar runs."""
     return {
         "TAR_VERSION": "1.34",
         "TAR_ARCHIVE": job.o.file or "-",

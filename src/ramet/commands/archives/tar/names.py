@@ -6,7 +6,7 @@ import re
 from datetime import UTC
 
 from ramet.commands.archives.tar.format import CONTINUED, DIRECTORY, DUMPDIR, FIFO, HARDLINK, LABEL, SYMLINK, Member
-from ramet.commands.archives.tar.job import Job
+from ramet.commands.archives.tar.job import TarJob
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.file_modes import mode_string
 from ramet.commands.framework.messages import c_escaped, quote, shown, typographic
@@ -20,13 +20,13 @@ STYLES = (
 )  # fmt: skip
 
 
-def quoted(job: Job, text: str) -> str:
-    """A word in a message, in the quotes of the locale."""
+def quoted(job: TarJob, text: str) -> str:
+    """Return a word in a message, in the quotes of the locale."""
     return typographic(job.proc, quote(text))
 
 
-def shown_name(job: Job, name: str) -> str:
-    """A name as it is listed, and as messages begin with it."""
+def shown_name(job: TarJob, name: str) -> str:
+    """Return a name as it is listed, and as messages begin with it."""
     style = job.quoting
     if style == "literal":
         return name
@@ -48,12 +48,12 @@ def shown_name(job: Job, name: str) -> str:
     return _escaped(job, name, "")
 
 
-def _escaped(job: Job, name: str, also: str) -> str:
+def _escaped(job: TarJob, name: str, also: str) -> str:
     return c_escaped(name, also + (job.o.quote_chars or ""), (job.o.no_quote_chars or "").replace("\\", ""))
 
 
-async def confirmed(job: Job, what: str, name: str) -> bool:
-    """What -w asks before each action."""
+async def confirmed(job: TarJob, what: str, name: str) -> bool:
+    """Return what -w asks before each action."""
     await job.proc.emit(encode(f"{what} {quoted(job, name)}?"))
     await job.proc.stdout.drain()
     reply = await job.proc.stdin.readline()
@@ -63,20 +63,20 @@ async def confirmed(job: Job, what: str, name: str) -> bool:
 
 
 _BYTES = re.compile("[\udc80-\udcff]")
-"""Bytes that are no characters."""
+"""Bytes that are not characters."""
 _UPWARD = re.compile(r"(?:.*/)?\.\.(?:/|\Z)")
 
 
-def stored_name(job: Job, name: str, kind: str = "r") -> str:
-    """The name as it goes into the archive: no leading slash, no `..`."""
+def stored_name(job: TarJob, name: str, kind: str = "r") -> str:
+    """Return the name as it goes into the archive: no leading slash, no `..`."""
     if not job.o.absolute:
         lead = warn_of_lead(job, name, "hard link targets" if kind == "h" else "member names")
         name = name[len(lead) :] or "./"
     return name if job.rename is None else job.rename(name, kind)
 
 
-def warn_of_lead(job: Job, name: str, what: str = "member names") -> str:
-    """The part of a name that would lead out of a directory; that it is taken away is said once."""
+def warn_of_lead(job: TarJob, name: str, what: str = "member names") -> str:
+    """Return the part of a name that would lead out of a directory; that it is taken away is said once."""
     found = _UPWARD.match(name)
     if found:
         lead = found[0]
@@ -90,7 +90,7 @@ def warn_of_lead(job: Job, name: str, what: str = "member names") -> str:
     return lead
 
 
-def member_line(job: Job, member: Member) -> str:
+def member_line(job: TarJob, member: Member) -> str:
     if member.kind == LABEL:
         mode = "V---------"
         when, _ = at(int(member.mtime * NANO), UTC if job.o.utc else zone_of(job.proc))
@@ -119,8 +119,8 @@ def member_line(job: Job, member: Member) -> str:
     return f"{mode} {who} {str(member.size).rjust(max(0, 18 - len(who)))} {stamp} {name}{tail}"
 
 
-def listed_name(job: Job, member: Member) -> str:
-    """The name to list, which is the one in the archive unless the changed one was asked for."""
+def listed_name(job: TarJob, member: Member) -> str:
+    """Return the name to list, which is the one in the archive unless the changed one was asked for."""
     name = member.name
     if not job.o.show_names or job.o.mode not in ("t", "x"):
         return name
@@ -133,8 +133,8 @@ def listed_name(job: Job, member: Member) -> str:
     return name
 
 
-def safe_name(job: Job, name: str, kind: str) -> str | None:
-    """The name to extract to: stripped, transformed, and never out of the directory; None when nothing is left."""
+def safe_name(job: TarJob, name: str, kind: str) -> str | None:
+    """Return the name to extract to, stripped and transformed; None if nothing is left of it."""
     strip = int(job.o.strip)
     if job.rename is not None:
         name = job.rename(name, kind)
@@ -155,8 +155,8 @@ def safe_name(job: Job, name: str, kind: str) -> str | None:
 _ENDINGS = re.compile(r"\.(?:tar(?:\.\w+)?|t(?:gz|az|bz2?|z2|xz|lz|zst))$")
 
 
-def _below_top(job: Job, name: str) -> str:
-    """What --one-top-level makes of a name."""
+def _below_top(job: TarJob, name: str) -> str:
+    """Return what --one-top-level makes of a name."""
     if job.o.one_top is None or job.o.mode != "x":
         return name
     top = job.o.one_top or _ENDINGS.sub("", (job.o.file or "").rpartition("/")[2])
@@ -164,8 +164,8 @@ def _below_top(job: Job, name: str) -> str:
     return name if not top or plain == top or plain.startswith(top + "/") else f"{top}/{plain}"
 
 
-async def within(job: Job, path: Path) -> bool:
-    """Whether the parents of a path lead, through all links, to a place inside the directory of extraction."""
+async def within(job: TarJob, path: Path) -> bool:
+    """Return whether the parents of a path lead, through all links, to a place inside the directory of extraction."""
     if job.o.absolute:
         return True
     top = await job.proc.fs.resolve(job.cwd)

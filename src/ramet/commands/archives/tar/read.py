@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from ramet.commands.archives import codecs as compression
 from ramet.commands.archives.tar.extract import extract_member, restore_attributes
 from ramet.commands.archives.tar.format import BLOCK, LABEL, SYMLINK, BadArchive, Member, Members
-from ramet.commands.archives.tar.job import Failed, Job
+from ramet.commands.archives.tar.job import Failed, TarJob
 from ramet.commands.archives.tar.names import (
     confirmed,
     listed_name,
@@ -28,7 +28,7 @@ from ramet.text.glob import fnmatch
 from ramet.text.strftime import NANO
 
 
-async def opened_archive(job: Job) -> tuple[Reader, Members]:
+async def opened_archive(job: TarJob) -> tuple[Reader, Members]:
     proc, o = job.proc, job.o
     try:
         raw = proc.stdin if o.file in (None, "-") else await proc.open(o.file or "")
@@ -42,7 +42,7 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
         job.proc.complain(f"Child returned status {status}")
         raise _unrecoverable(job)
     if found is not None and o.packing in ("", "auto") and raw is proc.stdin:
-        # What comes through a pipe cannot be looked at twice: one has to say what it is.
+        # A pipe cannot be read twice: the user has to name its format.
         raise Failed(f"Archive is compressed. Use {_LETTERS[found.name]} option")
     if found is None:
         raw.unread(first)
@@ -61,11 +61,11 @@ _REFUSALS = {
     "lzma": ("xz: (stdin): File format not recognized\n", 1),
     "zstd": ("zstd: /*stdin*\\: unsupported format \n", 1),
 }
-"""What the program for a format says to data of another, and how it ends."""
+"""Message and status of each decompressor for data of another format."""
 
 
-async def tell_label(job: Job) -> None:
-    """The label of an archive; with operands, whether it is one of them."""
+async def tell_label(job: TarJob) -> None:
+    """Print the label of an archive; with operands, test whether it is one of them."""
     wanted = [word for kind, word in job.o.order if not kind]
     raw, members = await opened_archive(job)
     try:
@@ -82,8 +82,8 @@ async def tell_label(job: Job) -> None:
     job.status = 0 if not wanted or member.name in wanted else 1
 
 
-def _check_label(job: Job, member: Member) -> None:
-    """Whether the archive is the one that -V asks for."""
+def _check_label(job: TarJob, member: Member) -> None:
+    """Check the label of the archive against -V."""
     pattern = job.o.label
     if pattern is None:
         return
@@ -93,16 +93,16 @@ def _check_label(job: Job, member: Member) -> None:
         raise Failed(f"Volume {quoted(job, member.name)} does not match {quoted(job, pattern)}")
 
 
-def _unrecoverable(job: Job) -> Failed:
+def _unrecoverable(job: TarJob) -> Failed:
     job.proc.complain("Error is not recoverable: exiting now")
     return Failed()
 
 
-async def read_archive(job: Job) -> None:
+async def read_archive(job: TarJob) -> None:
     proc, o = job.proc, job.o
     wanted = await named_files(job)
     if not wanted:
-        # Where nothing is named, all of the directories count; else each for the names behind it.
+        # Without names, all -C options apply; otherwise each applies to the names behind it.
         for word in o.directory:
             job.cwd = job.proc.fs.named(word, job.cwd)
     if o.to_stdout and job.index is None:
@@ -132,7 +132,7 @@ async def read_archive(job: Job) -> None:
             elif not o.interactive or await confirmed(job, "extract", member.name.rstrip("/")):
                 await extract_member(job, member, members, later)
         if members.reader is not raw:
-            # Whether what is packed is whole shows only at its end.
+            # Truncated compressed data shows only at its end.
             while await members.reader.read(1 << 18):
                 await proc.budget.yield_turn()
     except BadArchive as bad:
@@ -145,7 +145,7 @@ async def read_archive(job: Job) -> None:
         raise _unrecoverable(job) from None
     if o.block_number and members.ended is not None:
         job.say("** Block of NULs **", members.ended // BLOCK)
-    # Directories get their modes and times last: what is extracted into them would change them.
+    # Directories get their modes and times last, as extraction changes them.
     for path, member in reversed(later):
         await restore_attributes(job, path, member)
     complain_missing(job, wanted, choice.seen)
@@ -156,9 +156,9 @@ async def read_archive(job: Job) -> None:
 
 
 class _Choice:
-    """Which members of an archive are meant, asked one after the other."""
+    """Select the members of an archive, one after the other."""
 
-    def __init__(self, job: Job, wanted: list[Named]) -> None:
+    def __init__(self, job: TarJob, wanted: list[Named]) -> None:
         o = job.o
         self.job, self.wanted = job, wanted
         self.seen: set[str] = set()
@@ -192,7 +192,7 @@ class _Choice:
         return True
 
 
-async def _list(job: Job, member: Member) -> None:
+async def _list(job: TarJob, member: Member) -> None:
     if not job.o.absolute:
         warn_of_lead(job, member.name)
     name = listed_name(job, member)
@@ -201,8 +201,8 @@ async def _list(job: Job, member: Member) -> None:
         await job.proc.stdout.drain()
 
 
-async def verify_archive(job: Job) -> None:
-    """What was just written, compared to what it was written from."""
+async def verify_archive(job: TarJob) -> None:
+    """Compare the new archive with its files."""
     raw, members = await opened_archive(job)
     while (member := await members.next()) is not None:
         if member.kind != LABEL:
@@ -211,7 +211,7 @@ async def verify_archive(job: Job) -> None:
     await job.proc.close(raw)
 
 
-def bad_archive(job: Job, text: str) -> None:
+def bad_archive(job: TarJob, text: str) -> None:
     if text in ("empty", "short"):
         job.proc.complain("This does not look like a tar archive")
         raise _exit(job)
@@ -223,13 +223,13 @@ def bad_archive(job: Job, text: str) -> None:
     raise _unrecoverable(job)
 
 
-def _exit(job: Job) -> Failed:
+def _exit(job: TarJob) -> Failed:
     job.proc.complain("Exiting with failure status due to previous errors")
     return Failed()
 
 
-async def _same(job: Job, left: AsyncIterator[bytes], right: AsyncIterator[bytes]) -> bool:
-    """Whether two streams hold the same, looked at piece by piece."""
+async def _same(job: TarJob, left: AsyncIterator[bytes], right: AsyncIterator[bytes]) -> bool:
+    """Return whether two streams have the same content."""
     a = b = b""
     while True:
         await job.proc.budget.yield_turn()
@@ -243,7 +243,7 @@ async def _same(job: Job, left: AsyncIterator[bytes], right: AsyncIterator[bytes
         a, b = a[size:], b[size:]
 
 
-async def compare_member(job: Job, member: Member, members: Members) -> None:
+async def compare_member(job: TarJob, member: Member, members: Members) -> None:
     name = safe_name(job, member.name, "r")
     if name is None:
         return

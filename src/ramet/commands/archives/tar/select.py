@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ramet.commands.archives.tar.job import USUAL, Failed, Job, Matching
+from ramet.commands.archives.tar.job import USUAL, Failed, Matching, TarJob
 from ramet.commands.archives.tar.names import quoted, shown_name
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import UsageError
@@ -24,7 +24,7 @@ _BACKUPS = (".#*", "*~", "#*#")
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name, the directory it is relative to, and whether what is below it is meant as well."""
+    """A name, its base directory, and whether it includes everything below."""
 
     cwd: Path
     name: str
@@ -32,22 +32,22 @@ class Named:
     how: Matching = USUAL
 
 
-async def named_files(job: Job) -> list[Named]:
-    """What was named, in the order of the command line: each option holds for the names behind it."""
+async def named_files(job: TarJob) -> list[Named]:
+    """Return what was named, in the order of the command line: each option holds for the names behind it."""
     return await _Naming(job).all()
 
 
 class _Naming:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: TarJob) -> None:
         self.job = job
         self.how = USUAL
         self.cwd = job.cwd
         self.recursive, self.unquotes, self.null, self.verbatim = True, True, False, False
         self.out: list[Named] = []
         self.unused: list[str] = []
-        """Options that no name has come after."""
+        """Options without a name behind them."""
         self.effective = len(job.excluded)
-        """How many patterns stand before the last name."""
+        """Number of exclude patterns before the last name."""
 
     async def all(self) -> list[Named]:
         for kind, given in self.job.o.order:
@@ -104,7 +104,7 @@ class _Naming:
             raise Failed(f"{shown_name(job, name)}: Cannot open: {why}")
 
     async def listed(self, name: str) -> None:
-        """The names of a file, among which options may be unless they are taken as they stand."""
+        """Add the names of a file, which may contain options unless verbatim."""
         job = self.job
         try:
             data = await slurp(job.proc, name)
@@ -156,8 +156,8 @@ def _unquoted(name: str) -> str:
     return _ESCAPE.sub(meant, name)
 
 
-async def read_exclusions(job: Job) -> None:
-    """Patterns that do not stand on the command line themselves."""
+async def read_exclusions(job: TarJob) -> None:
+    """Read the patterns of -X, --exclude-vcs and --exclude-backups."""
     o = job.o
     how = USUAL
     for kind, given in o.order:
@@ -177,16 +177,16 @@ async def read_exclusions(job: Job) -> None:
         job.excluded += [(pattern, USUAL) for pattern in _BACKUPS]
 
 
-def is_excluded(job: Job, name: str) -> bool:
-    """Patterns match a whole name or any trailing part behind a slash, and then everything below it."""
+def is_excluded(job: TarJob, name: str) -> bool:
+    """Return whether a pattern matches the name, a trailing part of it, or a directory above it."""
     return any(
         _matches(name, pattern, how, wildcards=how.wildcards is not False, anchored=how.anchored is True)
         for pattern, how in job.excluded
     )
 
 
-def wanted_match(job: Job, name: str, wanted: list[Named]) -> Named | None:
-    """Which of the named members this one is, or lies below."""
+def wanted_match(job: TarJob, name: str, wanted: list[Named]) -> Named | None:
+    """Return which of the named members this one is, or lies below."""
     for want in wanted:
         if _matches(
             name,
@@ -214,8 +214,8 @@ def _matches(name: str, pattern: str, how: Matching, *, wildcards: bool, anchore
     return False
 
 
-def complain_missing(job: Job, wanted: list[Named], seen: set[str]) -> None:
-    """Names that no member had; a pattern among them may have been meant as one."""
+def complain_missing(job: TarJob, wanted: list[Named], seen: set[str]) -> None:
+    """Report names without a member; warn of unused wildcards."""
     warned = job.o.wildcards is not None
     for want in wanted:
         if want.name not in seen:

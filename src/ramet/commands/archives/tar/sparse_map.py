@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 Map = Sequence[tuple[int, int]]
-"""Where data lies and how much of it, in the order of the file."""
+"""Offset and size of each data range, in order."""
 ENTRY, IN_HEADER, IN_EXTENSION = 24, 4, 21
-"""How long an entry of the old map is, and how many stand in a header and in each block that extends it."""
+"""Bytes of an entry in the old map, and entries per header and per extension block."""
 _ZEROS = b"\0" * (1 << 18)
 
 
 class BadMap(Exception):
-    """The map makes no sense."""
+    """The map is invalid."""
 
 
 def number(field: bytes) -> int:
-    """A number of a header: in octal, or in base 256 when the first bit is set."""
+    """Return a number of a header: in octal, or in base 256 when the first bit is set."""
     if field[:1] >= b"\x80":
         return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
     text = field.rstrip(b"\0 ").strip()
@@ -27,7 +27,7 @@ def number(field: bytes) -> int:
 
 
 def entries(data: bytes, most: int) -> list[tuple[int, int]]:
-    """The old map: entries up to the first empty one."""
+    """Return the old map: entries up to the first empty one."""
     out: list[tuple[int, int]] = []
     for at in range(0, most * ENTRY, ENTRY):
         where, size = data[at : at + 12], data[at + 12 : at + 24]
@@ -38,7 +38,7 @@ def entries(data: bytes, most: int) -> list[tuple[int, int]]:
 
 
 def from_pax(pairs: Sequence[tuple[str, str]]) -> list[tuple[int, int]] | None:
-    """The map that extended headers hold: one list of numbers, or a pair of keywords for each piece."""
+    """Return the map that extended headers hold: one list of numbers, or a pair of keywords for each piece."""
     values = dict(pairs)
     try:
         if "GNU.sparse.map" in values:
@@ -64,7 +64,7 @@ def checked(map_: Map, size: int, stored: int) -> Map:
 
 
 async def filled(map_: Map, size: int, data: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The whole file: what is stored at its places, and zeros in between."""
+    """Yield the whole file: what is stored at its places, and zeros in between."""
     held, at = b"", 0
     for where, count in map_:
         while at < where:

@@ -19,10 +19,10 @@ class _Rule:
     matcher: Matcher
     replacement: bytes
     kinds: str
-    """Which names it is for: r the members', s those that symbolic links hold, h those of hard links."""
+    """Kinds of names to change: r members, s symlink targets, h hard link targets."""
     every: bool
     first: int
-    """Which match is the first to be replaced."""
+    """Number of the first match to replace."""
 
 
 def transformer(texts: tuple[str, ...]) -> Callable[[str, str], str]:
@@ -62,7 +62,7 @@ def _rules(text: str) -> list[_Rule]:
 
 
 def _parts(text: str, pos: int, mark: str) -> tuple[list[str], int]:
-    """The pattern and the replacement between marks, and where the flags begin."""
+    """Return the pattern and the replacement between marks, and where the flags begin."""
     parts: list[str] = []
     part = ""
     while pos < len(text) and len(parts) < 2:
@@ -89,7 +89,7 @@ def _rule(pattern: str, replacement: str, flags: str, kinds: str) -> _Rule:
 
 
 def _kinds(flags: str, kinds: str) -> str:
-    """Small letters add a kind of names, capitals take it away."""
+    """Apply flags: small letters add a kind of names, capitals remove it."""
     for flag in flags:
         if flag in "rsh":
             kinds = kinds + flag

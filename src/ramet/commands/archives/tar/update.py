@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ramet.commands.archives import codecs as compression
 from ramet.commands.archives.tar.create import fill, layout_of, packing_of
-from ramet.commands.archives.tar.format import BadArchive, Member, Members, Output
-from ramet.commands.archives.tar.job import Failed, Job
+from ramet.commands.archives.tar.format import BadArchive, Member, Members, TarOutput
+from ramet.commands.archives.tar.job import Failed, TarJob
 from ramet.commands.archives.tar.names import shown_name
 from ramet.commands.archives.tar.read import bad_archive, opened_archive
 from ramet.commands.archives.tar.select import complain_missing, named_files, wanted_match
@@ -16,7 +16,7 @@ from ramet.core.stat import Attrs
 from ramet.core.streams import Capture
 
 
-async def append_members(job: Job) -> None:
+async def append_members(job: TarJob) -> None:
     proc, o = job.proc, job.o
     if o.file in (None, "-"):
         raise Failed("Refusing to append to standard output")
@@ -47,7 +47,7 @@ async def append_members(job: Job) -> None:
     async def emit(data: bytes) -> None:
         captured.write(data)
 
-    await fill(job, names, Output(emit, layout_of(job), at=end))
+    await fill(job, names, TarOutput(emit, layout_of(job), at=end))
     if end == 0:
         await proc.fs.write(path, captured.getvalue())
         return
@@ -58,14 +58,14 @@ async def append_members(job: Job) -> None:
 _MOST_ZEROS = 64 << 20
 
 
-def _check_holes(job: Job, member: Member) -> None:
-    """An archive that is changed is held in memory, where holes would be as large as they say."""
+def _check_holes(job: TarJob, member: Member) -> None:
+    """Refuse large holes: a changed archive is held in memory, with holes filled."""
     if member.map is not None and member.size - sum(count for _, count in member.map) > _MOST_ZEROS:
         raise Failed(f"{shown_name(job, member.name)}: Cannot rewrite: its holes are too large")
 
 
-async def append_archives(job: Job) -> None:
-    """The members of other archives, behind those of the first."""
+async def append_archives(job: TarJob) -> None:
+    """`tar -A`: append the members of other archives."""
     proc, o = job.proc, job.o
     if o.file in (None, "-"):
         raise Failed("Refusing to append to standard output")
@@ -74,7 +74,7 @@ async def append_archives(job: Job) -> None:
     async def emit(data: bytes) -> None:
         captured.write(data)
 
-    out = Output(emit, layout_of(job))
+    out = TarOutput(emit, layout_of(job))
     for name in (o.file or "", *(str(word) for kind, word in o.order if not kind)):
         try:
             reader = await proc.open(name)
@@ -98,7 +98,7 @@ async def append_archives(job: Job) -> None:
     await proc.fs.write(proc.path(o.file or ""), captured.getvalue())
 
 
-async def delete_members(job: Job) -> None:
+async def delete_members(job: TarJob) -> None:
     proc, o = job.proc, job.o
     wanted = await named_files(job)
     raw, members = await opened_archive(job)
@@ -109,7 +109,7 @@ async def delete_members(job: Job) -> None:
     async def emit(data: bytes) -> None:
         captured.write(data)
 
-    out = Output(emit, layout_of(job))
+    out = TarOutput(emit, layout_of(job))
     seen: set[str] = set()
     try:
         while (member := await members.next()) is not None:

@@ -65,7 +65,7 @@ WAITING = frozenset(("system", "close"))
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """Every node below and including this one."""
+    """Yield this node and all nodes below it."""
     todo = [node]
     while todo:
         current = todo.pop()
@@ -78,19 +78,19 @@ def walk(node: Any) -> Iterator[Any]:
 
 @dataclass
 class Facts:
-    """The answers. A scope is a function's name, or "" for what is global."""
+    """Facts about a program. A scope is a function's name, or "" for globals."""
 
     arrays: set[tuple[str, str]] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
-    """Functions that may have to wait."""
+    """Functions that may await."""
     lasting: set[str] = field(default_factory=set)
-    """Functions that have nothing to wait for and may take long all the same: who can wait calls them patiently."""
+    """Functions that never await and may run long: code that can await calls their awaiting form."""
     names: set[str] = field(default_factory=set)
     """Global variables (scalars and arrays, without the special ones)."""
     mixed: set[tuple[str, str]] = field(default_factory=set)
-    """Parameters that ask what they are: an array in one call and a plain value in another."""
+    """Parameters that are an array in one call and a scalar in another."""
     traced: set[str] = field(default_factory=set)
-    """Global variables that `typeof` is asked about: whether anything has looked at them yet makes a difference."""
+    """Global variables that `typeof` reads: a first use changes their type from untyped to unassigned."""
     uses: set[str] = field(default_factory=set)
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
     regex: Dialect = AWK
@@ -177,7 +177,7 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
             facts.uses.add("fields-in-functions")
     elif isinstance(node, Call):
         if node.name not in program.functions:
-            return  # what is unknown is fatal only where it is called
+            return  # an unknown function is fatal only when called
         if len(node.args) > len(program.functions[node.name].params):
             line = program.lines.get(id(node), 1)
             facts.warnings.append(
@@ -217,7 +217,7 @@ def _note_field(node: Field, facts: Facts) -> None:
 
 
 def _spread_arrays(program: Program, facts: Facts, calls: list[tuple[str, Call]]) -> None:
-    """What is passed where an array is wanted is an array, and the other way round."""
+    """Propagate array types between arguments and parameters."""
     changed = True
     while changed:
         changed = False
@@ -240,7 +240,7 @@ def _spread_arrays(program: Program, facts: Facts, calls: list[tuple[str, Call]]
 
 
 def can_wait(node: Any, waiting: set[str]) -> bool:
-    """Whether something in here may have to wait for input, output or a command."""
+    """Return whether something in here may have to wait for input, output or a command."""
     for below in walk(node):
         if isinstance(below, (Getline, Indirect)) or (isinstance(below, Print) and below.redirect):
             return True
@@ -264,7 +264,7 @@ def _spread_waiting(program: Program, facts: Facts) -> None:
 
 
 def _spread_lasting(program: Program, facts: Facts) -> None:
-    """Functions that loop, sort or call themselves, and those that call them."""
+    """Find functions that loop, sort or recurse, and their callers."""
     calls = {
         name: {below.name for below in walk(function.body) if isinstance(below, Call)}
         for name, function in program.functions.items()
@@ -286,7 +286,7 @@ def _spread_lasting(program: Program, facts: Facts) -> None:
 
 
 def has_loop(node: Any) -> bool:
-    """Whether something in here is done again and again, by itself or by what sorts."""
+    """Return whether there is a loop or a sort in here."""
     return any(
         isinstance(below, (While, DoWhile, For, ForIn))
         or (isinstance(below, Builtin) and below.name in ("asort", "asorti"))
@@ -295,12 +295,12 @@ def has_loop(node: Any) -> bool:
 
 
 def lasts(node: Any, facts: Facts) -> bool:
-    """Whether something in here may take long, though it has nothing to wait for."""
+    """Return whether something in here may run long without awaiting."""
     return has_loop(node) or any(isinstance(below, Call) and below.name in facts.lasting for below in walk(node))
 
 
 def prints_again(node: Any) -> bool:
-    """Whether something is printed in a loop that is not one over the fields of a record."""
+    """Return whether something is printed in a loop that is not one over the fields of a record."""
     return any(
         isinstance(below, (While, DoWhile, For, ForIn))
         and not (isinstance(below, For) and _over_fields(below))

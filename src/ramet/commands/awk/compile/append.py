@@ -28,13 +28,13 @@ from ramet.commands.awk.syntax.tree import (
 )
 
 _STEADY = (Num, Str, Var, Field, Index, Grouping, Binary)
-"""What a subscript may be made of if it is to mean the same element however often it is worked out."""
+"""Nodes of subscripts that can be evaluated repeatedly."""
 
 _CHANGING = frozenset(("sub", "gsub", "split", "patsplit", "match", "asort", "asorti"))
 
 
 def operands(node: Expr) -> list[Expr]:
-    """What a concatenation puts together; anything else is alone."""
+    """Return what a concatenation puts together; anything else is alone."""
     found: list[Expr] = []
     todo = [node]
     while todo:
@@ -47,14 +47,14 @@ def operands(node: Expr) -> list[Expr]:
 
 
 def bare(node: Expr) -> Expr:
-    """An expression without the parentheses around it."""
+    """Return an expression without the parentheses around it."""
     while isinstance(node, Grouping) and len(node.items) == 1:
         node = node.items[0]
     return node
 
 
 def is_quiet(node: Expr) -> bool:
-    """Whether working out an expression changes nothing."""
+    """Return whether working out an expression changes nothing."""
     loud = (Assign, Step, Call, Indirect, Getline)
     return not any(
         isinstance(part, loud) or (isinstance(part, Builtin) and part.name in _CHANGING) for part in walk(node)
@@ -62,7 +62,7 @@ def is_quiet(node: Expr) -> bool:
 
 
 def added(node: Assign) -> list[Expr]:
-    """What an assignment puts behind that which it assigns to; nothing if it does something else."""
+    """Return what an assignment puts behind that which it assigns to; nothing if it does something else."""
     if node.op != "=" or not _is_steady(node.target):
         return []
     first, rest = _split(node.value)
@@ -70,7 +70,7 @@ def added(node: Assign) -> list[Expr]:
 
 
 def chosen(node: Assign) -> If | None:
-    """`s = s ? s "," $1 : $1` as the two assignments that it is, if one of them lengthens."""
+    """Split `s = s ? s "," $1 : $1` into two assignments if one of them appends."""
     if node.op != "=" or not _is_steady(node.target):
         return None
     first, rest = _split(node.value)
@@ -89,7 +89,7 @@ def _is_steady(target: Expr) -> bool:
 
 
 def _split(value: Expr) -> tuple[Expr, list[Expr]]:
-    """The first thing that a text is made of, and the others."""
+    """Return the first thing that a text is made of, and the others."""
     first, *rest = operands(bare(value))
     while isinstance(first, Grouping) and len(first.items) == 1:
         first, *more = operands(bare(first))

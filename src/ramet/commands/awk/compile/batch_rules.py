@@ -44,7 +44,7 @@ class FastEmitter(Emitter):
             elif isinstance(node, Var) and node.name == "NF":
                 every = True
         self.uses_fields = every or highest > 0
-        # Variables live in locals during the loop, unless a function could look at them meanwhile.
+        # Variables live in locals during the loop, unless a function could read them.
         self.local = not any(_calls(node, program) for node in walk(tuple(rules)))
         self.locals: set[str] = set()
         limit = "" if every else f", {highest}"
@@ -114,13 +114,13 @@ class FastEmitter(Emitter):
 
 
 def _calls(node: object, program: Program) -> bool:
-    """Whether something runs a function of the program; what sorts may have been told to."""
+    """Return whether something calls a function of the program; a sort may do so by name."""
     sorts = isinstance(node, ForIn) or (isinstance(node, Builtin) and node.name in ("asort", "asorti"))
     return isinstance(node, Call) or (sorts and bool(program.functions))
 
 
 def _always_splits(rules: list[Rule]) -> bool:
-    """Whether every record is split anyway: the first statement uses a field, and `$0` is never changed."""
+    """Return whether every record is split anyway: the first statement uses a field, and `$0` is never changed."""
     for node in walk(tuple(rules)):
         if isinstance(node, (Assign, Step)) and isinstance(node.target, Field):
             return False
@@ -140,7 +140,7 @@ def _is_field(node: Expr) -> bool:
 
 
 def look(text: str) -> float | str:
-    """A field as it compares: its number if it looks like one, else its text."""
+    """Return a field as it compares: its number if it looks like one, else its text."""
     try:
         value = float(text)
         if value - value == 0.0 and "_" not in text and text.isascii():

@@ -1,7 +1,7 @@
 """Compile awk expressions to Python source.
 
 - Each context has its method: number, text, condition or plain value.
-- The context makes the code fast: a field that is added is never wrapped, numbers never look at text.
+- The context makes the code fast: a field that is added is never wrapped, numbers are never converted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LONG_ROW = 50
 
 
 def _row(node: Binary, ops: tuple[str, ...]) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """What a row of operators of one rank begins with, and each operator with what follows it."""
+    """Return what a row of operators of one rank begins with, and each operator with what follows it."""
     row: list[tuple[str, Expr]] = []
     first: Expr = node
     while isinstance(first, Binary) and first.op in ops:
@@ -59,10 +59,10 @@ def _row(node: Binary, ops: tuple[str, ...]) -> tuple[Expr, list[tuple[str, Expr
 
 
 class Emitter:
-    """Code for the expressions of one scope (a function, or the rules)."""
+    """Generate code for the expressions of one scope (a function, or the rules)."""
 
     awaits = False
-    """Whether the code is that of something which can wait."""
+    """Whether the code can await."""
 
     facts: Facts
 
@@ -71,10 +71,10 @@ class Emitter:
         self.params = program.functions[scope].params if scope else ()
         self.temps = 0
         self.line = 1
-        """Of the source, in which what is written now stands."""
+        """The source line of the current code."""
 
     def enter(self, node: object) -> None:
-        """Code for a statement or a rule begins."""
+        """Enter a statement or a rule."""
         self.line = self.program.lines.get(id(node), self.line)
 
     # ------------------------------------------------------------------ names
@@ -101,11 +101,11 @@ class Emitter:
         return name in self.facts.traced and name not in self.params
 
     def touched(self, name: str, code: str) -> str:
-        """Code for a global variable that is looked at or changed, which is remembered where somebody asks."""
+        """Return code for the use of a global variable, which is recorded if `typeof` reads it."""
         return f"R.touch({name!r}, {code})" if self.is_traced(name) else code
 
     def lengthened(self, target: Expr) -> str:
-        """Where the text lies that an assignment lengthens; nothing if something must be asked or told first."""
+        """Return the place of the text that an assignment appends to; empty if it needs a check first."""
         if isinstance(target, Index) and "subarrays" not in self.facts.uses and not self.is_mixed(target.name):
             return self.array(target.name)
         if not isinstance(target, Var) or self.is_special(target.name) or self.is_array(target):
@@ -113,7 +113,7 @@ class Emitter:
         return "" if self.is_traced(target.name) or self.is_mixed(target.name) else self.variable(target.name)
 
     def is_mixed(self, name: str) -> bool:
-        """Whether only a call tells if a parameter is an array."""
+        """Return whether only a call tells if a parameter is an array."""
         return (self.scope, name) in self.facts.mixed
 
     def is_array(self, node: Expr) -> bool:
@@ -123,7 +123,7 @@ class Emitter:
         return name in SPECIAL and name not in self.params
 
     def constant(self, prefix: str, value: Any) -> str:
-        """A name under which the generated module finds a value that was made beforehand."""
+        """Return a name under which the generated module finds a value that was made beforehand."""
         for name, known in self.constants.items():
             if known is value:
                 return name
@@ -134,7 +134,7 @@ class Emitter:
     # ------------------------------------------------------------------ kinds
 
     def kind(self, node: Expr) -> str:
-        """`n` number, `s` text, `b` truth value, `v` not known."""
+        """Return the kind of a value: `n` number, `s` string, `b` boolean, `v` unknown."""
         if isinstance(node, Grouping) and len(node.items) == 1:
             return self.kind(node.items[0])
         if isinstance(node, (Num, Step)):
@@ -204,7 +204,7 @@ class Emitter:
         return f"text({code})"
 
     def shown(self, node: Expr) -> str:
-        """As `print` shows it."""
+        """Return code for a value as `print` shows it."""
         kind = self.kind(node)
         if isinstance(node, Num) and (node.value - node.value != 0.0 or node.value != int(node.value)):
             return f"number_text({self._num(node)}, R.ofmt)"
@@ -228,7 +228,7 @@ class Emitter:
         return f"truth({code})"
 
     def value(self, node: Expr) -> str:
-        """Something that can be stored."""
+        """Return code for a value that can be stored."""
         if isinstance(node, Field):
             return self.field_value(node)
         code = self.raw(node)
@@ -279,19 +279,19 @@ class Emitter:
         return self.element(node)
 
     def element(self, node: Index) -> str:
-        """What an array holds, be it an array itself."""
+        """Return what an array holds, be it an array itself."""
         return f"{self.within(node)}[{self.key(node.subscripts)}]"
 
     def passed_on(self, arg: Expr) -> str:
-        """A value that goes to a place where it may be an array."""
+        """Return a value that goes to a place where it may be an array."""
         return self.element(arg) if isinstance(arg, Index) else self.value(arg)
 
     def within(self, node: Index | In | Delete) -> str:
-        """The array that a reference is to an element of."""
+        """Return the array that a reference is to an element of."""
         return self.nested(self.array(node.name), node.outer, node.name)
 
     def nested(self, array: str, path: tuple[tuple[Expr, ...], ...], name: str = "") -> str:
-        """The array found by going down through elements that are arrays, made on the way where nothing is yet."""
+        """Return code for a subarray, which creates missing arrays on the way."""
         for subscripts in path:
             array = f"nested({array}, {self.key(subscripts)}, {name!r})"
         return array
@@ -347,7 +347,7 @@ class Emitter:
         if op in "+-":
             first, row = _row(node, ("+", "-"))
             if len(row) > _LONG_ROW and type(self).arithmetic is Emitter.arithmetic:
-                # One row of operators: Python takes only so many parentheses within each other.
+                # One row of operators: Python limits the nesting of parentheses.
                 return f"({self.number(first)}{''.join([f' {sign} {self.number(one)}' for sign, one in row])})"
         return self.arithmetic(op, self.number(node.left), self.number(node.right))
 
@@ -364,7 +364,7 @@ class Emitter:
             code = f"({self.text(parts[0])} + {self.text(parts[1])})"
         else:
             code = "''.join((" + ", ".join(self.text(part) for part in parts) + "))"
-        # What grows from turn to turn is made of variables, or comes out of a function; fields look themselves.
+        # Only variables and function results can grow from turn to turn; fields are checked elsewhere.
         return f"R.grown({code})" if any(isinstance(part, (Var, Index, Call, Builtin)) for part in parts) else code
 
     def comparison(self, node: Binary) -> str:
@@ -386,7 +386,7 @@ class Emitter:
         return f"({self.key(node.subscripts)} in {self.within(node)})"
 
     def rx(self, node: Expr) -> str:
-        """Code that yields a compiled regular expression."""
+        """Return code that yields a compiled regular expression."""
         if isinstance(node, Grouping) and len(node.items) == 1:
             node = node.items[0]
         if isinstance(node, (Regex, Typed)):
@@ -401,16 +401,16 @@ class Emitter:
             from ramet.commands.awk.run.regex import compiled, odd_escapes
 
             if odd_escapes(node.value, self.facts.regex.gnu):
-                return f"R.dynamic({node.value!r})"  # which complains of it
+                return f"R.dynamic({node.value!r})"  # which reports it
             try:
                 made = compiled(node.value, utf8="bytes" not in self.facts.uses, dialect=self.facts.regex)
                 return self.constant("x_", made)
             except AwkError:
-                pass  # A text is looked at as a pattern only when it is used as one.
+                pass  # A string is parsed as a pattern only when it is used as one.
         return f"R.dynamic({self.value(node)})"
 
     def test(self, pattern: Expr, text: str) -> str:
-        """Code for the truth of a match."""
+        """Return code for the truth of a match."""
         code = self.rx(pattern)
         found = self.constants.get(code)
         if found is not None:
@@ -424,7 +424,7 @@ class Emitter:
     def _match(self, node: Match) -> str:
         if is_quiet(node.pattern):
             code = self.test(node.pattern, self.text(node.text))
-        else:  # the text is what it was before the pattern is worked out
+        else:  # the text is evaluated before the pattern
             text = self.temp()
             code = f"(({text} := {self.text(node.text)}), {self.test(node.pattern, text)})[1]"
         return f"(not {code})" if node.negated else code
@@ -432,7 +432,7 @@ class Emitter:
     # ------------------------------------------------------------------ assignment
 
     def store(self, target: Expr, code: str) -> str:
-        """An expression that assigns and has the assigned value, which is worked out before the place for it."""
+        """Return an expression that assigns and has the assigned value, which is worked out before the place for it."""
         if isinstance(target, Var):
             if self.is_array(target):
                 return f"R.misused({target.name!r}, {self.array(target.name)})"
@@ -521,11 +521,11 @@ class Emitter:
         code = f"{'w' if patient else 'f'}_{node.name}({', '.join(args)})"
         code = f"(await {code})" if patient or node.name in self.facts.waiting else code
         extra = [self.value(arg) for arg in node.args[len(function.params) :]]
-        # What is too much is worked out nevertheless, and dropped.
+        # Surplus arguments are evaluated and dropped.
         return f"({', '.join(extra)}, {code})[-1]" if extra else code
 
     def either(self, arg: Expr) -> str:
-        """What is passed to a parameter that takes arrays and plain values alike."""
+        """Return what is passed to a parameter that takes arrays and plain values alike."""
         if isinstance(arg, Var):
             if self.is_mixed(arg.name):
                 return f"p_{arg.name}"
@@ -551,7 +551,7 @@ class Emitter:
         if node.target is None:
             return f"({code})"
         status = self.temp()
-        # Subscripts are worked out whether or not there is anything to store.
+        # Subscripts are evaluated even if nothing is stored.
         unused = "".join(f"{self.text(one)}, " for one in _working(node.target))
         if isinstance(node.target, Var) and self.is_traced(node.target.name):
             unused += self.touched(node.target.name, "None")
@@ -564,11 +564,11 @@ class Emitter:
 
 
 def _working(target: Expr) -> tuple[Expr, ...]:
-    """The subscripts of a target that may do something besides telling which element is meant."""
+    """Return the subscripts of a target that may do something besides telling which element is meant."""
     known = target.subscripts if isinstance(target, Index) else ()
     return tuple(one for one in known if not isinstance(one, (Num, Str, Var)))
 
 
 def _float(value: float) -> str:
-    """A number as Python source; what is no finite number has no literal."""
+    """Return a number as Python source; infinity and NaN have no literal."""
     return repr(value) if value - value == 0.0 else f"float('{value}')"

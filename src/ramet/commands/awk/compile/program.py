@@ -13,7 +13,7 @@ from ramet.commands.awk.compile import analyze
 from ramet.commands.awk.compile.analyze import Facts, has_loop, walk
 from ramet.commands.awk.compile.batch_rules import FastEmitter
 from ramet.commands.awk.compile.emit import Emitter
-from ramet.commands.awk.compile.statements import Writer
+from ramet.commands.awk.compile.statements import StatementWriter
 from ramet.commands.awk.run.builtins import RUNTIME_NAMES, WARNING
 from ramet.commands.awk.run.numerals import numerals_of
 from ramet.commands.awk.run.printf import sprintf
@@ -56,7 +56,7 @@ class Compiled:
     waiting: set[str] = field(default_factory=set)
     """Entry points that must be awaited."""
     lasting: set[str] = field(default_factory=set)
-    """Entry points that may take long with nothing to wait for."""
+    """Entry points that may run long without awaiting."""
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
     lines: dict[str, list[int]] = field(default_factory=dict)
     """The line of the program for each line of code, by the name of the code."""
@@ -82,7 +82,7 @@ class Compiled:
         return fast_enough(self.facts, self.program)
 
     def load(self, runtime: Runtime) -> dict[str, Any]:
-        """A fresh namespace with the program's functions bound to this runtime."""
+        """Return a fresh namespace with the program's functions bound to this runtime."""
         space: dict[str, Any] = {
             "R": runtime,
             "O": runtime.out.append,
@@ -121,7 +121,7 @@ class Compiled:
         return space
 
     def fast_rules(self, runtime: Runtime, plain: bool) -> Any:
-        """The rules as one loop over many records, for the field separator in force; None when they need more."""
+        """Return the rules as one loop over a batch, for the current FS; None if that is impossible."""
         if not self.simple or not self.dialect.plain_numbers or not _plain_separators(runtime):
             return None
         key = (runtime.fs, plain)
@@ -186,7 +186,7 @@ def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
     ways += [(function, "w", True) for function in program.functions.values() if function.name in facts.lasting]
     for function, letter, awaits in ways:
         emitter = Emitter(program, facts, constants, function.name)
-        writer = Writer(emitter, "function", awaits)
+        writer = StatementWriter(emitter, "function", awaits)
         with _located(emitter):
             emitter.enter(function)
             if function.name in facts.lasting:
@@ -212,7 +212,7 @@ def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
             waiting.add(place)
         if analyze.lasts(tuple(bodies), facts):
             lasting.add(place)
-        writer = Writer(Emitter(program, facts, constants), place, can_wait)
+        writer = StatementWriter(Emitter(program, facts, constants), place, can_wait)
         with _located(writer.e):
             _rules(writer, rules)
         last_lines[place] = writer.where[-2] if len(writer.where) > 1 else writer.e.line
@@ -235,15 +235,15 @@ def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
 
 @contextmanager
 def _located(emitter: Emitter) -> Iterator[None]:
-    """What cannot be written is complained of with the line in which it stands."""
+    """Add the source line to errors of the emitter."""
     try:
         yield
     except AwkError as error:
         raise AwkError(f"cmd. line:{emitter.line}: {error}", error.status) from None
 
 
-def _append(writer: Writer, lines: list[str], where: list[int]) -> None:
-    """The code of a function behind its head, and where it all comes from."""
+def _append(writer: StatementWriter, lines: list[str], where: list[int]) -> None:
+    """Append the code of a function, and its source lines."""
     lines += _counter(writer)
     where += [writer.e.line] * (len(lines) - len(where))
     lines += writer.lines
@@ -251,18 +251,18 @@ def _append(writer: Writer, lines: list[str], where: list[int]) -> None:
 
 
 def _code(lines: list[str], name: str) -> CodeType:
-    """The code of a program, whose nesting may be more than the Python below takes."""
+    """Return the code of a program, whose nesting may be more than the Python below takes."""
     try:
         return compile("\n".join(lines) + "\n", name, "exec")
     except (SyntaxError, MemoryError, RecursionError):
         raise AwkError("fatal: the program is nested too deeply") from None
 
 
-def _counter(writer: Writer) -> list[str]:
+def _counter(writer: StatementWriter) -> list[str]:
     return ["    _n = 0"] if writer.counted else []
 
 
-def _rules(writer: Writer, rules: list[Rule]) -> None:
+def _rules(writer: StatementWriter, rules: list[Rule]) -> None:
     e = writer.e
     number = 0
     for rule in rules:
@@ -293,7 +293,7 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
 # -------------------------------------------------------------------------------------------------- the fast form
 
 _MISSES = 200_000
-"""How many different numbers a program meets before it stops remembering them."""
+"""Cache misses after which conversions are no longer cached."""
 _NEEDS_MORE = frozenset(
     [
         "indirect",
@@ -321,7 +321,7 @@ _NEEDS_MORE = frozenset(
 
 
 def fast_enough(facts: Facts, program: Program) -> bool:
-    """Whether the rules can run over many records in one go, with the record and fields in local variables."""
+    """Return whether the rules can run over many records in one go, with the record and fields in local variables."""
     if facts.uses & _NEEDS_MORE or any(use.startswith("assigns-") for use in _in_rules(program)):
         return False
     rules = tuple(rule for rule in program.rules if not rule.kind)
@@ -329,14 +329,14 @@ def fast_enough(facts: Facts, program: Program) -> bool:
 
 
 def _plain_separators(runtime: Runtime) -> bool:
-    """Whether records and fields end at single characters."""
+    """Return whether records and fields end at single characters."""
     if len(runtime.rs) != 1 or runtime.split_by != "FS" or runtime.icase:
         return False
     return len(runtime.fs) == 1 and runtime.fs != "\\"
 
 
 def _next_in_loop(program: Program) -> bool:
-    """Whether `next` would have to leave an inner loop, too."""
+    """Return whether `next` would have to leave an inner loop, too."""
     for node in walk(program.rules):
         if isinstance(node, (For, ForIn, Switch)) and any(
             isinstance(b, Simple) and b.word == "next" for b in walk(node)
@@ -346,7 +346,7 @@ def _next_in_loop(program: Program) -> bool:
 
 
 def _in_rules(program: Program) -> set[str]:
-    """The special variables that rules and functions assign to (BEGIN has run already)."""
+    """Return the special variables that rules and functions assign to (BEGIN has run already)."""
     found: set[str] = set()
     scopes: list[Any] = [rule for rule in program.rules if rule.kind != "BEGIN"]
     scopes += [function.body for function in program.functions.values()]
@@ -361,7 +361,7 @@ def _fast_source(
 ) -> tuple[list[str], list[int]]:
     rules = [rule for rule in program.rules if not rule.kind]
     emitter = FastEmitter(program, facts, constants, fs, plain, rules)
-    writer = Writer(emitter, "fast", False)
+    writer = StatementWriter(emitter, "fast", False)
     writer.depth = 3
     _rules(writer, rules)
     scalars = [f"v_{name}" for name in sorted(facts.names) if ("", name) not in facts.arrays]
@@ -373,7 +373,7 @@ def _fast_source(
         "    O = R.out.append",
         "    nr, fnr, rec, _n, F = R.NR, R.FNR, '', 0, None",
         f"    T = NUMBERS if NUMBERS.misses < {_MISSES} else None",
-        # Whoever lengthens a text in place must be the only one who has it.
+        # A string grows in place only with a single reference.
         *(f"    l_{name}, v_{name} = v_{name}, None" for name in sorted(emitter.locals)),
         "    left = iter(batch)",
         "    try:",
@@ -396,7 +396,7 @@ def _fast_source(
     if counting:
         lines.append("        R.NR, R.FNR = nr, fnr")
     else:
-        # Whoever fails in the middle says where.
+        # An error in the middle names its record.
         lines.append("        nr = len(batch) - left.__length_hint__(); R.NR += nr; R.FNR += nr")
     lines.append("        R.set_record(rec)")
     return lines, where + [writer.e.line] * (len(lines) - len(where))

@@ -34,7 +34,7 @@ from ramet.commands.awk.syntax.tree import (
 )
 
 
-class Writer:
+class StatementWriter:
     """Python statements for awk statements, indented as they nest."""
 
     def __init__(self, emitter: Emitter, place: str, waiting: bool) -> None:
@@ -124,7 +124,7 @@ class Writer:
         self.put(e.value(expr))
 
     def lengthen(self, node: Assign) -> bool:
-        """Code for an assignment that puts something behind what is there, if it is one."""
+        """Return code for an assignment that puts something behind what is there, if it is one."""
         e, target = self.e, node.target
         rest = added(node)
         if not rest:
@@ -144,7 +144,7 @@ class Writer:
         self.put(f"{grown} = {place}")
         self.put(f"if {grown}.__class__ is not str: {grown} = text({grown})")
         parts = "".join(f"{e.text(part)}, " for part in rest)
-        # A text of a class of its own would be added by copying: joined, it is one of the usual class.
+        # A `Field` would be appended by copying; joined, it is a plain str.
         self.put(f"{more} = ''.join(({parts}))")
         if isinstance(target, Index) and not all(is_quiet(part) for part in rest):
             self.put(f"{key} = {e.key(target.subscripts)}")
@@ -155,7 +155,7 @@ class Writer:
         return True
 
     def holder(self, target: Index) -> str:
-        """The array whose element a statement changes, found once."""
+        """Return the array whose element a statement changes, found once."""
         if not target.outer:
             return self.e.array(target.name)
         array = self.e.temp()
@@ -163,7 +163,7 @@ class Writer:
         return array
 
     def operand(self, node: Expr) -> str:
-        """A number for a statement of its own: in the fast form a field is converted in line, without a call."""
+        """Return a number for a statement; in batch rules a field is converted inline, without a call."""
         e = self.e
         if (
             self.place != "fast"
@@ -174,7 +174,7 @@ class Writer:
             return e.number(node)
         text, found = e.temp(), e.temp()
         if isinstance(e, FastEmitter) and e.presplit:
-            # The field is nearly always there: finding out that it is not costs nothing when it is.
+            # The field nearly always exists: an exception costs nothing then.
             at = int(node.number.value) - 1
             self.put("if T is not None:")
             self.put(f"    try: {found} = T[F[{at}]]")
@@ -227,19 +227,19 @@ class Writer:
             self.body(node.no)
 
     def tick(self) -> None:
-        """Once in a while a loop looks at the clock and, where it can, lets others run."""
+        """Check the budget in a loop now and then, and yield where the code can await."""
         self.counted = True
         self.put("_n += 1")
         self.put("if not _n & 31 and R.due(): await R.yield_turn()" if self.waiting else "if not _n & 1023: R.tidy()")
 
     def called(self) -> None:
-        """The same for functions that call themselves."""
+        """Check the budget in a recursive function."""
         self.put("R.calls += 1")
         wait, look = "if not R.calls & 31 and R.due(): await R.yield_turn()", "if not R.calls & 1023: R.tidy()"
         self.put(wait if self.waiting else look)
 
     def head(self, test: Expr | None) -> None:
-        """The beginning of a loop. Python 3.11 sees by `while True` that code is worth making fast, not by a test."""
+        """Begin a loop. Python 3.11 specializes `while True`, not a loop with a test."""
         self.put("while True:")
         if test is not None:
             self.put(f"    if not {self.e.condition(test)}: break")
@@ -362,5 +362,5 @@ class Writer:
 
 
 def _changes(node: Assign) -> bool:
-    """Whether the value of `x += value` may change x, which is looked at after it."""
+    """Return whether the value of `x += value` may change x, which is read after it."""
     return node.op != "=" and not is_quiet(node.value)

@@ -20,7 +20,7 @@ Item = tuple[str, Value]
 
 
 def _value_key(runtime: Runtime, mode: str) -> Callable[[Item], Any]:
-    """What values are sorted by, arrays behind everything that is none, and what is equal by its index."""
+    """Return what values are sorted by, arrays behind everything that is none, and what is equal by its index."""
 
     def by_number(item: Item) -> Any:
         key, value = item
@@ -43,7 +43,7 @@ def _value_key(runtime: Runtime, mode: str) -> Callable[[Item], Any]:
 
 
 def _sortable(number: float) -> Any:
-    """A number as a part of a key; what is none comes behind all others."""
+    """Return a number as a part of a key; what is none comes behind all others."""
     return number if number == number else math.inf
 
 
@@ -54,7 +54,7 @@ def _index_key(mode: str) -> Callable[[Item], Any]:
 
 
 def ordered(runtime: Runtime, array: Array, how: str) -> list[tuple[str, Value]]:
-    """The elements of an array in the order that a name like `@val_num_desc`, or a function, asks for."""
+    """Return the elements of an array in the order that a name like `@val_num_desc`, or a function, asks for."""
     items = list(array.items())
     if not how or how == "@unsorted":
         return items
@@ -79,7 +79,7 @@ def ordered(runtime: Runtime, array: Array, how: str) -> list[tuple[str, Value]]
 
 
 def _driven(work: Coroutine[Any, Any, Value]) -> Value:
-    """What a function gives that could wait but has nothing to wait for: whoever sorts cannot."""
+    """Run a coroutine that never suspends: a sort cannot await."""
     try:
         while True:
             work.send(None)
@@ -89,7 +89,7 @@ def _driven(work: Coroutine[Any, Any, Value]) -> Value:
 
 
 def _may_wait(runtime: Runtime, how: str) -> bool:
-    """Whether what compares is a function that wants the event loop around it, which no thread has."""
+    """Return whether the comparison function awaits, which no thread can."""
     return how in runtime.functions and runtime.functions[how][0]
 
 
@@ -108,7 +108,7 @@ async def offload_asort(runtime: Runtime, array: Array, into: Array | None, how:
 
 
 def keys(runtime: Runtime, array: Array) -> list[str]:
-    """The indices that `for (k in array)` visits."""
+    """Return the indices that `for (k in array)` visits."""
     how = runtime.procinfo.get("sorted_in")
     if how:
         return [key for key, _ in ordered(runtime, array, str(how))]
@@ -120,7 +120,7 @@ def keys(runtime: Runtime, array: Array) -> list[str]:
 
 
 def _is_whole(key: str) -> bool:
-    """Whether an index is a natural number in its usual form; gawk keeps those apart and in order, if one is first."""
+    """Return whether an index is a plain natural number; gawk sorts those if the first index is one."""
     return key.isdecimal() and key.isascii() and (key[0] != "0" or key == "0") and len(key) < 16
 
 
@@ -129,7 +129,7 @@ _HASHED_MAX = 20_000
 
 
 def _as_hashed(names: list[str]) -> list[str]:
-    """Names in the order in which gawk's hash table holds them, which scripts have come to expect."""
+    """Return names in the order in which gawk's hash table holds them, which scripts have come to expect."""
     if len(names) < 2 or len(names) > _HASHED_MAX:
         return names
     level, size = 0, _TABLE_SIZES[0]
@@ -141,7 +141,7 @@ def _as_hashed(names: list[str]) -> list[str]:
             size = _TABLE_SIZES[level]
             moved: dict[int, list[str]] = {}
             for bucket in sorted(table):
-                # Chains are taken apart from their head and put together again at it.
+                # Chains are rebuilt from their head.
                 for other in reversed(table[bucket]):
                     moved.setdefault(hashes[other] % size, []).append(other)
             table = moved

@@ -57,7 +57,7 @@ def put(value: Value, array: Array, key: str) -> Value:
 
 
 def put_value(value: Value, array: Array, key: str, name: str) -> Value:
-    """The same where an element may be an array, which nothing takes the place of."""
+    """Assign an element that may be an array, which cannot be replaced."""
     if isinstance(array.get(key), Array):
         raise AwkError(f'fatal: attempt to use array `{name}["{key}"]\' in a scalar context')
     array[key] = value
@@ -65,7 +65,7 @@ def put_value(value: Value, array: Array, key: str, name: str) -> Value:
 
 
 def element(array: Array, key: str, name: str) -> Value:
-    """An element where it stands for a value."""
+    """Return an element where it stands for a value."""
     found = array[key]
     if isinstance(found, Array):
         raise AwkError(f'fatal: attempt to use array `{name}["{key}"]\' in a scalar context')
@@ -73,7 +73,7 @@ def element(array: Array, key: str, name: str) -> Value:
 
 
 def nested(array: Array, key: str, name: str = "") -> Array:
-    """The array that is an element of an array; made when there is nothing yet."""
+    """Return the array that is an element of an array; made when there is nothing yet."""
     found = array.get(key)
     if found is None:
         found = array[key] = Array()
@@ -83,7 +83,7 @@ def nested(array: Array, key: str, name: str = "") -> Array:
 
 
 def aggregate(value: Value, name: str) -> Array:
-    """A parameter where it stands for an array."""
+    """Return a parameter that must be an array."""
     if value is None:
         return Array()
     if not isinstance(value, Array):
@@ -92,14 +92,14 @@ def aggregate(value: Value, name: str) -> Array:
 
 
 def scalar(value: Value, name: str) -> Value:
-    """The same parameter where it stands for a value."""
+    """Return a parameter that must be a scalar."""
     if isinstance(value, Array):
         raise AwkError(f"fatal: attempt to use array `{name}' in a scalar context")
     return value
 
 
 async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Value:
-    """A call of the function that a variable names."""
+    """Return a call of the function that a variable names."""
     name = name.removeprefix("awk::").replace("::", IN_NAMESPACE)
     known = runtime.functions.get(name)
     if known is None:
@@ -154,7 +154,7 @@ def split(runtime: Runtime, text: str, array: Array, by: Value, seps: Array | No
         fs = by
     one_by_one = (fs.plain if isinstance(fs, regex.Rx) else fs) == ""
     if not text:
-        pairs = ()  # whatever the separator is, which may be wrong
+        pairs = ()  # even with an invalid separator
     elif one_by_one:
         pairs = zip(text, repeat(""))
     elif isinstance(fs, regex.Rx):
@@ -512,7 +512,7 @@ EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
 
 
 WARNING = frozenset(("exp", "log", "sqrt", "gensub", "intdiv"))
-"""Functions that may have something to say, with the record where they are."""
+"""Functions that may warn, with the position of the record."""
 
 
 def sine(value: float) -> float:

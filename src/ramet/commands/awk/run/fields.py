@@ -21,7 +21,7 @@ def split_blanks(text: str) -> list[str]:
 
 
 def cut(rx: regex.Rx, text: str) -> list[tuple[str, str]]:
-    """The pieces of a text between matches, each with the separator behind it."""
+    """Return the pieces of a text between matches, each with the separator behind it."""
     if not text:
         return []
     pieces: list[tuple[str, str]] = []
@@ -44,7 +44,7 @@ def cut(rx: regex.Rx, text: str) -> list[tuple[str, str]]:
 
 
 def contents(rx: regex.Rx, text: str) -> list[tuple[int, int]]:
-    """The spans of the fields that a pattern describes (FPAT, patsplit)."""
+    """Return the spans of the fields that a pattern describes (FPAT, patsplit)."""
     spans: list[tuple[int, int]] = []
     pos, last = 0, -1
     while pos <= len(text):

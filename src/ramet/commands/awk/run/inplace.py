@@ -13,7 +13,7 @@ from ramet.core.streams import Writer
 
 
 class Inplace:
-    """The output that takes the place of the current file; the file itself stays untouched until all is written."""
+    """The output that replaces the current file, which stays untouched until all is written."""
 
     def __init__(self, proc: Proc) -> None:
         self._proc = proc
@@ -50,7 +50,7 @@ class Inplace:
         await proc.fs.rename(temporary, path)
 
     async def abandon(self) -> None:
-        """The program stopped in the middle: the file stays as it was."""
+        """Drop the output of a stopped program: the file stays as it was."""
         if self._path is not None and self._temporary is not None:
             self._path = None
             await self._proc.close(self.writer)

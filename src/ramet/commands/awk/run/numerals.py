@@ -10,7 +10,7 @@ from ramet.commands.awk.syntax.dialect import Dialect
 from ramet.commands.awk.syntax.tree import AwkError
 
 Reader = Callable[[str], tuple[float, bool] | None]
-"""The number that a text begins with and whether that is all of it; None when it is to be read as always."""
+"""Return the number at the start of a text and whether it is all of the text; None for ordinary numbers."""
 
 _BLANKS = " \t\n\r\f\v"
 _BASED = re.compile(r"0[xX]([0-9a-fA-F]+)|0([0-7]+)(?![0-9.eE])")
@@ -87,7 +87,7 @@ class Numerals:
 
 
 def numerals_of(dialect: Dialect) -> Numerals | None:
-    """How the numbers of a program are read, where it is not as always."""
+    """Return how the numbers of a program are read, where it is not as always."""
     if dialect.plain_numbers:
         return None
     return Numerals(_based if dialect.nondecimal else _strtod)

@@ -17,7 +17,7 @@ _SPEC = re.compile(
 )
 
 _STARRED = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|\d*))?.", re.DOTALL)
-"""What is no conversion, but may ask for a width."""
+"""An unknown conversion that may take a width."""
 
 _Conversion = tuple[str, str | None, str | None, str, str | None, tuple[int, int, int]]
 """Flags, width, precision, conversion, which argument it takes if it says so, and where in the format the last four
@@ -26,7 +26,7 @@ stand. What takes no argument but those for its width is a conversion that stand
 
 @functools.lru_cache(maxsize=512)
 def _read(form: str) -> tuple[str | _Conversion, ...]:
-    """The format as literal texts and conversions."""
+    """Return the format as literal texts and conversions."""
     parts: list[str | _Conversion] = []
     pos = 0
     while True:
@@ -55,7 +55,7 @@ def _read(form: str) -> tuple[str | _Conversion, ...]:
 
 
 WIDEST: Final = 1 << 27
-"""Characters that one conversion may be told to fill."""
+"""Most characters of one conversion."""
 
 
 def sprintf(
@@ -138,7 +138,7 @@ def _convert(kind: str, flags: str, width: int, precision: int | None, number: f
 
 
 def _not_a_number(kind: str, number: float) -> str:
-    """As gawk writes those: at their own width, whatever is asked for."""
+    """Format infinity and NaN as gawk does, without width."""
     text = number_text(number, "%.6g")
     return text.upper() if kind.isupper() else text
 
@@ -169,7 +169,7 @@ def _integer(flags: str, width: int, precision: int | None, number: int, wide: b
 
 
 def _unsigned(kind: str, flags: str, width: int, precision: int | None, number: float, wide: bool) -> str:
-    """Whether a number is nothing is asked before its fraction is dropped."""
+    """Format an unsigned number; zero is detected before the fraction is dropped."""
     whole = int(number)
     if not wide and not -(1 << 63) <= whole < 1 << 64:
         return _real("g", flags, width, precision, float(whole))
@@ -183,7 +183,7 @@ def _unsigned(kind: str, flags: str, width: int, precision: int | None, number: 
 
 
 def _filled(sign: str, digits: str, flags: str, width: int, precision: int | None) -> str:
-    """Digits with the zeros that are asked for between what stands before them and them."""
+    """Fill up digits with zeros behind their sign or prefix."""
     if precision is not None:
         digits = digits.rjust(precision, "0")
     elif "0" in flags and "-" not in flags:
@@ -208,7 +208,7 @@ def _real(kind: str, flags: str, width: int, precision: int | None, number: floa
 
 
 def _hexadecimal(number: float, precision: int | None) -> str:
-    """As C's %a has it: no zeros at the end unless a precision asks for them."""
+    """Format a number by C's %a."""
     mantissa, _, exponent = number.hex().partition("p")
     lead, _, digits = mantissa.partition(".")
     if precision is None:

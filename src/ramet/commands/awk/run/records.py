@@ -35,7 +35,7 @@ class Records:
         self._raw: list[bytes] = []
         self._rs: object = None
         self._coding = "utf-8" if utf8 else "ascii"
-        """Without UTF-8 each byte is a character, and those beyond ASCII are spelled as what is no UTF-8."""
+        """Without UTF-8 each byte is a character, and bytes beyond ASCII are surrogates."""
         self._decoder = codecs.getincrementaldecoder(self._coding)("surrogateescape")
 
     async def fill(self, rs: str, icase: bool = False) -> bool:
@@ -45,7 +45,7 @@ class Records:
         return await self._fill_by_regex(rs, icase)
 
     def respell(self) -> None:
-        """RS has changed: what is split but not yet read goes back to be split anew."""
+        """RS has changed: put back records that are not read yet."""
         left = self.batch[self.at :]
         if left:
             if self.terms is not None:
@@ -166,7 +166,7 @@ class Records:
         return await offload_large(self.budget, len(self._rest), partial(self._cut, rx))
 
     def _cut(self, rx: Rx) -> bool:
-        """Split what is surely complete: a separator that touches the end of the text might go on."""
+        """Split complete records: a separator at the end of the text may go on."""
         assert self.terms is not None
         text, start, pos = self._rest, 0, 0
         while True:

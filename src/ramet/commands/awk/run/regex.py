@@ -19,7 +19,7 @@ Span = tuple[int, int]
 
 
 class Rx:
-    """One regular expression. `plain` is the text it searches for when it is no more than that."""
+    """One regular expression. `plain` is the text of a literal pattern."""
 
     __slots__ = ("_utf8", "matcher", "nullable", "plain", "text")
 
@@ -35,7 +35,7 @@ class Rx:
         self.nullable = nullable(tree)
         self.plain = None if icase else literal(tree)
         self.text = _text_pattern(tree, utf8) if not icase and len(source) <= patterns.LONG else None
-        """The same for `re` on text, where that is exact for all characters."""
+        """The pattern for `re` on str, if exact for all characters."""
 
     def test(self, text: str) -> bool:
         if self.plain is not None:
@@ -65,7 +65,7 @@ class Rx:
         return [(_chars(data, start), _chars(data, stop)) if start >= 0 else (-1, -1) for start, stop in spans]
 
     def tester(self) -> Callable[[str], object]:
-        """The cheapest callable that is true for texts with a match."""
+        """Return the cheapest callable that is true for texts with a match."""
         if self.plain is None and self.text is not None:
             return self.text.search
         return self.test
@@ -85,7 +85,7 @@ def _text_pattern(tree: Node, utf8: bool) -> re.Pattern[str] | None:
     while todo:
         node = todo.pop()
         if not utf8 and (isinstance(node, AnyChar) or (isinstance(node, CharSet) and node.negated)):
-            # Bytes that are no characters are then found by it.
+            # It then matches bytes that are not characters.
             return None
         if isinstance(node, CharSet):
             if not set(node.classes) <= _PLAIN_CLASSES or any(high > 0x7F for _, high in node.ranges):
@@ -104,7 +104,7 @@ def compiled(source: str, icase: bool = False, utf8: bool = True, seconds: float
 
 
 def wrong(error: AwkError) -> AwkError:
-    """What is said of a pattern that is wrong and was made while the program ran."""
+    """Return what is said of a pattern that is wrong and was made while the program ran."""
     return AwkError("fatal: invalid regexp: " + str(error).removeprefix("error: "))
 
 
@@ -114,7 +114,7 @@ _ESCAPE = re.compile(r"\\(x(?=[0-9a-fA-F])|.)", re.DOTALL)
 
 
 def odd_escapes(source: str, extensions: bool = True) -> list[str]:
-    """The characters that are escaped in a pattern without being operators, each of them once."""
+    """Return the characters that are escaped in a pattern without being operators, each of them once."""
     if "\\" not in source:
         return []
     found = dict.fromkeys(match[1] for match in _ESCAPE.finditer(source) if match.end() - match.start() == 2)
@@ -133,7 +133,7 @@ _BEFORE_AMPERSAND = re.compile(r"\\+&")
 
 
 def replacement(text: str) -> str | list[str | None]:
-    """The replacement of sub and gsub: constant text, or parts where None stands for the match."""
+    """Return the replacement of sub and gsub: constant text, or parts where None stands for the match."""
     if "&" not in text and "\\" not in text:
         return text
     parts: list[str | None] = []

@@ -52,7 +52,7 @@ class Sink:
 
 
 class Unbuffered(Sink):
-    """Standard error: what is printed there is seen at once."""
+    """Standard error, which is not buffered."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Unbuffered(Sink):
         self.flush()
 
 
-class Source:
+class AwkSource:
     """An input of the program: a file, or the output of a command that is running."""
 
     __slots__ = ("records", "serial", "task")
@@ -82,32 +82,31 @@ class State:
         self.assign: Callable[[str, Value], None] = lambda name, value: None
         self.out: list[str] = []
         self.sinks: dict[tuple[str, str], Sink] = {}
-        self.sources: dict[tuple[str, str], Source] = {}
+        self.sources: dict[tuple[str, str], AwkSource] = {}
         self.opened = 0
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
         self.extensions = True
         self.regex = AWK
         """How regular expressions are read."""
-        """Whether variables mean what only gawk makes of them."""
         self.given: frozenset[str] = frozenset()
-        """The operands, which are all the files that a program in a sandbox may read."""
+        """The operands: in a sandbox the only readable files."""
         self.origin = Sources()
         self.lines: Mapping[str, Sequence[int]] = {}
-        """The line of the program for each line of the code that was made of it, by the name of the code."""
+        """The source line of each line of generated code, by code name."""
         self.resting = 0
-        """The line in which the entry point that ran last ends."""
+        """The last line of the entry point that ran last."""
         self.rules_end = 0
-        """The line in which the rules end, if there are any."""
+        """The last line of the rules, if any."""
         self.begun = False
-        """Whether the program runs already."""
+        """Whether the program has started."""
         self.calls = 0
-        """Of functions that may take long, so that they look at the clock now and then."""
+        """Calls of functions that may run long, which check the budget now and then."""
         self.looked: set[str] = set()
         self.odd_escapes: set[str] = set()
-        """Patterns that were looked through, and the escapes in them that were complained of."""
+        """Checked patterns, and the unknown escapes that were reported."""
         self.touched: set[str] = set()
-        """Variables that something has looked at, of those that `typeof` is asked about."""
+        """Used variables, of those that `typeof` reads."""
         self.sandbox = False
         """Whether the program may neither redirect nor run commands."""
         self.watches_files = False
@@ -119,7 +118,7 @@ class State:
         self.got: Value = None
         self.random = random.Random(0)
         self.seed: Value = 1.0
-        # The record, its fields, and which of the two is out of date.
+        # The record, its fields, and whether the record is stale.
         self.record = ""
         self.record_is_text = False
         self.fields: list[str] | None = []
@@ -160,7 +159,7 @@ class State:
         if not self.extensions and name == "RS":
             text = text[:1]
         if name == "OFS":
-            # Fields that were changed before this are joined by what OFS was then.
+            # Fields changed before this are joined by the old OFS.
             self.get_record()
             self.ofs = text
         elif name == "ORS":
@@ -173,7 +172,7 @@ class State:
             self.ofmt = text
         elif name == "RS":
             if len(text) > 1:
-                self.dynamic(text)  # which may be wrong
+                self.dynamic(text)  # which may be invalid
             if text != self.rs:
                 paragraphs = "" in (text, self.rs)
                 if paragraphs:
@@ -204,13 +203,13 @@ class State:
             self.splitter = self.splitter_for(self.fs, record=True)
 
     def splitter_for(self, fs: str, record: bool = False) -> Callable[[str], list[str]]:
-        """How a text is cut by a field separator."""
+        """Return how a text is cut by a field separator."""
         if fs == " ":
             return split_blanks
         if fs == "":
             return list
         if len(fs) == 1:
-            # In paragraph mode a newline separates fields as well as one character does; a pattern is asked alone.
+            # In paragraph mode a newline also separates fields, unless FS is a pattern.
             lines = record and self.rs == "" and fs.isascii()
             return lambda text: (text.replace("\n", fs) if lines else text).split(fs) if text else []
         rx = self.dynamic(fs)
@@ -226,11 +225,11 @@ class State:
         return self.rules_end if self.NR and self.rules_end else self.resting
 
     def place(self) -> str:
-        """Where in its source the program is."""
+        """Return where in its source the program is."""
         return self.reached() or self.origin.place(1)
 
     def reached(self) -> str:
-        """The same, and nothing before the program has done anything."""
+        """Return the current source position; empty before the program has run."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if (lines := self.lines.get(frame.f_code.co_filename)) is not None:
@@ -239,7 +238,7 @@ class State:
         return self.origin.place(self.idle) if self.idle else ""
 
     def line_of(self, error: BaseException) -> int:
-        """The line in which an error happened."""
+        """Return the line in which an error happened."""
         line, trace = self.idle or 1, error.__traceback__
         while trace is not None:
             if (lines := self.lines.get(trace.tb_frame.f_code.co_filename)) is not None:
@@ -248,11 +247,11 @@ class State:
         return line
 
     def reading(self) -> str:
-        """Where in its input the program is, if it has begun to read."""
+        """Return where in its input the program is, if it has begun to read."""
         return f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) " if self.NR else ""
 
     def flush(self) -> None:
-        """What was printed so far goes out."""
+        """Write the buffered output."""
         raise NotImplementedError
 
     def touch(self, name: str, value: Value) -> Value:
@@ -278,19 +277,19 @@ class State:
         return value or ""
 
     def misused(self, name: str, array: Value) -> Value:
-        """What happens where the name of an array stands for a value; one that holds nothing had become a variable."""
+        """Raise the error for an array used as a scalar, or for an empty one that became a scalar."""
         if array:
             raise AwkError(f"fatal: attempt to use array `{name}' in a scalar context")
         raise AwkError(f"fatal: attempt to use scalar `{name}' as an array")
 
     def shown(self, value: Value) -> str:
-        """A value as `print` shows it."""
+        """Return a value as `print` shows it."""
         if value.__class__ is float:
             return number_text(value, self.ofmt)
         return value or ""
 
     def look(self, source: str) -> None:
-        """Complain of escapes in a pattern that mean nothing, of each once."""
+        """Report unknown escapes in a pattern, each once."""
         self.looked.add(source)
         for char in regex.odd_escapes(source, self.extensions):
             if char not in self.odd_escapes:
@@ -303,7 +302,7 @@ class State:
         return regex.compiled(source, self.icase, self.utf8, self.seconds, self.regex)
 
     def dynamic(self, value: Value) -> regex.Rx:
-        """The regular expression that a value spells."""
+        """Return the regular expression that a value spells."""
         if value.__class__ is regex.Rx:
             return value
         source = self.text(value)
@@ -317,7 +316,7 @@ class State:
     # ------------------------------------------------------------------ record and fields
 
     def grown(self, text: str) -> str:
-        """A text that may have grown, unless it grew beyond what one text may be."""
+        """Return a text that may have grown, unless it grew beyond what one text may be."""
         if len(text) > self.longest:
             raise self.proc.budget.exceeded("string_bytes")
         return text
@@ -426,7 +425,7 @@ def _procinfo(proc: Proc) -> Array:
 
 
 def _lowered(value: Value) -> Value:
-    """A text in lower case that looks like a number wherever it did."""
+    """Return a text in lower case that looks like a number wherever it did."""
     if value.__class__ is Field:
         return Field(value.lower())
     return value.lower() if value.__class__ is str else value

@@ -11,7 +11,7 @@ import re
 from typing import TypeVar
 
 from ramet.commands.awk.run.records import Records
-from ramet.commands.awk.run.state import Sink, Source, State, Unbuffered
+from ramet.commands.awk.run.state import AwkSource, Sink, State, Unbuffered
 from ramet.commands.awk.run.values import Field, num
 from ramet.commands.awk.syntax.lexer import IN_NAMESPACE, unescape
 from ramet.commands.awk.syntax.tree import AwkError
@@ -41,7 +41,7 @@ class ExitProgram(Exception):
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)?=", re.ASCII)
 _FLUSH = 1 << 16
-Stream = TypeVar("Stream", Sink, Source)
+Stream = TypeVar("Stream", Sink, AwkSource)
 
 
 class Runtime(State):
@@ -64,7 +64,7 @@ class Runtime(State):
         self.special["RT"] = main.term if main.terms is None else main.terms[at]
 
     async def fill(self) -> bool:
-        """More records of the main input; False at the end of it."""
+        """Read more records of the main input; return False at its end."""
         await self.yield_turn()
         while True:
             if self.main is not None:
@@ -80,11 +80,11 @@ class Runtime(State):
                 return False
 
     def odd(self, char: str) -> None:
-        """An escape sequence of the command line that means nothing."""
+        """Report an unknown escape sequence of the command line."""
         self.proc.complain(f"warning: escape sequence `\\{char}' treated as plain `{char}'")
 
     def warn(self, message: str) -> None:
-        """A warning, with the place in the input where the program is."""
+        """Print a warning with the input position."""
         self.flush()
         self.proc.complain(f"{self.place()}: {self.reading()}warning: {message}")
 
@@ -105,7 +105,7 @@ class Runtime(State):
             await self.end_edit()
 
     async def end_edit(self) -> None:
-        """What was printed since the file was opened takes its place."""
+        """Replace the file by what was printed since it was opened."""
         if self.edit is not None and self.edit.busy:
             self.flush()
             self.stdout = self.proc.stdout
@@ -113,14 +113,14 @@ class Runtime(State):
             await self.edit.end(self.text(suffix))
 
     async def begin_file(self) -> bool:
-        """BEGINFILE rules; replaced by the program that has some. Whether the file is to be read."""
+        """Run BEGINFILE rules, and return whether to read the file; programs with such rules replace this."""
         return True
 
     async def end_file(self) -> None:
-        """ENDFILE rules; replaced by the program that has some."""
+        """Run ENDFILE rules; programs with such rules replace this."""
 
     async def open_next(self) -> bool:
-        """Open the next operand, doing the assignments on the way; standard input when there was no file at all."""
+        """Open the next operand, after assignments before it; stdin if there was no file."""
         while self.argument < int(num(self.special.get("ARGC", 1.0))):
             key = str(self.argument)
             self.argument += 1
@@ -152,7 +152,7 @@ class Runtime(State):
         return False
 
     async def _skipped(self, word: str, error: OSError) -> bool:
-        """Whether the program goes on without a file that cannot be opened."""
+        """Return whether the program goes on without a file that cannot be opened."""
         if self.watches_files:
             self.set_record("")
             self.FNR = 0.0
@@ -210,7 +210,7 @@ class Runtime(State):
             except OSError as error:
                 self.special["ERRNO"] = reason(error)
                 return -1.0
-            self.sources[key] = self._numbered(Source(Records(reader, self.proc.budget, self.utf8)))
+            self.sources[key] = self._numbered(AwkSource(Records(reader, self.proc.budget, self.utf8)))
         return await self._getline(self.sources[key], keep)
 
     async def getline_command(self, command: str, keep: bool) -> float:
@@ -230,7 +230,7 @@ class Runtime(State):
                     writer.close_now()
 
             self.sources[key] = self._numbered(
-                Source(Records(reader, self.proc.budget, self.utf8), asyncio.ensure_future(run()))
+                AwkSource(Records(reader, self.proc.budget, self.utf8), asyncio.ensure_future(run()))
             )
         return await self._getline(self.sources[key], keep)
 
@@ -262,7 +262,7 @@ class Runtime(State):
                 write_end.close_now()
 
         self.sinks[key] = Sink(to)
-        self.sources[key] = Source(Records(back, self.proc.budget, self.utf8), asyncio.ensure_future(run()))
+        self.sources[key] = AwkSource(Records(back, self.proc.budget, self.utf8), asyncio.ensure_future(run()))
 
     def _redirects(self) -> None:
         if self.sandbox:
@@ -278,11 +278,11 @@ class Runtime(State):
         return stream
 
     def environment(self) -> dict[str, str] | None:
-        """What commands see as their environment, once the program has changed it."""
+        """Return what commands see as their environment, once the program has changed it."""
         changed = {str(name): str(self.text(value)) for name, value in self.environ.items()}
         return None if not self.utf8 or changed == self.proc.env else changed
 
-    async def _getline(self, source: Source, keep: bool) -> float:
+    async def _getline(self, source: AwkSource, keep: bool) -> float:
         records = source.records
         if records.at >= len(records.batch):
             try:
@@ -303,24 +303,24 @@ class Runtime(State):
     # ------------------------------------------------------------------ output
 
     def flush(self) -> None:
-        if self.out and not in_thread():  # what works in a thread leaves this to whoever waits for it
+        if self.out and not in_thread():  # a thread leaves this to the task that waits for it
             self.stdout.write(_encoded(self.out))
             self.out.clear()
 
     def tidy(self) -> None:
-        """Called every so often by loops: bounds the time and what is held back."""
+        """Check the budget, and bound the buffered output; loops call this."""
         self.proc.budget.check()
         checkpoint()
         if len(self.out) > 4096:
             self.flush()
 
     def due(self) -> bool:
-        """Whether a loop that can wait should."""
+        """Return whether a loop that can wait should."""
         out = self.out
         return len(out) > 4096 or self.stdout.full or (out and len(out[0]) > _FLUSH) or self.proc.budget.check()
 
     async def yield_turn(self) -> None:
-        """The same where waiting is possible: lets readers of our output run."""
+        """Flush and drain output, and yield the event loop."""
         if len(self.out) > 4096 or (self.out and len(self.out[0]) > _FLUSH):
             self.flush()
         if self.stdout.full:
@@ -329,7 +329,7 @@ class Runtime(State):
         await self.proc.budget.yield_turn()
 
     async def sink(self, kind: str, name: str) -> Sink:
-        """The output that `print > name`, `>> name` or `| name` writes to."""
+        """Return the output that `print > name`, `>> name` or `| name` writes to."""
         key = (kind if kind[0] == "|" else ">", name)
         found = self.sinks.get(key)
         if found is not None:
@@ -387,20 +387,20 @@ class Runtime(State):
             await self.proc.close(sink.writer)
         return 0.0
 
-    async def _close_source(self, source: Source) -> float:
+    async def _close_source(self, source: AwkSource) -> float:
         await self.proc.close(source.records.reader)
         if source.task is not None:
             return self.ended(await source.task)
         return 0.0
 
     def ended(self, status: int) -> float:
-        """The status of a command as the program sees it: 256 and the number of the signal that ended it."""
+        """Return the status of a command as the program sees it: 256 and the number of the signal that ended it."""
         if isinstance(status, BySignal):
             return float(status.number + (256 if self.extensions else 0))
         return float(status)
 
     async def abandon(self) -> None:
-        """Whoever runs the program is cancelled: no command of it runs any more."""
+        """End all commands of a cancelled program."""
         for key in [key for key, sink in self.sinks.items() if sink.command is not None]:
             del self.sinks[key]
         tasks = [source.task for source in self.sources.values() if source.task is not None]
@@ -412,7 +412,7 @@ class Runtime(State):
             source.task = None
 
     async def close_all(self) -> None:
-        """The end: commands get their input and run before the rest of our own output appears, as with gawk."""
+        """Close all streams: commands run before the rest of the output is written, as in gawk."""
         for key in list(self.sinks):
             await self._close_sink(self.sinks.pop(key))
         for key in list(self.sources):

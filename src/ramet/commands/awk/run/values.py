@@ -22,13 +22,13 @@ class Field(str):
 
 
 class TypedRegex(str):
-    """What `@/.../` spells: a regular expression that is a value, and remembers it."""
+    """A strongly typed regular expression: `@/.../`."""
 
     __slots__ = ()
 
 
 class Array(dict[str, Value]):
-    """An awk array: looking at an element creates it."""
+    """An awk array: reading an element creates it."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ _SPECIAL = re.compile(r"[ \t\n\r\f\v]*([+-])(inf|nan)[ \t\n\r\f\v]*\Z", re.IGNOR
 
 
 def to_number(text: str) -> float:
-    """The number that a text starts with; 0 when it starts with none."""
+    """Return the number that a text starts with; 0 when it starts with none."""
     try:
         value = float(text)
         if "_" not in text and value - value == 0.0:
@@ -62,7 +62,7 @@ def to_number(text: str) -> float:
 
 
 class Numbers(dict[str, float]):
-    """The numbers that texts start with, remembered: columns repeat themselves. `misses` tells when they do not."""
+    """Cache of numeric conversions, as columns repeat values; `misses` counts new ones."""
 
     __slots__ = ("misses",)
     _MOST = 1 << 16
@@ -80,7 +80,7 @@ class Numbers(dict[str, float]):
 
 
 def looks_numeric(text: str) -> float | None:
-    """The number, if the whole text is one."""
+    """Return the number, if the whole text is one."""
     try:
         value = float(text)
         if value - value == 0.0 and "_" not in text and text.isascii():
@@ -114,7 +114,7 @@ def truth(value: Value) -> bool:
 
 
 def number_text(value: float, form: str) -> str:
-    """A number as text: whole ones as integers, others by CONVFMT or OFMT."""
+    """Return a number as text: whole ones as integers, others by CONVFMT or OFMT."""
     try:
         whole = int(value)
     except (OverflowError, ValueError):
@@ -143,7 +143,7 @@ def compare(left: Value, right: Value, form: str) -> int:
 
 
 def as_number(value: Value) -> float | None:
-    """The number that a value is or looks like; None where it is text."""
+    """Return the number that a value is or looks like; None where it is text."""
     kind = value.__class__
     if kind is float:
         return float(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramet.commands.awk.syntax.dialect import GNU, Dialect
-from ramet.commands.awk.syntax.lexer import Lexer, Token
+from ramet.commands.awk.syntax.lexer import AwkToken, Lexer
 from ramet.commands.awk.syntax.tree import (
     Assign,
     AwkError,
@@ -71,11 +71,11 @@ class Expressions:
         """Whether an operand is being read that no assignment can be."""
         self.errors: list[str] = []
         self.lines: dict[int, int] = {}
-        """In which line something begins that is no statement."""
+        """The source line of expressions by the identity of their nodes."""
         self.variables: set[str] = set()
         """Names that stood for variables so far."""
 
-    def advance(self) -> Token:
+    def advance(self) -> AwkToken:
         token = self.token
         self.token = self.lexer.next()
         return token
@@ -89,7 +89,7 @@ class Expressions:
             return True
         return False
 
-    def expect(self, kind: str) -> Token:
+    def expect(self, kind: str) -> AwkToken:
         if self.token.kind != kind:
             raise self.unexpected()
         return self.advance()
@@ -98,12 +98,12 @@ class Expressions:
         ended = self.token.kind in ("newline", "end")
         return self.wrong("unexpected newline or end of string" if ended else "syntax error")
 
-    def wrong(self, message: str, token: Token | None = None) -> AwkError:
+    def wrong(self, message: str, token: AwkToken | None = None) -> AwkError:
         at = self.token if token is None else token
         if at.kind == "end":
             end = len(self.lexer.text.rstrip("\n"))
             return self.lexer.error(message, end, self.lexer.text.count("\n", 0, end) + 1)
-        # Whoever stumbles over the end of a line has read it already.
+        # An unexpected end of line has been read already.
         return self.lexer.error(message, at.start, at.line + (at.kind == "newline"))
 
     def newlines(self) -> None:
@@ -171,7 +171,7 @@ class Expressions:
         return left
 
     def inside(self, subscripts: tuple[Expr, ...]) -> Expr:
-        """The array that stands behind `in`."""
+        """Return the array that stands behind `in`."""
         name = self.expect("name").text
         outer: list[tuple[Expr, ...]] = []
         while self.at("["):
@@ -259,7 +259,7 @@ class Expressions:
         left = self.postfix()
         if self.at("^"):
             self.advance()
-            # -2^-2: the exponent may carry a sign of its own.
+            # -2^-2: the exponent may have a sign.
             right = self.unary_power()
             return Binary("^", left, right)
         return left
@@ -356,7 +356,7 @@ class Expressions:
         return source
 
     def file_operand(self) -> Expr:
-        """What `getline <` reads from: no concatenation, so that `getline < "a" b` is not taken too far."""
+        """Return what `getline <` reads from: no concatenation, so that `getline < "a" b` is not taken too far."""
         loose, self.tight = self.tight, True
         operand = self.additive(no_gt=True, no_in=True)
         self.tight = loose
@@ -432,7 +432,7 @@ class Expressions:
 
 
 def _literal(text: str) -> float:
-    """A numeric constant of the source: decimal, or octal and hexadecimal as in C."""
+    """Return a numeric constant of the source: decimal, or octal and hexadecimal as in C."""
     if text[:2] in ("0x", "0X"):
         return float(int(text, 16))
     if text[0] == "0" and len(text) > 1 and all(char in "01234567" for char in text):
@@ -445,7 +445,7 @@ def _is_lvalue(node: Expr) -> bool:
 
 
 def _is_changeable(node: Expr) -> bool:
-    """What may stand as the third parameter of sub and gsub: gawk lets constants pass, with nothing to change."""
+    """Return whether sub and gsub accept this as third argument: gawk allows constants."""
     if isinstance(node, Grouping) and len(node.items) == 1:
         return _is_changeable(node.items[0])
     return isinstance(node, (Var, Index, Field, Num, Str, Regex))

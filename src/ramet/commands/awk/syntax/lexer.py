@@ -51,7 +51,7 @@ IN_NAMESPACE = "__ns__"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-class Token(NamedTuple):
+class AwkToken(NamedTuple):
     kind: str
     """`number`, `string`, `name`, `call` (a name before a parenthesis), `builtin`, `newline`, `end` or the word."""
     text: str
@@ -78,7 +78,7 @@ class Lexer:
             )
 
     def error(self, message: str, at: int, line: int | None = None) -> AwkError:
-        """The line of the source, and below it what is wrong at which place, as gawk shows it."""
+        """Return the line of the source, and below it what is wrong at which place, as gawk shows it."""
         start = self.text.rfind("\n", 0, at) + 1
         end = self.text.find("\n", at)
         shown = self.text[start : len(self.text) if end < 0 else end]
@@ -87,25 +87,25 @@ class Lexer:
         blanks = "".join("\t" if byte == 9 else " " for byte in before)
         return AwkError(f"{place}{shown}\nawk: {place}{blanks}^ {message}", 1)
 
-    def next(self) -> Token:
+    def next(self) -> AwkToken:
         self._skip()
         text, pos = self.text, self.pos
         if pos >= len(text):
-            return Token("end", "", pos, self.line)
+            return AwkToken("end", "", pos, self.line)
         char = text[pos]
         if char == "\n":
             self.pos += 1
             self.line += 1
-            return Token("newline", "\n", pos, self.line - 1)
+            return AwkToken("newline", "\n", pos, self.line - 1)
         if char == '"':
-            return Token("string", self._string(), pos, self.line)
+            return AwkToken("string", self._string(), pos, self.line)
         found = (_NUMBER if self.dialect.extensions else _DECIMAL).match(text, pos)
         if found and (char.isdecimal() or char == "."):
             self.pos = found.end()
-            return Token("number", found[0], pos, self.line)
+            return AwkToken("number", found[0], pos, self.line)
         if char == "_" and text.startswith('"', pos + 1) and self.dialect.extensions:
             self.pos += 1
-            return Token("string", self._string(), pos, self.line)
+            return AwkToken("string", self._string(), pos, self.line)
         found = _NAME.match(text, pos)
         if found:
             return self._word(found[0], pos)
@@ -115,10 +115,10 @@ class Lexer:
                     raise self.error("syntax error", pos + 1)
                 self.pos += len(operator)
                 same = {"**": "^", "**=": "^="}.get(operator, operator)
-                return Token(same, same, pos, self.line)
+                return AwkToken(same, same, pos, self.line)
         if char == "@":
             self.pos += 1
-            return Token("@", "@", pos, self.line)
+            return AwkToken("@", "@", pos, self.line)
         if char == "\\":
             raise self.error("backslash not last character on line", pos)
         raise self.error(f"invalid char '{char}' in expression", pos)
@@ -138,21 +138,21 @@ class Lexer:
             else:
                 return
 
-    def _word(self, word: str, pos: int) -> Token:
+    def _word(self, word: str, pos: int) -> AwkToken:
         self.pos = pos + len(word)
         if not self.dialect.extensions and (word in EXTENSIONS or (self.dialect.posix and word == "func")):
             pass
         elif word in KEYWORDS:
-            return Token("function" if word == "func" else word, word, pos, self.line)
+            return AwkToken("function" if word == "func" else word, word, pos, self.line)
         elif word in BUILTINS:
-            return Token("builtin", word, pos, self.line)
+            return AwkToken("builtin", word, pos, self.line)
         word = self._qualified(word)
         if self.text.startswith("(", self.pos):
-            return Token("call", word, pos, self.line)
-        return Token("name", word, pos, self.line)
+            return AwkToken("call", word, pos, self.line)
+        return AwkToken("name", word, pos, self.line)
 
     def _qualified(self, word: str) -> str:
-        """A name with its namespace; those of capitals only are everywhere the same, as those of awk itself."""
+        """Return a name with its namespace; those of capitals only are everywhere the same, as those of awk itself."""
         space, _, name = word.rpartition("::")
         if not space:
             if self.namespace == "awk" or word.isupper():
@@ -220,7 +220,7 @@ class Lexer:
 
 
 def unescape(text: str, odd: Callable[[str], None] | None = None, *, hexadecimal: bool = True) -> str:
-    """The value of the inside of a string constant (or of a command-line assignment)."""
+    """Return the value of the inside of a string constant (or of a command-line assignment)."""
     if "\\" not in text:
         return text
     out: list[str] = []
@@ -265,7 +265,7 @@ def _byte(value: int) -> str:
 def _joined(parts: list[str], source: str) -> str:
     text = "".join(parts)
     if text.isascii() or _characters(source) != source:
-        # Where the source itself is of bytes, they stay apart.
+        # In a source of bytes they stay separate.
         return text
     # Bytes given one by one may spell characters together.
     return _characters(text)
@@ -276,5 +276,5 @@ def _characters(text: str) -> str:
 
 
 def as_bytes(text: str) -> str:
-    """The text with a character for each byte, for locales and options that know no others."""
+    """Return the text with a character for each byte, for locales and options that know no others."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("ascii", "surrogateescape")

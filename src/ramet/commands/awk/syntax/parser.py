@@ -205,7 +205,7 @@ class _Parser(Expressions):
             raise self.unexpected()
 
     def body(self) -> Stmt:
-        """The statement that a header governs; a semicolon alone is an empty one."""
+        """Return the statement that a header governs; a semicolon alone is an empty one."""
         self.newlines()
         if self.accept(";"):
             return Block(())
@@ -341,7 +341,7 @@ class _Parser(Expressions):
         return Switch(subject, tuple(cases))
 
     def label(self) -> Expr:
-        """What may stand behind `case`: a constant."""
+        """Parse the constant behind `case`."""
         if not self.at("number", "string", "/", "/=", "@", "+", "-"):
             raise self.unexpected()
         signed = self.at("+", "-")

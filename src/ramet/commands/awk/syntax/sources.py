@@ -48,7 +48,7 @@ class Sources:
         self._lines += text.count("\n")
 
     def begin_part(self) -> None:
-        """What follows is a part of its own, and begins in a line of its own."""
+        """Begin a new part, in a new line."""
         if self.pieces:
             self.pieces.append("\n")
             self._lines += 1
@@ -61,7 +61,7 @@ class Sources:
         return f"{name}:{first + line - self._first[at]}"
 
     def located(self, message: str) -> str:
-        """The message with the places as the user knows them."""
+        """Return the message with the places as the user knows them."""
         return _PLACE.sub(lambda found: self.place(int(found[1])), message)
 
     def in_reading(self, message: str) -> str:
@@ -90,7 +90,7 @@ class Sources:
 
 
 async def _read(proc: Proc, name: str, severity: str, library: bool) -> str:
-    """The text of a part of the program; a part that is included may leave `.awk` away."""
+    """Return the text of a part of the program; a part that is included may leave `.awk` away."""
     try:
         data = await slurp(proc, name)
     except OSError as error:

@@ -33,7 +33,7 @@ from ramet.commands.data.jq.values import (
 
 
 def _plain_native(function: Callable[..., Json]) -> Native:
-    """A function of the input and of the values of its arguments; the last argument varies slowest."""
+    """Return a function of the input and of the values of its arguments; the last argument varies slowest."""
 
     def make(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
         runs = [compiler.value(arg, scope) for arg in args]
@@ -235,7 +235,7 @@ def _repeat(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool
 
     def run(env: Env, item: Any) -> Iterator[Any]:
         tick = compiler.host.tick
-        # The step begins anew with the same input each time: what ends this is an error, or whoever has enough.
+        # The step restarts with the same input; an error or the consumer ends this.
         while True:
             tick()
             yield from step(env, item)
@@ -351,7 +351,7 @@ def _by(name: str) -> Native:
 
 
 def _comparable(pairs: list[tuple[Json, Json]]) -> bool:
-    """Whether all keys are one text each, or all one number each: these Python compares as jq does."""
+    """Return whether all keys are one text each, or all one number each: these Python compares as jq does."""
     if not all(len(key) == 1 for key, _ in pairs):
         return False
     kinds = {type(key[0]) for key, _ in pairs}
@@ -447,7 +447,7 @@ def _from_host(name: str) -> Native:
 
 
 def _zoned(function: Callable[..., Json]) -> Native:
-    """A function of time that is told the zone last."""
+    """Return a time function that takes the zone as last argument."""
 
     def make(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
         forms = compiler.value(args[0], scope) if args else None

@@ -7,7 +7,7 @@ from functools import partial
 from ramet.commands.data.jq import values
 from ramet.commands.data.jq.builtins import Halt
 from ramet.commands.data.jq.io.reader import JsonReader, ParseError, copied_lines
-from ramet.commands.data.jq.options import Options, options
+from ramet.commands.data.jq.options import JqOptions, options
 from ramet.commands.data.jq.run import JqRun
 from ramet.commands.data.jq.values import CompileError, Json
 from ramet.commands.framework.command import Command, UsageError, help_text, version_text
@@ -78,8 +78,8 @@ async def _execute(state: JqRun, text: str) -> int:
     return 0
 
 
-def _copies(o: Options) -> bool:
-    """Whether `.` may take the short way: values in, the same values out on one line each."""
+def _copies(o: JqOptions) -> bool:
+    """Return whether `.` may take the short way: values in, the same values out on one line each."""
     return not (
         o.slurp
         or o.null_input

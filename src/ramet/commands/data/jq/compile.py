@@ -15,8 +15,8 @@ from ramet.commands.data.jq.compile_flow import Flow
 from ramet.commands.data.jq.compile_operators import Operators
 from ramet.commands.data.jq.compile_values import Values
 from ramet.commands.data.jq.parser import Node
-from ramet.commands.data.jq.scopes import Closure, Env, Function, Run, Scope, Tail
-from ramet.commands.data.jq.values import Break, CompileError, JqError, fail
+from ramet.commands.data.jq.scopes import Closure, Env, JqFunction, Run, Scope, Tail
+from ramet.commands.data.jq.values import CompileError, JqBreak, JqError, fail
 
 Native = Callable[["Compiler", tuple[Node, ...], Scope, bool], Run]
 
@@ -49,7 +49,7 @@ class Compiler(Values, Flow, Operators):
 
         return run
 
-    def call_function(self, function: Function, args: tuple[Node, ...], scope: Scope, path: bool, tail: bool) -> Run:
+    def call_function(self, function: JqFunction, args: tuple[Node, ...], scope: Scope, path: bool, tail: bool) -> Run:
         climb = self.hop(scope, function.depth)
         byvalue = [param.startswith("$") for param in function.params]
         runs = [self.value(arg, scope) if flag else None for arg, flag in zip(args, byvalue, strict=True)]
@@ -86,7 +86,7 @@ class Compiler(Values, Flow, Operators):
 
         return run
 
-    def trampoline(self, function: Function, env: Env, item: Any, path: bool) -> Iterator[Any]:
+    def trampoline(self, function: JqFunction, env: Env, item: Any, path: bool) -> Iterator[Any]:
         """Runs a function; calls in last place are run here, one after another, on a stack of our own."""
         tick = self.host.tick
         stack = [function.run(path)(env, item)]
@@ -94,7 +94,7 @@ class Compiler(Values, Flow, Operators):
             for result in stack[-1]:
                 if result.__class__ is Tail:
                     tick()
-                    # What is left of the caller is looked at now: usually it is nothing, and the stack stays short.
+                    # Check the rest of the caller now: it is usually empty, and the stack stays short.
                     rest = _rest(stack.pop())
                     if rest is not None:
                         stack.append(rest)
@@ -108,12 +108,12 @@ class Compiler(Values, Flow, Operators):
 
 
 def _rest(results: Iterator[Any]) -> Iterator[Any] | None:
-    """What an iterator still has, None when that is nothing; an error it ends with is kept for its turn."""
+    """Yield what an iterator still has, None when that is nothing; an error it ends with is kept for its turn."""
     try:
         following = next(results)
     except StopIteration:
         return None
-    except (JqError, Break) as error:
+    except (JqError, JqBreak) as error:
         return _raising(error)
     return chain((following,), results)
 

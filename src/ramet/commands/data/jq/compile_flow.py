@@ -8,7 +8,7 @@ from typing import Any
 from ramet.commands.data.jq.parser import Node
 from ramet.commands.data.jq.paths import index
 from ramet.commands.data.jq.scopes import Env, Run, Scope, Scoped
-from ramet.commands.data.jq.values import UNFIT, Break, CompileError, JqError, Json, as_error, fail, kind, truthy
+from ramet.commands.data.jq.values import UNFIT, CompileError, JqBreak, JqError, Json, as_error, fail, kind, truthy
 
 
 class Flow(Scoped):
@@ -58,7 +58,7 @@ class Flow(Scoped):
                 except (JqError, *UNFIT) as error:
                     caught = as_error(error)
                     break
-                except Break:  # to jq a way out of a label is an error like others
+                except JqBreak:  # to jq a way out of a label is an error like others
                     caught = JqError({"__jq": 0})
                     break
                 yield result
@@ -74,7 +74,7 @@ class Flow(Scoped):
             mark = object()
             try:
                 yield from body((env, mark), item)
-            except Break as stop:
+            except JqBreak as stop:
                 if stop.label is not mark:
                     raise
 
@@ -87,7 +87,7 @@ class Flow(Scoped):
         climb = self.hop(scope, found.depth)
 
         def run(env: Env, item: Any) -> Iterator[Any]:
-            raise Break(climb(env)[1])
+            raise JqBreak(climb(env)[1])
             yield
 
         return run
@@ -246,7 +246,7 @@ class Flow(Scoped):
 
 
 def _keys(pattern: Node) -> Iterator[Node]:
-    """What is computed to find the members that a pattern names."""
+    """Yield what is computed to find the members that a pattern names."""
     for part in pattern[1] if pattern[0] != "var" else ():
         if pattern[0] == "object":
             yield part[0]

@@ -58,7 +58,7 @@ class Values(Scoped):
         parts = [part if isinstance(part, str) else self.value(part, scope) for part in node[2]]
 
         def fill(at: int, env: Env, item: Any) -> Iterator[str]:
-            """The last parts vary slowest, as jq has it."""
+            """Yield the last parts vary slowest, as jq has it."""
             if at < 0:
                 yield ""
                 return
@@ -115,7 +115,7 @@ class Values(Scoped):
 
     @staticmethod
     def folded(run: Run) -> Json:
-        """What a constant is when the program is read, unless that is text, or an error."""
+        """Return what a constant is when the program is read, unless that is text, or an error."""
         try:
             value = next(run((), None))
         except (JqError, *UNFIT):
@@ -207,7 +207,7 @@ _FOLDED = frozenset(("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">="))
 
 
 def _is_constant(node: Node) -> bool:
-    """Whether a node is worked out when the program is read."""
+    """Return whether a node is worked out when the program is read."""
     if node[0] == "binary":
         return node[1] in _FOLDED and all(part[0] == "number" or _is_constant(part) for part in node[2:4])
     if node[0] == "pipe":
@@ -220,7 +220,7 @@ def _is_constant(node: Node) -> bool:
 
 
 def _at_keys(source: Run, keys: Run, path: bool, lenient: bool) -> Run:
-    """The elements of values at keys: of all values at the first key, then at the next."""
+    """Return the elements of values at keys: of all values at the first key, then at the next."""
 
     def run(env: Env, item: Any) -> Iterator[Any]:
         for key in keys(env, item):

@@ -29,7 +29,7 @@ def gmtime(value: Json) -> list[Json]:
 
 
 def localtime(value: Json, zone: str) -> list[Json]:
-    """The time that clocks show in the zone that TZ says."""
+    """Return the time that clocks show in the zone that TZ says."""
     if not is_number(value):
         raise fail("localtime() requires numeric inputs")
     moment = to_double(value)
@@ -42,13 +42,13 @@ def localtime(value: Json, zone: str) -> list[Json]:
 
 
 def _zone_name(zone: str) -> str:
-    """What a zone is called when its clocks are not put forward: no other name is ever told."""
+    """Return the standard-time name of a zone; jq knows no other."""
     moments = [datetime(2024, month, 1, tzinfo=clock.zone(zone)) for month in (1, 7)]
     return next((moment.tzname() or "" for moment in moments if not moment.dst()), "UTC")
 
 
 def _broken(value: Json, name: str) -> Fields:
-    """An array as a time, all parts of which must be there."""
+    """Return an array as a time, all parts of which must be there."""
     if not isinstance(value, list) or len(value) < 8 or not all(map(is_number, value[:8])):
         raise fail(f"{name} requires parsed datetime inputs")
     parts = [math.trunc(min(max(part, -_INT), _INT - 1)) if part == part else -_INT for part in value[:8]]

@@ -64,7 +64,7 @@ def contains(value: Json, part: Json) -> Json:
 
 
 def _alike(one: Json, other: Json) -> bool:
-    """Whether two values are of one kind, true and false being two."""
+    """Return whether two values are of one kind, true and false being two."""
     return kind(one) == kind(other) and (one is other or not isinstance(one, bool))
 
 

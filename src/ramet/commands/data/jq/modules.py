@@ -8,7 +8,7 @@ from ramet.commands.framework.inputs import slurp
 from ramet.core.proc import Proc
 
 _MOST = 500
-"""How many modules are looked at for a program that asks about them."""
+"""Most modules that `modulemeta` describes."""
 
 
 class Modules:
@@ -16,7 +16,7 @@ class Modules:
         self._proc, self._libraries = proc, libraries
 
     def bases(self, meta: Node | None, origin: str) -> list[str]:
-        """The directories that an import looks at: those that it names, or else all that modules may be in."""
+        """Return the directories that an import looks at: those that it names, or else all that modules may be in."""
         search = _constant(meta) if meta is not None else None
         given = search.get("search") if isinstance(search, dict) else None
         if given is None:
@@ -25,7 +25,7 @@ class Modules:
         return [f"{origin}/{word}" if origin and not str(word).startswith("/") else str(word) for word in words]
 
     async def text(self, path: str, suffix: str, bases: list[str]) -> tuple[str, str]:
-        """The text of a module, and the directory that it is in."""
+        """Return the text of a module, and the directory that it is in."""
         name = path.rsplit("/", 1)[-1]
         for base in bases:
             for candidate in (f"{base}/{path}{suffix}", f"{base}/{path}/{name}{suffix}"):
@@ -37,7 +37,7 @@ class Modules:
         raise CompileError(f"module not found: {path}\n")
 
     async def described(self) -> dict[str, Json]:
-        """What each module says of itself, by the name that it is imported by."""
+        """Return what each module says of itself, by the name that it is imported by."""
         found: dict[str, Json] = {}
         for base in (".", *self._libraries):
             for name in await self._names(base, ""):
@@ -81,7 +81,7 @@ def _described(tree: Node) -> Json:
 
 
 def _constant(node: Node) -> Json:
-    """The value of a constant; None where it is none."""
+    """Return the value of a constant; None where it is none."""
     kind = node[0]
     if kind == "literal":
         return node[1]

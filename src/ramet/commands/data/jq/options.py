@@ -11,7 +11,7 @@ from ramet.commands.framework.command import UsageError
 
 
 @dataclass
-class Options:
+class JqOptions:
     slurp: bool = False
     null_input: bool = False
     raw_output: bool = False
@@ -60,8 +60,8 @@ _PAIRS = {
 """Options that take two words, with what these are."""
 
 
-def options(words: list[str]) -> Options:
-    o = Options()
+def options(words: list[str]) -> JqOptions:
+    o = JqOptions()
     at = 0
     only_words = False
     rest = ""

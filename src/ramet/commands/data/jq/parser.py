@@ -46,7 +46,7 @@ KEYWORDS = frozenset(
 _CONSTANTS = {"null": None, "true": True, "false": False}
 
 
-class Token(NamedTuple):
+class JqToken(NamedTuple):
     kind: str
     text: str
     pos: int
@@ -65,7 +65,7 @@ _BINARY = {
 
 
 def parse(text: str) -> Node:
-    """A program: `(imports, definitions, body)`; the body of a library is None."""
+    """Return a program: `(imports, definitions, body)`; the body of a library is None."""
     return _Parser(text).program()
 
 
@@ -84,10 +84,10 @@ class _Parser:
 
     # ------------------------------------------------------------------ tokens
 
-    def lex(self) -> Token:
+    def lex(self) -> JqToken:
         while True:
             if self.pos >= len(self.text):
-                return Token("eof", "", self.pos)
+                return JqToken("eof", "", self.pos)
             found = _TOKEN.match(self.text, self.pos)
             if found is None:
                 raise self.error("syntax error, unexpected INVALID_CHARACTER")
@@ -99,7 +99,7 @@ class _Parser:
             text = found[0]
             if (kind == "name" and text in KEYWORDS) or kind == "op":
                 kind = text
-            return Token(kind, text, start)
+            return JqToken(kind, text, start)
 
     def error(self, message: str) -> CompileError:
         line = self.text.count("\n", 0, self.pos) + 1
@@ -110,12 +110,12 @@ class _Parser:
         shown = names.get(self.token.kind, f"'{self.token.text}'")
         return self.error(f"syntax error, unexpected {shown} (Unix shell quoting issues?)")
 
-    def advance(self) -> Token:
+    def advance(self) -> JqToken:
         token = self.token
         if token.kind == "quote":
             # What follows is the inside of a string, which `string_body` reads character by character.
             self.quoted = self.pos
-            self.token = Token("inside", "", self.pos)
+            self.token = JqToken("inside", "", self.pos)
             return token
         self.token = self.lex()
         return token
@@ -129,7 +129,7 @@ class _Parser:
             return True
         return False
 
-    def expect(self, kind: str) -> Token:
+    def expect(self, kind: str) -> JqToken:
         if self.token.kind != kind:
             raise self.unexpected()
         return self.advance()
@@ -233,7 +233,7 @@ class _Parser:
         return self.postfix()
 
     def postfix(self) -> Node:
-        """A term, perhaps bound to variables for all that follows."""
+        """Return a term, perhaps bound to variables for all that follows."""
         start = self.token
         if start.kind in ("reduce", "foreach", "if", "try", "label", "def"):
             left = self.keyword()
@@ -280,7 +280,7 @@ class _Parser:
         return (kind, source, tuple(patterns), start, update, extract)
 
     def post_term(self) -> Node:
-        """The operand of try and catch: a term without operators."""
+        """Return the operand of try and catch: a term without operators."""
         if self.at("reduce", "foreach", "if", "try", "label", "def"):
             return self.suffixes(self.keyword())
         if self.accept("-"):
@@ -343,7 +343,7 @@ class _Parser:
         return self.suffixes(self.primary(), whole)
 
     def suffixes(self, left: Node, whole: bool = False) -> Node:
-        """What follows a term; `whole` says that it stands in parentheses, where `?` is for all of it."""
+        """Return what follows a term; `whole` says that it stands in parentheses, where `?` is for all of it."""
         while True:
             if self.at("?", "?//"):
                 left = ("try", left, None) if whole else _optional(left)
@@ -352,7 +352,7 @@ class _Parser:
                     self.advance()
                 else:
                     # Outside of patterns this is `?` and then `//`.
-                    self.token = Token("//", "//", self.token.pos)
+                    self.token = JqToken("//", "//", self.token.pos)
                 continue
             whole = False
             if self.at("field"):
@@ -543,7 +543,7 @@ class _Parser:
     # ------------------------------------------------------------------ strings
 
     def string_body(self, form: str | None) -> Node:
-        """A string whose opening quote has been read; `form` formats what is interpolated."""
+        """Return a string whose opening quote has been read; `form` formats what is interpolated."""
         text, pos = self.text, self.quoted
         parts: list[Any] = []
         run: list[str] = []

@@ -34,14 +34,14 @@ def _no_bounds(value: Json) -> JqError:
 
 
 def _named_bounds(value: Json, key: dict[str, Json]) -> tuple[int, int]:
-    """The bounds of `.[{"start": ..., "end": ...}]`, neither of which may be left out."""
+    """Return the bounds of `.[{"start": ..., "end": ...}]`, neither of which may be left out."""
     if "start" not in key or "end" not in key:
         raise _no_bounds(value)
     return slice_bounds(value, key["start"], key["end"])
 
 
 def _as_int(key: float) -> int:
-    """A number as an index: no larger than an int of C is, infinite as it may be."""
+    """Return a number as an index: no larger than an int of C is, infinite as it may be."""
     return math.trunc(min(max(key, -1 << 31), (1 << 31) - 1))
 
 
@@ -88,7 +88,7 @@ def indices(value: Json, wanted: Json) -> list[Json] | None:
 
 
 def _byte_offsets(text: bytes, wanted: bytes) -> list[Json]:
-    """Where a text has another, overlaps and all: as jq 1.7 counts, in bytes."""
+    """Return where a text has another, overlaps and all: as jq 1.7 counts, in bytes."""
     result: list[Json] = []
     at = text.find(wanted)
     while at >= 0:
@@ -98,7 +98,7 @@ def _byte_offsets(text: bytes, wanted: bytes) -> list[Json]:
 
 
 def set_index(value: Json, key: Json, new: Json) -> Json:
-    """A copy of the value with another element at the key."""
+    """Return a copy of the value with another element at the key."""
     if isinstance(key, str) and (value is None or isinstance(value, dict)):
         return {**(value or {}), key: new}
     if is_number(key) and (value is None or isinstance(value, list)):
@@ -199,6 +199,6 @@ def checked(at: Any, value: Json) -> tuple[Json, ...]:
 
 
 def short(value: Json, most: int = 29) -> str:
-    """The text of a value as far as messages show it."""
+    """Return the text of a value as far as messages show it."""
     text = dumps(value)
     return text if len(text) <= most else text[: most - 3] + "..."

@@ -45,7 +45,7 @@ def _compiled(source: str, flags: str) -> Any:
 
 
 def _parted(source: Json) -> tuple[Json, Json]:
-    """A pattern and its flags, which may be one value."""
+    """Return a pattern and its flags, which may be one value."""
     if isinstance(source, list) and source:
         return source[0], source[1] if len(source) > 1 else None
     if not isinstance(source, str):
@@ -88,7 +88,7 @@ def _described_match(found: Any) -> Json:
         entry: dict[str, Json] = {"offset": start, "length": stop - start, "string": text}
         if start < 0:
             entry = {"offset": -1, "string": None, "length": 0}
-        if not found.group():  # of an empty match jq 1.7 tells no groups apart
+        if not found.group():  # jq 1.7 does not tell the groups of an empty match
             entry = {"offset": found.start(), "string": "", "length": 0}
         captures.append({**entry, "name": names.get(group)})
     return {

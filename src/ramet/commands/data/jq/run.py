@@ -17,15 +17,15 @@ from ramet.commands.data.jq.io.colours import Palette, coloured
 from ramet.commands.data.jq.io.members import Odd, decode
 from ramet.commands.data.jq.io.members import encode as encode_members
 from ramet.commands.data.jq.io.partial_events import broken_events
-from ramet.commands.data.jq.io.positions import Place, Places
+from ramet.commands.data.jq.io.positions import InputPlace, Places
 from ramet.commands.data.jq.io.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.data.jq.io.seq import Ignored, sequence
 from ramet.commands.data.jq.modules import Modules
-from ramet.commands.data.jq.options import Options
+from ramet.commands.data.jq.options import JqOptions
 from ramet.commands.data.jq.parser import Node, parse
 from ramet.commands.data.jq.prelude import definitions
 from ramet.commands.data.jq.scopes import ROOT, Run, Scope
-from ramet.commands.data.jq.values import Break, CompileError, JqError, Json, as_error
+from ramet.commands.data.jq.values import CompileError, JqBreak, JqError, Json, as_error
 from ramet.commands.data.jq.worker import REPORTED, Worker
 from ramet.commands.framework.inputs import HELD, is_unbuffered
 from ramet.concurrency.offload import offload, offload_large
@@ -49,11 +49,11 @@ QUICK = frozenset((
     "gmtime", "now", "env", "scalars", "iterables", "arrays", "objects", "strings", "numbers", "booleans", "nulls",
     "transpose", "tostream", "isempty", "nth", "infinite", "nan", "isnan", "isinfinite",
 ))  # fmt: skip
-"""What programs may call and yet end soon after their input does."""
+"""Built-in functions of bounded cost."""
 
 
 def _may_last(node: Node) -> bool:
-    """Whether a program may compute for longer than its input is long: by what it calls, by loops, by recursion."""
+    """Return whether a program may run longer than in proportion to its input."""
     todo: list[Any] = [node]
     while todo:
         part = todo.pop()
@@ -68,9 +68,9 @@ def _may_last(node: Node) -> bool:
 
 
 class Host:
-    """What a program sees of the world."""
+    """The environment of a program."""
 
-    def __init__(self, proc: Proc, o: Options) -> None:
+    def __init__(self, proc: Proc, o: JqOptions) -> None:
         self.proc, self.o = proc, o
         self.seconds = proc.budget.limits.regex_seconds
         self.uses_input = False
@@ -81,16 +81,16 @@ class Host:
         self.large = False
         """Whether an input was so large that the program runs in a thread."""
         self.endless = False
-        """The program has something in it that can compute for long without a result."""
+        """Whether the program may run long without a result."""
         self.stopped = False
         self.said: list[str] | None = None
-        """What `debug` and `stderr` said while the program runs in a thread."""
+        """Messages of `debug` and `stderr` from the thread."""
         self._environment = dict(proc.env)
         self.modules: dict[str, Json] = {}
-        """What `modulemeta` tells of the modules that there are."""
+        """Metadata of modules for `modulemeta`."""
 
     def tick(self) -> None:
-        """What a loop or a recursion of the program calls at every turn."""
+        """Check the budget; loops and recursions call this at every turn."""
         self._ticks += 1
         if not self._ticks & 1023:
             if self.stopped:
@@ -142,7 +142,7 @@ class Host:
 class JqRun:
     """One jq over its inputs."""
 
-    def __init__(self, proc: Proc, o: Options) -> None:
+    def __init__(self, proc: Proc, o: JqOptions) -> None:
         self.proc, self.o = proc, o
         self.host = Host(proc, o)
         self.status = 0
@@ -182,7 +182,7 @@ class JqRun:
         return run
 
     async def imports(self, compiler: Compiler, scope: Scope, tree: Node, chain: list[str], origin: str = "") -> Scope:
-        """The scope with what a program or module imports; `origin` is the directory that the module is from."""
+        """Return the scope with what a program or module imports; `origin` is the directory that the module is from."""
         base = scope
         for _, path, alias, meta in tree[1]:
             bases = self.modules.bases(meta, origin)
@@ -211,7 +211,7 @@ class JqRun:
     # ------------------------------------------------------------------ input
 
     async def blocks(self) -> AsyncIterator[tuple[str, bytes]]:
-        """The content of all inputs, block by block, with its name."""
+        """Yield the content of all inputs, block by block, with its name."""
         for word in self.o.words or ["-"]:
             standard = word == "-"
             try:
@@ -235,23 +235,25 @@ class JqRun:
     def unreadable(self, word: str, error: OSError) -> None:
         self.failed_file = True
         if word == "-":
-            # What is open and cannot be read is told when the next file is begun.
+            # jq reports an unreadable open file when it begins the next one.
             if self.o.words and word != self.o.words[-1]:
                 self.proc.stderr.write(encode(f"jq: error: {reason(error)}\n"))
             return
         self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
 
     newlines = base = 0
-    """How many lines have been read, and how many of them before the current file."""
-    place = Place(0)
-    """Where the inputs are from that were read last."""
+    """Lines read so far, and those before the current file."""
+    place = InputPlace(0)
+    """The place of the batch read last."""
 
     def note(self, count: int, start: int, lines: bytes | None = None, exact: tuple[int, ...] = ()) -> None:
         base = self.base
-        self.place = Place(count, self.host.name, start - base, lines, tuple(max(line - base, 0) for line in exact))
+        self.place = InputPlace(
+            count, self.host.name, start - base, lines, tuple(max(line - base, 0) for line in exact)
+        )
 
     async def values(self) -> AsyncIterator[list[Json]]:
-        """The input values, in batches."""
+        """Yield the input values, in batches."""
         if self.o.seq:
             async for batch in self.sequence():
                 yield batch
@@ -261,7 +263,7 @@ class JqRun:
                 last = self.place.line(max(len(batch) - 1, 0))
                 events = chain.from_iterable(map(tostream, batch))
                 while some := list(islice(events, BATCH)):
-                    self.place = Place(len(some), self.host.name, exact=(last,))
+                    self.place = InputPlace(len(some), self.host.name, exact=(last,))
                     yield some
                 continue
             yield batch
@@ -270,11 +272,11 @@ class JqRun:
             if self.o.stream_errors:
                 begun.append([self.parse_error, path])
                 self.parse_error = None
-            self.place = Place(len(begun), self.host.name, exact=(self.newlines - self.base,))
+            self.place = InputPlace(len(begun), self.host.name, exact=(self.newlines - self.base,))
             yield begun
 
     async def sequence(self) -> AsyncIterator[list[Json]]:
-        """The texts of a sequence; what is wrong with one of them does not keep the others from being read."""
+        """Yield the texts of a sequence; what is wrong with one of them does not keep the others from being read."""
         data: list[bytes] = []
         async for name, block in self.blocks():
             self.host.name = name
@@ -338,14 +340,16 @@ class JqRun:
         for batch in self.taken(reader, True):
             yield batch
 
-    def large(self, reader: JsonReader, data: bytes, last: bool) -> tuple[list[tuple[list[Json], Place]], bytes] | None:
+    def large(
+        self, reader: JsonReader, data: bytes, last: bool
+    ) -> tuple[list[tuple[list[Json], InputPlace]], bytes] | None:
         """Return the batches of a large text and what is left of it; None if it needs the careful reader."""
         try:
             found, end = decode(data, last)
         except Odd:
             return None
         self.host.large = True
-        batches: list[tuple[list[Json], Place]] = []
+        batches: list[tuple[list[Json], InputPlace]] = []
         at = 0
         for batch, ended in found:
             first, begin, at = reader.line, at, ended
@@ -384,7 +388,7 @@ class JqRun:
 
     parse_error: str | None = None
     broken: str | None = None
-    """The text that is not JSON, where what is whole of it is of use."""
+    """The broken text, with --stream."""
 
     async def raw_values(self) -> AsyncIterator[list[Json]]:
         rest: list[bytes] = []
@@ -408,7 +412,7 @@ class JqRun:
             yield await self.texts(last)
 
     async def texts(self, data: bytes) -> list[Json]:
-        """Lines as values."""
+        """Return lines as values."""
         self.host.large = self.host.large or len(data) > HUGE
         return await offload_large(self.proc.budget, len(data), partial(_texts, data))
 
@@ -418,7 +422,7 @@ class JqRun:
         o = self.o
         source = self.raw_values() if o.raw_input else self.values()
         if o.null_input and not self.host.uses_input:
-            await self.one(run, None)  # what stands in the input stays there for others
+            await self.one(run, None)  # the input stays unread
         elif o.slurp:
             await self.run_slurped(run, source)
         elif o.null_input or self.host.uses_input:
@@ -462,7 +466,7 @@ class JqRun:
             self.host.large = self.host.large or len(whole) > BATCH
         if self.parse_error is not None:
             return
-        self.host.places.only(Place(1, self.host.name, exact=(self.newlines - self.base,)))
+        self.host.places.only(InputPlace(1, self.host.name, exact=(self.newlines - self.base,)))
         if self.o.null_input:
             self.host.pending = iter((whole,))
         await self.one(run, None if self.o.null_input else whole)
@@ -474,7 +478,7 @@ class JqRun:
         return f"{places.name or '<stdin>'}:{places.line}"
 
     async def some(self, run: Run, batch: list[Json]) -> None:
-        """Several inputs through the program."""
+        """Run the program on several inputs."""
         if self.host.endless or self.host.large:
             await self.offload(Worker(run, self.host.places.counted(batch), self.host.places, self.text))
             return
@@ -483,7 +487,7 @@ class JqRun:
             await self.one(run, value)
 
     async def one(self, run: Run, value: Json) -> None:
-        """One input through the program; the status is that of the last one."""
+        """Run the program on one input; the last input decides the status."""
         self.status = 0
         if self.host.endless or self.host.large:
             await self.offload(Worker(run, iter((value,)), self.host.places, self.text))
@@ -501,7 +505,7 @@ class JqRun:
             await self.yield_turn()
 
     def failed(self, error: Exception) -> None:
-        if isinstance(error, Break):
+        if isinstance(error, JqBreak):
             self.report("break")
         elif isinstance(error, RecursionError):
             self.report("the program is nested too deeply")
@@ -590,7 +594,7 @@ class JqRun:
         return f"\x1e{shown}{end}" if o.seq else shown + end
 
     def raw(self, text: str) -> str:
-        """A string without its quotes, where that is possible: not where only ASCII may be written."""
+        """Return a string without its quotes, where that is possible: not where only ASCII may be written."""
         if self.o.ascii:
             return values.dumps(text, ascii_only=True)
         if self.o.nul and ("\0" in text):
@@ -603,7 +607,7 @@ def _texts(data: bytes) -> list[Json]:
 
 
 def _check(scope: Scope, base: Scope) -> None:
-    """Functions that are never called must be right, too."""
+    """Compile functions that are never called, to find their errors."""
     current: Scope | None = scope
     while current is not None and current is not base:
         if current.kind == "function":

@@ -22,7 +22,7 @@ class Tail:
 
     __slots__ = ("env", "function", "item", "path")
 
-    def __init__(self, function: Function, env: Env, item: Any, path: bool) -> None:
+    def __init__(self, function: JqFunction, env: Env, item: Any, path: bool) -> None:
         self.function, self.env, self.item, self.path = function, env, item, path
 
 
@@ -40,7 +40,7 @@ class Closure:
 
 
 @dataclass
-class Function:
+class JqFunction:
     name: str
     params: tuple[str, ...]
     body: Node
@@ -67,7 +67,7 @@ class Scope:
     """`variable`, `param`, `function` or `label`."""
     name: str
     arity: int = 0
-    function: list[Function] = field(default_factory=list)
+    function: list[JqFunction] = field(default_factory=list)
     depth: int = 0
     """Length of the environment here."""
 
@@ -87,7 +87,7 @@ class Scoped:
 
     def define(self, scope: Scope, node: Node) -> Scope:
         _, name, params, body = node
-        holder: list[Function] = []
+        holder: list[JqFunction] = []
         outside = Scope(scope, "function", name, len(params), holder, scope.depth)
         inside = outside
         for param in params:
@@ -95,7 +95,7 @@ class Scoped:
             inside = Scope(inside, "param", plain, depth=inside.depth + 1)
             if param.startswith("$"):
                 inside = self.bind(inside, param)
-        holder.append(Function(name, params, body, inside, scope.depth, self))
+        holder.append(JqFunction(name, params, body, inside, scope.depth, self))
         return outside
 
     def lookup(self, scope: Scope | None, what: tuple[str, ...], name: str, arity: int = 0) -> Scope | None:
@@ -148,7 +148,7 @@ class Scoped:
         return run
 
     def computed(self, run: Run, path: bool) -> Run:
-        """Values that are made and not found: in path mode they have no path."""
+        """Return values that are made and not found: in path mode they have no path."""
         if not path:
             return run
 

@@ -51,7 +51,7 @@ def days_since_epoch(year: int, month: int, day: int) -> int:
 
 
 def from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of so many days since 1970."""
+    """Return year, month and day of a day count since 1970."""
     year = 1970 + days * 400 // 146_097
     while days_since_epoch(year, 0, 1) > days:
         year -= 1
@@ -71,7 +71,7 @@ def _week(at: Fields, first: int) -> int:
 
 
 def _iso_week(at: Fields) -> tuple[int, int]:
-    """The year and the week of ISO 8601."""
+    """Return the year and the week of ISO 8601."""
 
     def days(yearday: int) -> int:
         return yearday - (yearday - at.weekday + 382) % 7 + 3
@@ -179,7 +179,7 @@ class _Reader:
         self.afternoon = False
 
     def read(self, form: str) -> bool:
-        """Whether the text goes on as the format says."""
+        """Return whether the text goes on as the format says."""
         place = 0
         while place < len(form):
             char = form[place]
@@ -287,7 +287,7 @@ class _Reader:
         self.said |= {"w", "j", "m", "d"}
 
     def complete(self) -> Fields:
-        """The fields, with the day of the week and of the year where a day was spoken of."""
+        """Return the fields, with the day of the week and of the year where a day was spoken of."""
         fields, said = self.fields, self.said
         if "I" in said and self.afternoon:
             fields.hour += 12

@@ -42,7 +42,7 @@ def as_error(error: Exception) -> JqError:
     return error if isinstance(error, JqError) else JqError(f"the input does not fit here ({error})")
 
 
-class Break(Exception):
+class JqBreak(Exception):
     """`break $label` on its way to its label."""
 
     def __init__(self, label: object) -> None:
@@ -90,7 +90,7 @@ def kind(value: Json) -> str:
 
 
 def described(value: Json) -> str:
-    """A value as error messages show it: its kind and its shortened text."""
+    """Return a value as error messages show it: its kind and its shortened text."""
     text = dumps(value)
     if len(text.encode()) > _LONGEST + 3:
         cut = text.encode()[:_LONGEST].decode("utf-8", "ignore")
@@ -159,7 +159,7 @@ def sorted_values(values: Iterable[Json]) -> list[Json]:
 
 
 def number(value: float) -> Json:
-    """A result of arithmetic: whole numbers that a double holds exactly are kept as int."""
+    """Return a result of arithmetic: whole numbers that a double holds exactly are kept as int."""
     if value == value and abs(value) < 1e16 and value == int(value):
         whole = int(value)
         return whole if whole or math.copysign(1.0, value) > 0 else value
@@ -177,12 +177,12 @@ _EXACT = 1 << 53
 
 
 def _small(left: int, right: int) -> bool:
-    """Whether both are numbers that a double holds exactly; others are doubles to arithmetic."""
+    """Return whether both are numbers that a double holds exactly; others are doubles to arithmetic."""
     return -_EXACT <= left <= _EXACT and -_EXACT <= right <= _EXACT
 
 
 def _whole(value: int) -> Json:
-    """An int result: beyond what a double holds exactly it becomes the double."""
+    """Return an int result: beyond what a double holds exactly it becomes the double."""
     return value if -_EXACT <= value <= _EXACT else number(to_double(value))
 
 
@@ -220,7 +220,7 @@ def add(left: Json, right: Json) -> Json:
 
 
 def bounded(size: int) -> None:
-    """An error, and none that a program could catch, when so many characters are too many for one value."""
+    """Raise LimitExceeded, which programs cannot catch, if a string would be too long."""
     if size > SMALL and size > (most := LONGEST.get()):
         raise LimitExceeded("string_bytes", most)
 
@@ -338,12 +338,12 @@ def number_text(value: Json) -> str:
 
 
 _UNLIKE = re.compile(rb"[0-9]e[-+0-9]|\.0(?![0-9])|0\.0000|\x7f|null")
-"""What the quick encoder may have spelled otherwise than jq does; what is no number is null to it."""
+"""Text that the quick encoder may spell differently from jq; it writes NaN as null."""
 
 
 @functools.lru_cache(maxsize=1)
 def _quick() -> tuple[Callable[[Json], bytes], Callable[..., bytes]]:
-    """What writes a value at once, and what spreads such a text over lines."""
+    """Return what writes a value at once, and what spreads such a text over lines."""
     import msgspec
 
     def spelled(value: object) -> object:
@@ -354,7 +354,7 @@ def _quick() -> tuple[Callable[[Json], bytes], Callable[..., bytes]]:
 
 
 def _quick_text(value: Json) -> bytes | None:
-    """The compact text of a value; None when care is needed."""
+    """Return the compact text of a value; None when care is needed."""
     try:
         data = _quick()[0](value)
     except (ValueError, RecursionError, OverflowError):
@@ -376,7 +376,7 @@ def _found(value: object) -> object:
 
 @functools.lru_cache(maxsize=1)
 def _probe() -> Any:
-    """What goes through a value as fast as can be and stops at a number that is kept as it was written."""
+    """Return what goes through a value as fast as can be and stops at a number that is kept as it was written."""
     import msgspec
 
     return msgspec.json.Encoder(enc_hook=_found).encode
@@ -394,7 +394,7 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_cir
 
 
 def dumps(value: Json, *, sort: bool = False, ascii_only: bool = False) -> str:
-    """The compact text of a value."""
+    """Return the compact text of a value."""
     kind_ = type(value)
     if (kind_ is dict or kind_ is list) and not sort and not ascii_only:
         quick = _quick_text(value)
@@ -430,7 +430,7 @@ def quoted(text: str, ascii_only: bool = False) -> str:
 
 
 def pretty(value: Json, indent: str, *, sort: bool = False, ascii_only: bool = False) -> str:
-    """The text of a value over several lines."""
+    """Return the text of a value over several lines."""
     if not sort and not ascii_only and indent and not indent.strip(" ") and isinstance(value, (list, dict)):
         quick = _quick_text(value)
         if quick is not None:
@@ -480,12 +480,12 @@ def parse_float(text: str) -> Json:
     else:
         shown = text
     made = number(value)
-    # What is no literal is spelled alike by every writer of numbers.
+    # Other numbers are spelled alike by every writer.
     return made if type(made) is int and shown == str(made) else Literal(value, shown)
 
 
 _LONG = 5000
-"""Beyond so many characters a number is not looked at but kept."""
+"""Characters from which on a number keeps its spelling unparsed."""
 
 
 _LARGEST_POWER = 999_999_999

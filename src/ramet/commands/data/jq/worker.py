@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from ramet.commands.data.jq.io.positions import Places
 from ramet.commands.data.jq.scopes import Run
-from ramet.commands.data.jq.values import UNFIT, Break, JqError, Json
+from ramet.commands.data.jq.values import UNFIT, JqBreak, JqError, Json
 
-REPORTED = (JqError, *UNFIT, Break, RecursionError)
+REPORTED = (JqError, *UNFIT, JqBreak, RecursionError)
 """Errors that end the work on one input and are reported before the next one."""
 _SLICE: Final = 0.01
 """Seconds of work between two deliveries of results."""

@@ -50,7 +50,7 @@ _TAKES = {"separator", "nullvalue", "newline", "cmd", "init"}
 
 
 def _long(words: list[str]) -> list[str]:
-    """Options are whole words behind one dash or two, wherever they stand."""
+    """Return options are whole words behind one dash or two, wherever they stand."""
     out: list[str] = []
     operands: list[str] = []
     i = 0
@@ -70,7 +70,7 @@ def _long(words: list[str]) -> list[str]:
     return [*out, "--", *operands]
 
 
-class Quit(Exception):
+class QuitShell(Exception):
     """`.quit` and `.exit`."""
 
 
@@ -112,7 +112,7 @@ class Shell:
     scripted: bool = False
     """Whether statements come from a file rather than from an argument."""
     trusted: int = 0
-    """How many statements are known not to find much to do."""
+    """Statements left that run inline without another check."""
     databases: dict[str, Database] = field(default_factory=dict)
 
     def fail(self, message: str, status: int = 1) -> None:
@@ -129,7 +129,7 @@ class Shell:
             self.kept.append(encode("".join(texts)))
 
     async def redirect(self, target: str | None, once: bool = False) -> None:
-        """Send what follows elsewhere; what was meant for the last place is written there first."""
+        """Redirect the output; flush to the last target first."""
         await self.flush()
         if self.output:
             await self.proc.fs.write(self.proc.path(self.output), b"".join(self.kept))
@@ -148,7 +148,7 @@ class Shell:
     # ------------------------------------------------------------------ databases
 
     async def open(self, name: str) -> None:
-        """Begin with the database of a file, or with an empty one."""
+        """Open the database of a file, or an empty one."""
         self.name, self.trusted = name, 0
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
@@ -248,7 +248,7 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
                     break
         else:
             await _run(shell, proc.stdin, script=True)
-    except Quit:
+    except QuitShell:
         pass
     await shell.redirect(None)
     await shell.close()
@@ -270,12 +270,12 @@ def _authorize(action: int, first: str | None, second: str | None, database: str
 
 
 async def run(shell: Shell, text: str) -> None:
-    """Statements and dot commands, as an argument has them."""
+    """Run the statements and dot commands of an argument."""
     await _run(shell, BytesReader(encode(text)), script=False)
 
 
 async def run_script(shell: Shell, reader: Reader) -> None:
-    """The same, as a file has them, which is closed then."""
+    """Run the statements and dot commands of a file, and close it."""
     try:
         await _run(shell, reader, script=True)
     finally:
@@ -386,15 +386,15 @@ async def _statement(shell: Shell, statement: str) -> None:
 
 _SEARCHING = re.compile(r"\b(?:select|with|pragma|vacuum|explain|trigger)\b", re.I).search
 _SMALL = 1000
-"""Pages of a database that a statement may have to change all of."""
+"""Pages of a database that one statement may change inline."""
 
 
 _TRUSTED = 64
-"""Statements that are short if the first of them is: so many cannot make a small database a large one."""
+"""Statements that run inline after one check: a small database cannot become large by these."""
 
 
 def _is_short(shell: Shell, statement: str) -> bool:
-    """Whether a statement cannot take long: it searches nothing, changes little, and sets nothing off."""
+    """Return whether a statement cannot take long: it searches nothing, changes little, and sets nothing off."""
     if len(statement) > SMALL or _SEARCHING(statement) is not None or len(shell.databases) > 1 or shell.plans:
         shell.trusted = 0
         return False
@@ -419,7 +419,7 @@ def _placed(statement: str) -> str:
 
 
 def _plan(shell: Shell, rows: list[tuple[int, int, int, str]]) -> None:
-    """The steps of a plan as the tree that they are."""
+    """Print the steps of a query plan as a tree."""
     shell.out.append("QUERY PLAN\n")
 
     def below(parent: int, indent: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from ramet.commands.data.sqlite.command import CannotOpen, Quit, Shell, run_script
+from ramet.commands.data.sqlite.command import CannotOpen, QuitShell, Shell, run_script
 from ramet.commands.data.sqlite.output_modes import MODES, identifier, quoted
 from ramet.commands.framework.inputs import slurp
 from ramet.concurrency.offload import interruptible, offload_large
@@ -146,7 +146,7 @@ async def _help(shell: Shell, args: list[str]) -> None:
 async def _quit(shell: Shell, args: list[str]) -> None:
     if args and args[0].isdecimal():
         shell.status = int(args[0]) & 0xFF
-    raise Quit
+    raise QuitShell
 
 
 # ------------------------------------------------------------------------------------------- files and databases
@@ -203,7 +203,7 @@ async def _parameter(shell: Shell, args: list[str]) -> None:
     if what == "set" and len(rest) == 2:
         name = rest[0].lstrip(":@$")
         stored: object = rest[1]
-        with suppress(sqlite3.Error):  # What is no expression stands for itself.
+        with suppress(sqlite3.Error):  # Text that is not an expression stands for itself.
             stored = shell.connection.execute(f"SELECT {rest[1]}").fetchone()[0]
         shell.parameters[name] = rest[0], stored
     elif what == "unset" and len(rest) == 1:
@@ -295,7 +295,7 @@ async def _dump(shell: Shell, args: list[str]) -> None:
 
 
 def _dumped(value: object) -> str:
-    """A literal in one line, whatever it holds."""
+    """Return a literal in one line, whatever it holds."""
     if isinstance(value, str) and ("\n" in value or "\r" in value):
         mark = "\\n" if "\\n" not in value else "\\012"
         back = "\\r" if "\\r" not in value else "\\015"

@@ -31,7 +31,7 @@ def context(connection: sqlite3.Connection, sql: str, message: str) -> str:
 
 
 def _within(message: str, around: tuple[str, str]) -> str | None:
-    """What a message is about; None when it is another one."""
+    """Return what a message is about; None when it is another one."""
     before, behind = around
     if len(message) < len(before) + len(behind) or not (message.startswith(before) and message.endswith(behind)):
         return None
@@ -57,7 +57,7 @@ def _place(connection: sqlite3.Connection, sql: str, message: str) -> int | None
 
 
 def _offending(connection: sqlite3.Connection, sql: str, token: str) -> int | None:
-    """The first place of the token at which a statement that ends there is wrong rather than incomplete."""
+    """Return the first place of the token at which a statement that ends there is wrong rather than incomplete."""
     for start, end in tokens(sql):
         if not is_token(sql, start, end, token):
             continue

@@ -30,7 +30,7 @@ class Look:
     mode: str = "list"
     header: bool = False
     header_set: bool = False
-    """Whether somebody asked for headers, or for none."""
+    """Whether the user set headers on or off."""
     separator: str = "|"
     newline: str = "\n"
     null: str = ""
@@ -74,7 +74,7 @@ class Look:
         return "".join(out)
 
     def _quoted(self, text: str) -> str:
-        """A value for a file of CSV: in quotes when it is empty or not of the plainest characters."""
+        """Return a value for a file of CSV: in quotes when it is empty or not of the plainest characters."""
         if text and not _UNPLAIN.search(text) and self.separator not in text:
             return text
         return '"' + text.replace('"', '""') + '"'
@@ -176,7 +176,7 @@ _BORDERS = {
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """The lines of a cell, none of them wider than `width` unless that is 0."""
+    """Return the lines of a cell, none of them wider than `width` unless that is 0."""
     lines = text.split("\n")
     if not width:
         return lines
@@ -212,7 +212,7 @@ def _json(value: object) -> str:
 
 
 def real(number: float) -> str:
-    """A floating-point number as SQLite writes it: always with a point."""
+    """Return a floating-point number as SQLite writes it: always with a point."""
     if number != number or number in (float("inf"), float("-inf")):
         return "Inf" if number > 0 else "-Inf"
     text = f"{number:.15g}"
@@ -223,7 +223,7 @@ def real(number: float) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as a literal of SQL."""
+    """Return a value as a literal of SQL."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
@@ -237,7 +237,7 @@ _WORDS = frozenset(("table", "select", "index", "group", "order", "from", "where
 
 
 def identifier(name: str) -> str:
-    """A name, in quotes where it needs them."""
+    """Return a name, in quotes where it needs them."""
     if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and name.lower() not in _WORDS:
         return name
     return '"' + name.replace('"', '""') + '"'

@@ -16,9 +16,9 @@ _NOTHING: Final = re.compile(r"[ \t\n;]*")
 _NOTABLE: Final = re.compile(r"[;'\"`\[]|--|/\*")
 _ENDS: Final = {"'": "'", '"': '"', "`": "`", "[": "]", "--": "\n", "/*": "*/"}
 _COMPOUND: Final = frozenset(("create", "explain"))
-"""How statements begin that may have others in them."""
+"""First words of statements that may contain others."""
 _SOME: Final = 256
-"""Statements that are looked for at a time."""
+"""Most statements per batch."""
 
 
 def may_end(line: str) -> bool:
@@ -67,12 +67,12 @@ def _is_compound(text: str, at: int) -> bool:
 
 
 def _is_blank(text: str, start: int, end: int) -> bool:
-    """Whether a token is white space or a comment."""
+    """Return whether a token is white space or a comment."""
     return text[start].isspace() or (end - start > 1 and text.startswith(("--", "/*"), start))
 
 
 def _simple_end(text: str, at: int) -> int:
-    """The first semicolon that stands neither in quotes nor in a comment."""
+    """Return the first semicolon that stands neither in quotes nor in a comment."""
     while (found := _NOTABLE.search(text, at)) is not None:
         checkpoint()
         if found[0] == ";":
@@ -92,5 +92,5 @@ def tokens(sql: str, at: int = 0) -> Iterator[tuple[int, int]]:
 
 
 def is_token(sql: str, start: int, end: int, token: str) -> bool:
-    """Whether the token that stands there is this one."""
+    """Return whether the token that stands there is this one."""
     return end - start == len(token) and sql[start:end] == token

@@ -48,7 +48,7 @@ class DfOptions:
 
 
 async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
-    """Mounts have no fixed size: the sizes shown are those of an ample disk, with what the tree holds left out."""
+    """Print the mounts. They have no fixed size: the sizes are those of an ample empty disk."""
     fields = _df_fields(o)
     points: list[Path] = []
     status = 0
@@ -119,7 +119,7 @@ _DF_WIDTHS = {"source": 14, "fstype": 4, "pcent": 4, "ipcent": 4, "file": 4, "ta
 
 
 def _df_fields(o: DfOptions) -> list[str]:
-    """The columns, by --output or by the kind of listing."""
+    """Return the columns, by --output or by the kind of listing."""
     every = ["source", "fstype", "itotal", "iused", "iavail", "ipcent", "size", "used", "avail", "pcent"]
     every += ["file", "target"]
     if o.output is None:

@@ -199,7 +199,7 @@ async def _flush(state: _Du) -> None:
 
 
 async def _measure(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tuple[int, int]:
-    """The size of a file or of a directory with everything below; prints what is to be printed."""
+    """Return size and newest time of a file or tree; print its lines."""
     o, fs = state.o, state.proc.fs
     linked = (stat.nlink or 1) > 1 and stat.kind is not Kind.DIR
     if stat.inode is not None and not o.count_links and (linked or state.many):
@@ -210,7 +210,7 @@ async def _measure(state: _Du, word: str, path: Path, stat: Stat, depth: int) ->
     if o.follow == "all" and stat.kind is Kind.DIR:
         place = await fs.resolve(path)
         if place in state.above:
-            return 0, 0  # a link that leads back to where the way came from
+            return 0, 0  # a link to a directory above
         state.above.add(place)
         try:
             return await _sum(state, word, path, stat, depth)

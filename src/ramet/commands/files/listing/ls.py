@@ -30,15 +30,15 @@ class Entry:
     name: str
     stat: Stat
     target: Stat | None = None
-    """What a link points to, where that is shown; None when it dangles."""
+    """The stat of a link's target if shown; None if it dangles."""
     path: Path | None = None
     address: str = ""
-    """Where a click leads, with --hyperlink."""
+    """The URL of --hyperlink."""
 
 
 @dataclass
 class Dired:
-    """--dired: lines are indented, and at the end it is told at which bytes the names are."""
+    """--dired: indent lines, and list the byte offsets of names at the end."""
 
     at: int = 0
     names: list[int] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Dired:
 
 @dataclass
 class _Listing:
-    """Everything decided once per run."""
+    """Settings of one run."""
 
     proc: Proc
     o: LsOptions
@@ -89,7 +89,7 @@ class _Listing:
 
 
 def _format(o: LsOptions) -> str:
-    """What the last of the options about it says, but that -1 does not end the long format."""
+    """Return what the last of the options about it says, but that -1 does not end the long format."""
     chosen = ""
     for name, stored in o.order:
         if name in ("no_owner", "no_group_long", "numeric", "full_time"):
@@ -162,7 +162,7 @@ _DEFAULT_COLORS = {
 
 
 def _colorful(proc: Proc) -> bool:
-    """Without LS_COLORS, colours need a terminal that is known to have them."""
+    """Return whether to use colours: without LS_COLORS only on known terminals."""
     if proc.env.get("LS_COLORS") or proc.env.get("COLORTERM"):
         return True
     kinds = (
@@ -253,7 +253,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
         name, where, above = pending.pop()
         try:
             if o.follow and o.recursive:
-                # Links may lead back to where the way came from.
+                # A link may point to a directory above.
                 here = await proc.fs.resolve(where)
                 if here in above:
                     listing.complain(f"{called(name)}: not listing already-listed directory", 2)
@@ -284,7 +284,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
                     entry.target = await _target(proc, where / entry.name)
                     if o.follow:
                         if entry.target is None and not _needs_stat(listing):
-                            continue  # nobody asked for more than its name
+                            continue  # only its name is shown
                         if entry.target is None:
                             shown_name = entry.name if name == "." else f"{name}/{entry.name}"
                             listing.complain(f"cannot access {quote(shown_name)}: No such file or directory", 1)
@@ -302,7 +302,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
 
 
 def _needs_stat(listing: _Listing) -> bool:
-    """Whether more is shown of a file than its name, or asked of it to find its place."""
+    """Return whether more is shown of a file than its name, or asked of it to find its place."""
     o = listing.o
     shown_with = listing.format == "long" or listing.colors or o.indicator != "none" or o.inode or o.blocks
     return bool(shown_with or listing.sort in ("size", "time") or o.recursive or o.dirs_first)
@@ -353,7 +353,7 @@ def _quoted(listing: _Listing, name: str) -> str:
 
 
 def _quoted_title(listing: _Listing, name: str) -> str:
-    """The name of a directory before a colon, which sets it apart as a blank does not."""
+    """Return the title of a directory listing, quoted if it holds a colon."""
     if listing.quoting == "escape":
         return " ".join([_quoted(listing, part) for part in name.split(" ")]).replace(":", "\\:")
     return _quoted(listing, name).replace(":", "\\:") if listing.quoting == "c" else _quoted(listing, name)
@@ -410,7 +410,7 @@ def _links(listing: _Listing) -> bool:
 
 
 async def _address(listing: _Listing, path: Path | None) -> str:
-    """The file as a terminal can open it; of a link that leads nowhere, where it would lead."""
+    """Return the file as a terminal can open it; of a link that leads nowhere, where it would lead."""
     fs, seen = listing.proc.fs, path or listing.proc.cwd
     try:
         seen = await fs.resolve(seen)
@@ -429,7 +429,7 @@ def _linked(text: str, address: str) -> str:
 
 
 def _label(listing: _Listing, entry: Entry, *, arrow: bool = False) -> str:
-    """The name as shown: quoted, coloured, with its indicator and perhaps `-> target`."""
+    """Return the name as shown: quoted, coloured, with its indicator and perhaps `-> target`."""
     stat = entry.stat
     text = _linked(_quoted(listing, entry.name), entry.address)
     if listing.colors:
@@ -462,7 +462,7 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
 
 
 def _shown(listing: _Listing, entries: list[Entry]) -> bytes:
-    """The entries of one directory, or those named, as they are written."""
+    """Return the entries of one directory, or those named, as they are written."""
     first_color = "\x1b[0m" if listing.colors and listing.format != "long" else ""
     if listing.format == "long":
         rows = _long_rows(listing, entries)
@@ -490,7 +490,7 @@ def _shown(listing: _Listing, entries: list[Entry]) -> bytes:
 
 
 def _is_bare(listing: _Listing) -> bool:
-    """Whether a line is a name and nothing else, as when a program reads it."""
+    """Return whether a line is a name and nothing else, as when a program reads it."""
     o = listing.o
     shown_with = o.inode or o.blocks or o.context or listing.colors or o.indicator != "none" or _links(listing)
     return (
@@ -616,7 +616,7 @@ def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
 
 
 def _moment(o: LsOptions) -> Callable[[Stat], int]:
-    """Which time to show and to sort by; that of the last change stands for those that are not kept."""
+    """Return which time to show and to sort by; that of the last change stands for those that are not kept."""
     if o.time_kind in ("atime", "access", "use"):
         return lambda stat: stat.accessed_ns or 0
     return lambda stat: stat.mtime_ns or 0

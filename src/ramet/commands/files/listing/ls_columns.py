@@ -7,7 +7,7 @@ from ramet.commands.framework.messages import c_escaped
 
 
 def quoted_name(name: str, style: str) -> str:
-    """A name in one of GNU's quoting styles."""
+    """Return a name in one of GNU's quoting styles."""
     if style in ("shell", "shell-always") and not name.isprintable():
         # Without escapes only the quotes are left, around the characters as they are.
         visible = "".join(c for c in name if c.isprintable() or c in "\t\n")
@@ -59,7 +59,7 @@ def columns(labels: list[str], widths: list[int], limit: int, across: bool, tab:
 
 
 def _column_sizes(widths: list[int], cols: int, rows: int, limit: int, across: bool) -> list[int] | None:
-    """How wide so many columns are, or None where they do not fit. What never widens a column is not measured."""
+    """Return the widths of `cols` columns, or None if they do not fit the limit."""
     sizes, total = [_NARROWEST] * cols, _NARROWEST * cols
     for i, width in enumerate(widths):
         col = i % cols if across else i // rows

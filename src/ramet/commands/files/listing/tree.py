@@ -94,9 +94,9 @@ class _Node:
     note: str = ""
     size: int = 0
     path_text: str = ""
-    """Its name with those of the directories above it, as the user named the first."""
+    """Its path as the user would type it."""
     told: list[str] = field(default_factory=list)
-    """What an .info file says about it."""
+    """The note of an .info file."""
 
 
 @dataclass
@@ -208,7 +208,7 @@ class _Tree:
             nodes.sort(key=lambda n: n.leads != o.dirs_first)
 
     def count(self, node: _Node) -> None:
-        """What the last line says: links to directories are directories."""
+        """Count files and directories; links to directories are directories."""
         if node.leads:
             self.dirs += 1
         else:
@@ -222,7 +222,7 @@ class _Tree:
         return node.size if self.o.disk_usage else modes.size_of(node.stat)
 
     def facts(self, node: _Node) -> list[tuple[str, str, str]]:
-        """What was asked for: its name, its text as such, and its text in brackets."""
+        """Return what was asked for: its name, its text as such, and its text in brackets."""
         o, stat = self.o, node.stat
         found: list[tuple[str, str, str]] = []
         if o.inodes:
@@ -278,7 +278,7 @@ class _Tree:
     # ------------------------------------------------------------------ HTML
 
     def as_html(self, node: _Node, prefix: str, path: str, out: list[str], lead: str = "") -> None:
-        """A line with links for a node, and those of what is below it."""
+        """Append the HTML lines of a node and its children."""
         o = self.o
         assert o.base is not None
         known = [text for _, _, text in self.facts(node) if text]
@@ -356,12 +356,12 @@ _LINES = {
     "ansi": ("tqq ", "mqq ", "x   ", "    "),
     "cp437": ("\udcc3\udcc4\udcc4 ", "\udcc0\udcc4\udcc4 ", "\udcb3   ", "    "),
 }
-"""What stands before names: before one of several, before the last, and below either of them."""
+"""Prefixes of names: before one of several, before the last, and below either."""
 _DIRECTORY, _FILE = Stat(Kind.DIR), Stat(Kind.FILE)
 
 
 def _listed(text: str, state: _Tree, name: str, path: Path) -> _Node:
-    """The tree of paths that a text has one of in each line."""
+    """Return the tree of paths that a text has one of in each line."""
     top = _Node(name, path, _DIRECTORY, leads=True, children=[])
     for line in text.split("\n"):
         node = top
@@ -472,7 +472,7 @@ def _printed(state: _Tree, roots: list[_Node]) -> str:
 
 
 def _used(node: _Node) -> int:
-    """All that is below a directory, without its own size."""
+    """Return the size of everything below a directory."""
     return sum(child.size for child in node.children or ())
 
 

@@ -13,7 +13,7 @@ Notes = list[tuple[list[str], list[str]]]
 
 
 def notes_of(text: str) -> Notes:
-    """An .info file: patterns, one in a line, and behind them the lines of a note, which begin with a tab."""
+    """Return an .info file: patterns, one in a line, and behind them the lines of a note, which begin with a tab."""
     found: Notes = []
     for line in text.split("\n"):
         if line.startswith("\t"):
@@ -31,7 +31,7 @@ def note_on(notes: Notes, name: str) -> list[str]:
 
 
 def bracketed(lines: list[str], *, utf: bool) -> list[str]:
-    """A note with a brace of as many lines before it."""
+    """Return a note with a brace of as many lines before it."""
     if len(lines) == 1:
         return [f" {{ {lines[0]}"]
     top, middle, bottom = ("⎧", "⎨", "⎩") if utf else ("/", "|", "\\")
@@ -60,7 +60,7 @@ OUTRO = "</body>\n</html>\n"
 
 
 def anchor(name: str, address: str | None, kind: str = "") -> str:
-    """A name that leads somewhere, unless links are not wanted."""
+    """Return a name that leads somewhere, unless links are not wanted."""
     shown = escape(name, quote=False)
     classed = f' class="{kind}"' if kind else ""
     leads = f' href="{address}"' if address is not None else ""
@@ -68,7 +68,7 @@ def anchor(name: str, address: str | None, kind: str = "") -> str:
 
 
 def address(base: str, path: str, *, directory: bool) -> str:
-    """Where a name below the base is found; the characters of paths stay as they are."""
+    """Return where a name below the base is found; the characters of paths stay as they are."""
     tail = quote(encode(path), safe="/-_.~!*'();:@&=+$,").replace("&", "&amp;")
     joined = base.rstrip("/") + ("/" + tail if tail else "")
     return joined + "/" if directory else joined

@@ -14,7 +14,7 @@ from ramet.core.stat import Kind
 
 
 async def canonical(proc: Proc, word: str, mode: str, *, strip: bool = False, base: Path | None = None) -> str:
-    """The canonical name: `f` all but the last component must exist, `e` all, `m` none."""
+    """Return the canonical name: `f` all but the last component must exist, `e` all, `m` none."""
     if not word:
         raise fail(errno.ENOENT, word)
     path = Path(base or proc.cwd)

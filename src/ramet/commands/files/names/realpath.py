@@ -13,7 +13,7 @@ from ramet.core.proc import Proc
 
 
 def _without_parents(word: str) -> str:
-    """A name in which each `..` has taken back what stands before it, whatever that is."""
+    """Return a name in which each `..` has taken back what stands before it, whatever that is."""
     kept: list[str] = []
     for part in word.split("/"):
         if part == ".." and kept and kept[-1] not in ("..", ""):

@@ -20,11 +20,11 @@ _SOURCES = ("/usr/src", "/usr/local/src")
 
 
 _KINDS = {"-b": "-B", "-m": "-M", "-s": "-S"}
-"""The kinds of files that whereis looks for, and the option that says where."""
+"""Kinds of files and the option for their directories."""
 
 
 class _Where:
-    """What whereis was asked so far: its options hold for the names that follow."""
+    """Options so far, which apply to the names that follow."""
 
     def __init__(self, proc: Proc) -> None:
         path = [part for part in proc.env.get("PATH", "").split(":") if part]
@@ -68,7 +68,7 @@ async def whereis(proc: Proc, _: None, words: list[str]) -> int:
 
 
 async def _listed(proc: Proc, where: _Where) -> str:
-    """The places that there are, by kind."""
+    """Return the places that there are, by kind."""
     out = ""
     for kind in where.wanted():
         name = {"-b": "bin", "-m": "man", "-s": "src"}[kind]
@@ -79,7 +79,7 @@ async def _listed(proc: Proc, where: _Where) -> str:
 
 
 async def _found(proc: Proc, where: _Where, word: str) -> str:
-    """The line of a name: binaries that are called so, other files but for an ending."""
+    """Return the line of a name: binaries that are called so, other files but for an ending."""
     name = word.rpartition("/")[2]
     counts: list[int] = []
     paths: dict[str, None] = {}

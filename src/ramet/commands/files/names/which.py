@@ -12,7 +12,7 @@ from ramet.core.proc import Proc
 
 
 def known_commands(proc: Proc) -> Container[str]:
-    """The names of the commands that are there without a file."""
+    """Return the names of the commands that are there without a file."""
     from ramet.commands.framework.table import MODULES
 
     listed = proc.services.get("commands")
@@ -26,7 +26,7 @@ class WhichOptions:
 
 
 async def which(proc: Proc, o: WhichOptions, operands: list[str]) -> int:
-    """The first place along PATH: a file of the tree, or /bin and /usr/bin for the commands of the table."""
+    """Find commands along PATH: files of the tree, or /bin and /usr/bin for built-in commands."""
     known = known_commands(proc)
     status = 0 if operands else 1
     for word in operands:

@@ -11,7 +11,7 @@ from ramet.core.proc import Proc
 
 
 async def hostid(proc: Proc, o: object, operands: list[str]) -> int:
-    """The same number for the same name: there is no address that it could be made from."""
+    """Print a number that depends only on the host name."""
     await proc.emit(b"%08x\n" % zlib.crc32(encode(proc.user.host)))
     return 0
 

@@ -16,7 +16,7 @@ class SyncOptions:
 
 
 async def sync(proc: Proc, o: SyncOptions, operands: list[str]) -> int:
-    """Acknowledged is durable already: there is nothing to wait for."""
+    """Check the operands; acknowledged writes are durable already."""
     if o.data and o.system:
         raise UsageError("cannot specify both --data and --file-system", hint=False)
     if o.data and not operands:

@@ -21,7 +21,7 @@ class WhoOptions:
 
 
 async def who(proc: Proc, o: WhoOptions, operands: list[str]) -> int:
-    """Nobody is logged in to a workspace."""
+    """A workspace has no logins."""
     if o.count:
         await proc.emit(b"\n# users=0\n")
     elif o.heading:

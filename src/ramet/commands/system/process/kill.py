@@ -15,18 +15,18 @@ from ramet.core.proc import Proc
 
 @runtime_checkable
 class Jobs(Protocol):
-    """What the workspace lends as `services["jobs"]`: its table of running work."""
+    """The job table that the workspace lends as `services["jobs"]`."""
 
     def processes(self) -> Iterable[tuple[int, int, str, float]]:
         """pid, parent's pid, command line and start time (seconds since the epoch)."""
         ...
 
     def own_pid(self) -> int:
-        """The pid of the shell that runs the command that asks."""
+        """Return the pid of the shell that runs the command that asks."""
         ...
 
     def next_pid(self) -> int:
-        """The pid of the command that asks."""
+        """Return the pid of the command that asks."""
         ...
 
     def signal(self, pid: int, number: int) -> bool:
@@ -40,7 +40,7 @@ def _jobs(proc: Proc) -> Jobs | None:
 
 
 def running(proc: Proc) -> list[tuple[int, int, str, float]]:
-    """pid, parent, command line and start of everything that runs: the shell, its jobs, and this command."""
+    """Return pid, parent, command line and start of the shell, its jobs and this command."""
     jobs = _jobs(proc)
     if jobs is None:
         return [(1, 0, " ".join(proc.argv), proc.now())]
@@ -71,13 +71,13 @@ def _kill_words(words: list[str]) -> list[str]:
 
 
 def listed() -> str:
-    """The names of all signals, in two lines."""
+    """Return the names of all signals, in two lines."""
     plain = [name for name, number in SIGNALS.items() if number <= 31]
     return "\n".join(" ".join(plain[at : at + 16]) for at in range(0, len(plain), 16)) + "\n"
 
 
 def _names(wanted: list[str]) -> str:
-    """All names, or the other form of each of these."""
+    """Return all signal names, or convert names to numbers and back."""
     if not wanted:
         return listed()
     names = {number: name for name, number in SIGNALS.items()}
@@ -91,7 +91,7 @@ def _names(wanted: list[str]) -> str:
 
 
 def _table() -> str:
-    """Number and name of every signal, seven a line."""
+    """Return number and name of every signal, seven per line."""
     cells = [f"{number:2d} {name:<7} " for name, number in SIGNALS.items() if number <= 31]
     rows = ["".join(cells[at : at + 7]) for at in range(0, len(cells), 7)]
     return "\n".join([*(row.rstrip() for row in rows[:-1]), rows[-1]]) + "\n"

@@ -52,7 +52,7 @@ def _found(proc: Proc, o: PgrepOptions, operands: list[str]) -> list[tuple[int, 
     users = {name for text in (o.user, o.real_user) if text is not None for name in text.split(",")}
     known = {proc.user.name, str(proc.user.uid)}
     rows: list[tuple[int, str]] = []
-    # The last of them is this command.
+    # The last one is this command.
     for pid, parent, line, _ in running(proc)[:-1]:
         if o.parent is not None and str(parent) not in o.parent.split(","):
             continue
@@ -93,7 +93,7 @@ async def pkill(proc: Proc, o: PgrepOptions, operands: list[str]) -> int:
     if number is None:
         raise UsageError(f"unknown signal name {o.signal}", 2, hint=False)
     rows = await patiently(proc, operands, partial(_found, proc, o, operands))
-    # The shell that runs this is not among those that it can do without.
+    # Never signal the shell that runs this command.
     killed = [(pid, line) for pid, line in rows if pid != running(proc)[0][0] and send(proc, pid, number)]
     if o.counts:
         await proc.emit(b"%d\n" % len(killed))

@@ -217,7 +217,7 @@ def _wrong(text: str) -> UsageError:
 
 
 def _columns(words: Iterable[str]) -> list[tuple[str, Column]]:
-    """A -o list with its own headings (`pid=`, `comm=NAME`) and widths (`user:20`)."""
+    """Return a -o list with its own headings (`pid=`, `comm=NAME`) and widths (`user:20`)."""
     found = []
     for word in words:
         for spec in re.split(r"[ ,]+", word.strip(" ,")):
@@ -299,7 +299,7 @@ def _as_tree(rows: list[Process]) -> list[Process]:
 
 
 def _branch(row: Process, o: PsOptions) -> str:
-    """What stands before the command of a process within the tree."""
+    """Return what stands before the command of a process within the tree."""
     if not row.depth:
         return ""
     return "  " * row.depth if o.indent else "    " * (row.depth - 1) + " \\_ "

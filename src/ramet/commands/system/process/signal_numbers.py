@@ -8,7 +8,7 @@ SIGNALS = {"POLL" if name == "IO" else name: number for number, name in enumerat
 
 
 def signal_number(text: str) -> int | None:
-    """The number of a signal given by number or name."""
+    """Return the number of a signal given by number or name."""
     if text.isdigit():
         return int(text) if int(text) <= 64 else None
     name = text.upper().removeprefix("SIG")

@@ -116,7 +116,7 @@ def split_string(text: str, env: Mapping[str, str]) -> list[str]:
 async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
     if o.split:
         operands = [*split_string(" ".join(o.split), proc.env), *operands]
-        # What -S gives may begin with options of its own.
+        # The words of -S may begin with options.
         from ramet.commands.framework.command import parse
 
         inner, operands = parse(_ENV, operands)
@@ -133,7 +133,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
                 list_signals=o.list_signals or inner.list_signals,
             )
     taken = _taken(o)
-    alone = operands[:1] == ["-"]  # which means -i where the options end
+    alone = operands[:1] == ["-"]  # a lone dash means -i
     operands = operands[alone:]
     clear = o.clear or alone
     steps = ["cleaning environ"] if clear else []
@@ -161,7 +161,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         steps += [f"   arg[{index}]= {word}" for index, word in enumerate(words)]
         proc.stderr.write(encode("".join(f"{step}\n" for step in steps)))
     if operands in (["env"], ["printenv"]) and o.chdir is None:
-        # It would print what it is given: nothing that a shell adds for its own commands.
+        # It would print this environment, without what a shell adds for its commands.
         operands = []
     if not operands:
         if o.chdir is not None:
@@ -184,7 +184,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
 
 
 def _taken(o: EnvOptions) -> dict[str, bool]:
-    """How signals are taken: whether each is ignored. What is blocked never arrives either."""
+    """Return whether each signal is ignored; blocked signals count as ignored."""
     asked = ((o.default_signal, False), (o.ignore_signal, True), (o.block_signal, True))
     return {name: ignored for given, ignored in asked if given is not None for name in _signals(given)}
 

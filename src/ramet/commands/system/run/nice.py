@@ -25,7 +25,7 @@ class NiceOptions:
 
 
 _niceness: ContextVar[int] = ContextVar("niceness", default=0)
-"""What nice has added up to, for those that ask: it makes nothing slower."""
+"""The current niceness; it has no effect."""
 
 
 async def nice(proc: Proc, o: NiceOptions, operands: list[str]) -> int:

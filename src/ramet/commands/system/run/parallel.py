@@ -181,7 +181,7 @@ def _template(proc: Proc, o: ParallelOptions, command: list[str], names: list[st
 
 
 async def _earlier(proc: Proc, log: str | None, *, failed: bool) -> list[_Job]:
-    """The jobs of a log, or those whose last run failed."""
+    """Return the jobs of a log, or those whose last run failed."""
     if log is None:
         message = "--resume and --resume-failed require --joblog, --results, --results-dir, or --sqlworker"
         raise UsageError(f"Error: {message}.", 255, hint=False)
@@ -195,7 +195,7 @@ async def _earlier(proc: Proc, log: str | None, *, failed: bool) -> list[_Job]:
 
 
 async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str]) -> list[_Job]:
-    """One job for each block of stdin, or for each turn of blocks."""
+    """Return one job per block of stdin, or per round of blocks."""
     line = " ".join(operands)
     if o.parts:
         if not o.arg_files:
@@ -211,7 +211,7 @@ async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str])
 
 
 def _short(items: list[Words], command: list[str], longest: int) -> list[Words]:
-    """The same arguments on as many lines as it takes for none to be longer than that."""
+    """Split arguments so that no line is longer than `longest`."""
     if not longest:
         return items
     out: list[Words] = []
@@ -227,7 +227,7 @@ def _short(items: list[Words], command: list[str], longest: int) -> list[Words]:
 
 
 def _records(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
-    """Stdin in records: each ends with what ends one, and begins with what begins one."""
+    """Split stdin into records by --recend and --recstart."""
     if o.expressions:
         return _by_expression(data, o, seconds)
     start = encode((o.record_start or "").replace("\\n", "\n"))
@@ -243,7 +243,7 @@ def _records(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
 
 
 def _by_expression(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
-    """Records that end where one expression matches before another."""
+    """Split stdin where --recend matches before --recstart, as regular expressions."""
     end = o.record_end if o.record_end is not None else "" if o.record_start else "\n"
     try:
         source = encode(f"({end})({o.record_start or ''})".replace("\\n", "\n"))
@@ -262,7 +262,7 @@ def _by_expression(data: bytes, o: ParallelOptions, seconds: float) -> list[byte
 
 
 def _blocks(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
-    """Whole records of stdin, so many or so many bytes of them at a time."""
+    """Return stdin as blocks of whole records, by count or by size."""
     records = _records(data, o, seconds)
     if o.max_args:
         return [b"".join(records[i : i + o.max_args]) for i in range(0, len(records), o.max_args)]
@@ -279,7 +279,7 @@ def _blocks(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
 
 
 async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list[list[str]]]:
-    """The input sources in groups; those of a group go along with each other."""
+    """Return the input sources in groups; those of a group go along with each other."""
     separator = (
         b"\0" if o.null else encode(o.delimiter.replace("\\n", "\n").replace("\\t", "\t")) if o.delimiter else b"\n"
     )
@@ -347,7 +347,7 @@ class _Pool:
         self.shown = 1
 
     async def run(self, todo: list[_Job]) -> int:
-        """As many jobs at a time as there may be; each that ends makes room for the next."""
+        """Run the jobs, at most `self.jobs` at a time."""
         waiting = iter(todo)
         total = len(todo)
 
@@ -440,7 +440,7 @@ class _Pool:
         return f"{self.proc.env.get('TMPDIR') or '/tmp'}/par{letters}.par"
 
     async def _held(self, job: _Job) -> tuple[str, str]:
-        """The block of a job in a file, whose name the command has in the place of {}."""
+        """Return the block of a job in a file, whose name the command has in the place of {}."""
         name = self._temporary()
         await self.proc.fs.write(self.proc.path(name), job.data or b"")
         return Template([job.line], "{}", (), raw=True, quote=False).line((name,), job.number, 0), name

@@ -24,14 +24,14 @@ Change = Callable[[str], str]
 
 
 def quoted(word: str) -> str:
-    """A word for the shell, in single quotes where it has anything that could mean something."""
+    """Return a word for the shell, in single quotes where it has anything that could mean something."""
     if word and not _UNPLAIN.search(word):
         return word
     return "'" + _QUOTES.sub(lambda found: f"'\"{found[0]}\"'", word) + "'"
 
 
 def combined(groups: Sequence[Sequence[Sequence[str]]], link: bool) -> list[Words]:
-    """One tuple per job: every choice from the groups, whose own sources go along with each other."""
+    """Return one tuple per job: the product of the groups, whose sources are zipped."""
     if link:
         sources = [source for group in groups for source in group]
         longest = max(map(len, sources), default=0)
@@ -45,7 +45,7 @@ def trimmed(word: str, how: str) -> str:
 
 
 def part(word: str, how: str) -> str:
-    """What `{.}`, `{/}` and the like leave of an argument."""
+    """Return what `{.}`, `{/}` and the like leave of an argument."""
     if not how:
         return word
     name = word.rpartition("/")[2]
@@ -65,7 +65,7 @@ def part(word: str, how: str) -> str:
 
 
 class Template:
-    """A command with places for arguments; a command without any gets them at its end."""
+    """A command with placeholders; without any, arguments are appended."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Template:
         self.used = bool(found)
 
     def line(self, words: Words, number: int, total: int, many: bool = False) -> str:
-        """The line of one job; with `many`, the word around a place is repeated for each argument."""
+        """Return the line of one job; with `many`, the word around a place is repeated for each argument."""
         show: Callable[[str], str] = str if self.raw else quoted
 
         def expand(found: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ def duration(text: str, words: str = "invalid time interval") -> float:
 
 
 _LOOK_AGAIN: Final = 86400.0
-"""Seconds that the event loop is asked to wait at most; it takes no endless ones."""
+"""Most seconds of one sleep: the event loop rejects infinite ones."""
 
 
 async def sleep(proc: Proc, o: object, operands: list[str]) -> int:

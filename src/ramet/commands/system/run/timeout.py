@@ -55,7 +55,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     if o.verbose:
         name = next((n for n, i in SIGNALS.items() if i == number), str(number))
         proc.complain(typographic(proc, f"sending signal {name} to command {quote(operands[1])}"))
-    # What runs may have its own way with the signal: then it is its end that counts, or the end of patience with it.
+    # The command may handle the signal: then wait for its end, or for --kill-after.
     send = proc.services.get("signal")
     if callable(send) and send(number):
         if await _ended(task, grace):
@@ -66,14 +66,14 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     if not task.cancelled() and (failure := task.exception()) is not None:
         raise failure
     if number == 9:
-        raise Died(9)  # this signal reaches the sender as well
+        raise Died(9)  # SIGKILL ends timeout as well
     return 128 + number if o.preserve else 124
 
 
-async def _ended(task: asyncio.Future[int], patience: float | None) -> bool:
-    """Whether a command ends in time; it is not left behind by a cancellation of whoever waits for it."""
+async def _ended(task: asyncio.Future[int], seconds: float | None) -> bool:
+    """Return whether a command ends in time; a cancellation of the caller ends it."""
     try:
-        done, _ = await asyncio.wait({task}, timeout=patience)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
         task.cancel()
         await asyncio.wait({task})

@@ -106,14 +106,14 @@ def _delimiter(text: str) -> bytes:
 
 
 class _Stop(Exception):
-    """A command said 255, or a line was too long: no more commands run."""
+    """A command exited with 255, or a line was too long: run no more commands."""
 
     def __init__(self, status: int) -> None:
         self.status = status
 
 
 class _Broken(_Stop):
-    """A quote that nothing ends, or a word that is too long: what came before it still runs."""
+    """An open quote or a word that is too long: commands before it still run."""
 
 
 _ARGUMENT_SPACE = (1 << 21) - 2048
@@ -121,7 +121,7 @@ _BUFFER = 128 * 1024
 
 
 def _show_limits(proc: Proc, max_chars: int | None) -> None:
-    """What the original says of a kernel with the usual limits."""
+    """Print the limits of an ordinary kernel, as --show-limits does."""
     used = sum(len(encode(name)) + len(encode(text)) + 2 for name, text in proc.env.items())
     most = _ARGUMENT_SPACE - used
     rows = (
@@ -138,7 +138,7 @@ def _show_limits(proc: Proc, max_chars: int | None) -> None:
 def _one_of(
     proc: Proc, o: XargsOptions, max_args: int | None, max_lines: int | None
 ) -> tuple[str | None, int | None, int | None]:
-    """What -I, -n and -L leave of each other: the last of them wins, but -n 1 says nothing against -I."""
+    """Return what -I, -n and -L leave of each other: the last of them wins, but -n 1 says nothing against -I."""
     lines_option = "-L" if any(word.startswith("-L") for word in proc.argv) else "--max-lines/-l"
     shown_as = {"replace": "--replace/-I/-i", "max_args": "--max-args/-n", "max_lines": lines_option}
     plain = {"replace": "--replace", "max_args": "--max-args", "max_lines": "--max-lines"}
@@ -263,7 +263,7 @@ async def _items(
     whole_lines: bool,
     lines_matter: bool = False,
 ) -> AsyncIterator[tuple[list[str], bool]]:
-    """The items of the input, some at a time; and whether the last of them ends its line."""
+    """Yield batches of input items, and whether the last item ends its line."""
     if delimiter is not None:
         async for block in _bounded_blocks(proc, reader, delimiter, limit, None):
             pieces = block.split(delimiter)
@@ -305,7 +305,7 @@ async def _items(
         if line.continued and whole.endswith(b"\n"):
             carried = whole
             continue
-        # A word that nothing follows is not looked at.
+        # An unterminated last word is not compared with -E.
         ended = words if whole_lines or whole[-1:] in (b"\n", b" ", b"\t") else words[:-1]
         if eof is not None and eof in ended:
             yield words[: words.index(eof)], True
@@ -320,7 +320,7 @@ async def _items(
 
 
 class _Line(NamedTuple):
-    """What is in a line of the input."""
+    """A parsed line of the input."""
 
     words: list[str]
     open_quote: str
@@ -354,7 +354,7 @@ async def _bounded_lines(proc: Proc, reader: Reader, limit: int, special: re.Pat
 async def _bounded_blocks(
     proc: Proc, reader: Reader, delim: bytes, limit: int, special: re.Pattern[bytes] | None
 ) -> AsyncIterator[bytes]:
-    """Blocks of whole lines. One that can only be a single word, as nothing special is in it, may be too long."""
+    """Yield blocks of whole lines. One that can only be a single word, as nothing special is in it, may be too long."""
     rest: list[bytes] = []
     held, open_ended = 0, False
     while block := await reader.read(PART):
@@ -381,7 +381,7 @@ def _too_long(proc: Proc) -> _Broken:
 
 
 async def _plain_items(proc: Proc, reader: Reader, limit: int) -> AsyncIterator[list[str]]:
-    """The words of the input, many at a time, up to where something special comes; that and the rest stay unread."""
+    """Yield batches of plain words up to the first special character; the rest stays unread."""
     rest = b""
     while block := await reader.read(PART):
         data = rest + block
@@ -405,15 +405,15 @@ _WORD = re.compile(
 
 _SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
 _SPECIAL_BYTES = re.compile(rb"""['"\\\r\v\f\x1c-\x1f\0]""")
-"""What keeps words from being what stands between blanks."""
+"""Characters that need the full word parser."""
 _QUOTING = re.compile(rb"""\A[ \t\r\v\f]|['"\\\0]""")
-"""What may keep a line from being all of an argument."""
+"""Characters that may split a line with -I."""
 _SEPARATING = re.compile(rb"""[ \t\r\v\f'"\\\0]""")
-"""What may keep a line from being all of one word."""
+"""Characters that may split a line into words."""
 
 
 def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
-    """Words of a line with quotes removed; an open quote and a trailing backslash are told."""
+    """Return words of a line with quotes removed; also an open quote, and whether a backslash ends the line."""
     if whole and not any(c in text for c in "'\"\\"):
         return ([text] if text else []), "", False
     if not whole and text.isascii() and _SPECIAL.search(text) is None:
@@ -499,7 +499,7 @@ class _Runner:
             self.status = 123
 
     async def _exists(self, word: str) -> bool:
-        """Whether a command could be started, so that a status like that of one that could not is its own."""
+        """Return whether a command could be started, so that a status like that of one that could not is its own."""
         from ramet.commands.framework.table import MODULES
 
         proc = self.proc
@@ -526,7 +526,7 @@ class _Runner:
         self.tasks.clear()
 
     async def abandon(self) -> None:
-        """What runs ends here: the time is up, or somebody has lost patience."""
+        """Cancel running commands."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

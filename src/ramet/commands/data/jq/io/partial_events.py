@@ -10,7 +10,7 @@ _TOKEN = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+)', re.
 
 
 def broken_events(text: str) -> tuple[list[Json], list[Json]]:
-    """The events of a text that is not whole, and the path at which it breaks off."""
+    """Return the events of a text that is not whole, and the path at which it breaks off."""
     events: list[Json] = []
     path: list[Json] = []
     kinds: list[str] = []

@@ -11,7 +11,7 @@ from ramet.commands.data.jq.values import Json
 
 
 @dataclass(slots=True)
-class Place:
+class InputPlace:
     """Inputs that were read together: how many, the file, and how many lines there were before them."""
 
     count: int
@@ -24,7 +24,7 @@ class Place:
 
     def line(self, index: int) -> int:
         if self.lines is not None:
-            # Looked at once: a program that fails for one input may well fail for many.
+            # Computed once: a program that fails for one input may fail for many.
             self.exact, self.lines = tuple(self.start + line for line in _ends(self.lines)), None
         if self.exact:
             return self.exact[min(index, len(self.exact) - 1)]
@@ -32,7 +32,7 @@ class Place:
 
 
 def _ends(text: bytes) -> Iterator[int]:
-    """The lines on which the values of a text end."""
+    """Yield the lines on which the values of a text end."""
     reader = JsonReader()
     reader.feed(text + b"\n", True)
     for _ in reader.take(True):
@@ -44,25 +44,25 @@ class Places:
 
     def __init__(self) -> None:
         self.index = 0
-        self._places: list[Place] = []
+        self._places: list[InputPlace] = []
         self._ends: list[int] = []
 
-    def only(self, place: Place) -> None:
+    def only(self, place: InputPlace) -> None:
         self.index = 0
         self._places, self._ends = [place], [place.count]
 
-    def add(self, place: Place) -> None:
+    def add(self, place: InputPlace) -> None:
         self._places.append(place)
         self._ends.append((self._ends[-1] if self._ends else 0) + place.count)
 
     def counted(self, values: Iterable[Json]) -> Iterator[Json]:
-        """The inputs, of which the one that was taken last is the current one."""
+        """Yield the inputs, of which the one that was taken last is the current one."""
         self.index = -1
         for value in values:
             self.index += 1
             yield value
 
-    def _current(self) -> tuple[Place | None, int]:
+    def _current(self) -> tuple[InputPlace | None, int]:
         if not self._places or self.index < 0:
             return None, 0
         at = min(bisect_right(self._ends, self.index), len(self._places) - 1)

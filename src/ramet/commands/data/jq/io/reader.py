@@ -21,7 +21,7 @@ _ODD_NUMBER = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?([eE][+-]?\d+)?")
 
 
 def _respelled(found: re.Match[str]) -> str:
-    """A number as the standard has it: jq also reads `nan`, `+1`, `01`, `1.` and `.5`."""
+    """Return a number as the standard has it: jq also reads `nan`, `+1`, `01`, `1.` and `.5`."""
     word = found[0]
     if word[0] == '"':
         return word
@@ -42,7 +42,7 @@ _ESCAPES = re.compile(
 
 
 def _wrong(string: str) -> str | None:
-    """What is wrong with the inside of a string."""
+    """Return what is wrong with the inside of a string."""
     at = 0
     while at < len(string):
         char = string[at]
@@ -93,7 +93,7 @@ class JsonReader:
         self.halves = "\\ud" in self.text or "\\uD" in self.text
 
     def take(self, last: bool) -> Iterator[Json]:
-        """The values that are complete; with `last` what is left over is an error."""
+        """Yield the values that are complete; with `last` what is left over is an error."""
         if not last and len(self.text) < self.wait:
             return
         while True:
@@ -133,7 +133,7 @@ class JsonReader:
             yield value
 
     def _respell(self, start: int) -> bool:
-        """Numbers that the standard parser does not read become such that it does; whether there were any."""
+        """Return numbers that the standard parser does not read become such that it does; whether there were any."""
         fixed = _ODD_NUMBERS.sub(_respelled, self.text[start:])
         if fixed == self.text[start:]:
             return False
@@ -157,7 +157,7 @@ class JsonReader:
         return complaint(self.text[start:], self.line, self._columns(start))
 
     def _columns(self, end: int) -> int:
-        """How many bytes of its line stand before a place in the text."""
+        """Return how many bytes of its line stand before a place in the text."""
         begin = self.text.rfind("\n", 0, end) + 1
         return (0 if begin else self.column) + len(self.text[begin:end].encode("utf-8", "surrogateescape"))
 
@@ -171,16 +171,16 @@ class JsonReader:
         self.at = end
 
     def ends_later(self) -> bool:
-        """Whether the line that was reached has an end in what was fed."""
+        """Return whether the line that was reached has an end in what was fed."""
         return self.text.find("\n", self.at) >= 0
 
     @property
     def stuck(self) -> int:
-        """How many characters are there that are no whole value."""
+        """Characters of an incomplete value."""
         return len(self.text) - self.at if self.wait else 0
 
     def left(self) -> bytes:
-        """What is left over, which is then gone."""
+        """Return what is left over, which is then gone."""
         data = self.text[self.at :].encode("utf-8", "surrogateescape")
         self._become("")
         self.wait = 0
@@ -210,14 +210,14 @@ _UNLIKE = compile_pattern(rb"[0-9.][eE][-+0-9]|\x7f", PERL, utf8=False, lines=Li
 
 @functools.lru_cache(maxsize=1)
 def _quick() -> tuple[Callable[[bytes], list[Json]], Callable[[bytes], list[Json]]]:
-    """What reads many values at once: as plain numbers, and with numbers kept as they were written."""
+    """Return what reads many values at once: as plain numbers, and with numbers kept as they were written."""
     import msgspec
 
     return msgspec.json.Decoder().decode_lines, msgspec.json.Decoder(float_hook=parse_float).decode_lines
 
 
 def whole_lines(block: bytes, plain: bool = False) -> list[Json] | None:
-    """The values of a block that ends with a line, in one call; None when care is needed.
+    """Return the values of a block that ends with a line, in one call; None when care is needed.
 
     Not valid as a whole means care: the block may end within a value. `plain` reads no number as it was written.
     """
@@ -242,7 +242,7 @@ def _writer() -> Callable[[list[Json]], bytes]:
 
 
 def copied_lines(block: bytes) -> bytes | None:
-    """What `jq -c .` makes of a block that ends with a line; None when care is needed."""
+    """Return what `jq -c .` makes of a block that ends with a line; None when care is needed."""
     values = whole_lines(block, plain=True)
     if values is None:
         return None
@@ -261,7 +261,7 @@ def copied_lines(block: bytes) -> bytes | None:
 
 
 def complaint(text: str, lines_before: int = 0, columns_before: int = 0) -> str:
-    """What jq says about a text that is not JSON, and where: behind the character at which it noticed."""
+    """Return what jq says about a text that is not JSON, and where: behind the character at which it noticed."""
     scan = _Scan(lines_before + 1, columns_before)
     for char in text:
         found = scan.take(char)
@@ -372,7 +372,7 @@ class _Scan:
         return None
 
     def member(self, top: str) -> str | None:
-        """The value goes where it belongs."""
+        """Return the value goes where it belongs."""
         if top == "{":
             return "Objects must consist of key:value pairs"
         if top == "key":

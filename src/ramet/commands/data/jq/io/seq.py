@@ -15,7 +15,7 @@ class Ignored(str):
 
 
 def sequence(data: bytes) -> Iterator[Json | Ignored]:
-    """The values of all texts in order, with what is wrong in between."""
+    """Yield the values of all texts in order, with what is wrong in between."""
     texts = data.split(b"\x1e")
     line, column = _moved(texts[0], 1, 0)
     if len(texts) == 1:
@@ -28,7 +28,7 @@ def sequence(data: bytes) -> Iterator[Json | Ignored]:
 
 
 def _moved(text: bytes, line: int, column: int) -> tuple[int, int]:
-    """Where one is behind a text."""
+    """Return line and column behind a text."""
     newlines = text.count(b"\n")
     return line + newlines, len(text) - text.rfind(b"\n") - 1 if newlines else column + len(text)
 
