@@ -316,7 +316,7 @@ objects = DirectoryObjects(f"{base}/store")
 packs = PackReader(objects)
 for _ in range(2):
     writer = PackWriter(objects, packs)
-    stats = StatCache.kept(packs.local, f"{base}/tree", packs.names())
+    stats = StatCache.load(packs.local, f"{base}/tree", packs.names())
     commit_directory(f"{base}/tree", writer, stats, now=lambda: time.time_ns() + 10**10)
     writer.finish()
 with open("/proc/self/status") as file:

@@ -62,7 +62,7 @@ def main(base: str, files: int) -> dict[str, float]:
     def commit() -> TreeId:
         packs.refresh()
         writer = PackWriter(objects, packs)
-        stats = StatCache.kept(packs.local, f"{base}/tree", packs.names())
+        stats = StatCache.load(packs.local, f"{base}/tree", packs.names())
         tree = commit_directory(f"{base}/tree", writer, stats, now=lambda: time.time_ns() + 10**10).tree
         writer.finish()
         return tree

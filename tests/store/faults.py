@@ -53,13 +53,13 @@ class MortalDirectory(DirectoryObjects):
         super().__init__(root, sync=False)
         self._countdown = countdown
 
-    def _written(self, key: str, data: bytes, sync: bool = True) -> str:
+    def _write_temporary(self, key: str, data: bytes, sync: bool = True) -> str:
         self._countdown.step()
-        temporary = super()._written(key, data, sync)
+        temporary = super()._write_temporary(key, data, sync)
         self._countdown.step()
         return temporary
 
-    def _settle(self, key: str) -> None:
+    def _sync_parent(self, key: str) -> None:
         self._countdown.step()
 
     def delete(self, key: str) -> None:

@@ -53,7 +53,7 @@ later = time.time_ns() + 10**10
 def commit():
     packs.refresh()
     writer = PackWriter(objects, packs)
-    stats = StatCache.kept(packs.local, f"{base}/in", packs.names())
+    stats = StatCache.load(packs.local, f"{base}/in", packs.names())
     tree = commit_directory(f"{base}/in", writer, stats, now=lambda: later).tree
     writer.finish()
     return tree

@@ -188,12 +188,12 @@ def test_the_catalog_of_an_encrypted_store_goes_with_the_keys_of_its_workspaces(
     indexes = catalogs.load(sealed.common)
     name, index = next(iter(indexes.items()))
     key = f"packs/{name}.idx"
-    assert len(indexes) > catalogs.OFTEN and sealed.opened(key, index) == sealed.get(key)
+    assert len(indexes) > catalogs.OFTEN and sealed.decrypt(key, index) == sealed.get(key)
     store.repository.shred("w")
     again = as_encrypted(Store(Far(objects), key=KEY).repository.objects)
     assert again is not None and catalogs.load(again.common) == indexes
     with pytest.raises(RametError) as caught:
-        again.opened(key, index)
+        again.decrypt(key, index)
     assert caught.value.context["shredded"]
     reader = PackReader(again)
     reader.refresh()

@@ -272,10 +272,10 @@ class Repository:
                 ) from None
             if revision_id(data) != identity:
                 raise RametError("store_corrupt", f"revision {identity.hex()[:12]} is damaged", "run verify")
-            known = self._remembered(identity, decode(data))
+            known = self._cache_revision(identity, decode(data))
         return known
 
-    def _remembered(self, identity: RevisionId, revision: Revision) -> Revision:
+    def _cache_revision(self, identity: RevisionId, revision: Revision) -> Revision:
         most = LEAN if self._low_memory and not self.packs.remote else REVISIONS
         if len(self._revisions) >= most:  # bounded: a process may commit forever
             for old in list(self._revisions)[: most // 4]:
@@ -337,7 +337,7 @@ class Repository:
         while True:
             self.secure_content(name, revision, seen.head)
             self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
-            self._remembered(identity, revision)
+            self._cache_revision(identity, revision)
             try:
                 moved = self.refs.move(name, seen, head=identity, kind=kind)
             except RametError as error:
@@ -571,7 +571,7 @@ class Repository:
         """Return the stat cache of a directory from the last commit of this workspace."""
         sealed = as_encrypted(self.objects)
         codec = None if sealed is None else sealed.cache(name)
-        return StatCache.kept(self.packs.local, root, self.packs.names_before_consolidation(), codec)
+        return StatCache.load(self.packs.local, root, self.packs.names_before_consolidation(), codec)
 
     # ----------------------------------------------------------------------------------------------- verify
 

@@ -83,14 +83,14 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         try:
             if session.reopen:
                 ws.restored.problems.extend(await session.reopen_descriptors())
-            refusal = await _unusable(session, call)
+            refusal = await _cwd_error(session, call)
             if refusal:
                 channels.stderr.write(encode(refusal))
                 outcome.exit_code = 1
             else:
-                with _only_for_this_call(session, call):
+                with _call_environment(session, call):
                     await _with_cancel(_run(call, channels, outcome), call.cancel)
-                await _written(ws, channels, outcome)
+                await _flush_open_files(ws, channels, outcome)
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
             session.state.status = outcome.exit_code = INTERRUPTED
@@ -110,12 +110,12 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         return _result(call, channels, outcome, ended - started)
 
 
-async def _written(ws: Workspace, channels: Channels, outcome: _Outcome) -> None:
+async def _flush_open_files(ws: Workspace, channels: Channels, outcome: _Outcome) -> None:
     """Flush open descriptors to the tree, so that a copy of it is complete."""
     try:
         await ws._vfs.flush_near()
     except OSError as error:
-        _tell(channels, f"bash: write error: {reason(error)}\n")
+        _write_message(channels, f"bash: write error: {reason(error)}\n")
         outcome.exit_code = outcome.exit_code or 1
 
 
@@ -131,7 +131,7 @@ async def estimate_call(ws: Workspace, call: Call, channels: Channels) -> IOResu
     return IOResult(stdout=encode(f"{estimate}\n"), estimate=estimate)
 
 
-async def _unusable(session: Session, call: Call) -> str:
+async def _cwd_error(session: Session, call: Call) -> str:
     """Return why the working directory is unusable, in the words of `cd`; empty when it is usable."""
     if call.cwd is None:
         return ""
@@ -186,14 +186,14 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     except (TimeoutError, TimeUp):
         outcome.exit_code, outcome.timed_out = TIMED_OUT, True
         session.state.status = TIMED_OUT
-        _tell(channels, f"ramet: {budget.exceeded('wall_time')}\n")
+        _write_message(channels, f"ramet: {budget.exceeded('wall_time')}\n")
     except LimitExceeded as error:
         session.state.status = outcome.exit_code = 1
         outcome.truncated = True
-        _tell(channels, f"ramet: {error}\n")
+        _write_message(channels, f"ramet: {error}\n")
 
 
-def _tell(channels: Channels, message: str) -> None:
+def _write_message(channels: Channels, message: str) -> None:
     try:
         channels.stderr.write(encode(message))
     except (LimitExceeded, BrokenPipeError):
@@ -221,7 +221,7 @@ async def _with_cancel(run: Coroutine[Any, Any, None], cancel: asyncio.Event | N
 
 
 @contextmanager
-def _only_for_this_call(session: Session, call: Call) -> Iterator[None]:
+def _call_environment(session: Session, call: Call) -> Iterator[None]:
     if call.cwd is None and not call.env:
         yield
         return

@@ -36,7 +36,7 @@ def dump_descriptors(state: ShellState) -> tuple[list[dict[str, Any]], list[int]
     for description, numbers in groups.items():
         if description.standard is not None:
             saved.append({"fds": numbers, "standard": description.standard})
-        elif description.path and (how := _how(description)):
+        elif description.path and (how := _open_modes(description)):
             offset = description.stream.tell() if isinstance(description.stream, _FILES) else 0
             saved.append({"fds": numbers, "path": description.path, "how": how, "offset": offset})
         elif (reader := description.reader) is not None and (left := reader.left()) is not None:
@@ -46,7 +46,7 @@ def dump_descriptors(state: ShellState) -> tuple[list[dict[str, Any]], list[int]
     return saved, lost
 
 
-def _how(description: Description) -> list[str]:
+def _open_modes(description: Description) -> list[str]:
     """Return the modes to reopen a named file with; empty when that would block or open something else."""
     stream = description.stream
     if isinstance(stream, _FILES):
@@ -92,7 +92,7 @@ async def reopen(state: ShellState, fs: FileSystem, saved: list[dict[str, Any]])
     for item in saved:
         numbers = [number for number in item["fds"] if number not in state.fds]
         try:
-            description = await _opened(fs, item)
+            description = await _open(fs, item)
         except OSError as error:
             listed = ", ".join(map(str, item["fds"]))
             problems.append(f"descriptor {listed} could not be opened again: {item['path']}: {reason(error)}")
@@ -103,7 +103,7 @@ async def reopen(state: ShellState, fs: FileSystem, saved: list[dict[str, Any]])
     return problems
 
 
-async def _opened(fs: FileSystem, item: dict[str, Any]) -> Description:
+async def _open(fs: FileSystem, item: dict[str, Any]) -> Description:
     if "standard" in item:
         description = Description(Null(), lent=True)
         description.standard = item["standard"]

@@ -73,6 +73,6 @@ class Estimate:
         return ", ".join(f"{name} {getattr(self, name)}" for name in _FIGURES)
 
 
-def anything(mounts: set[str] | None = None) -> Estimate:
+def unbounded(mounts: set[str] | None = None) -> Estimate:
     """Return an unbounded estimate."""
     return Estimate(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, mounts or set())

@@ -42,10 +42,10 @@ class Permissions:
             await self._reach(path.parent)
             stat = await self._stat(path)
             mode = None if stat is None else stat.mode
-        if mode is not None and mode & bits != bits and not self._fixed(path, bits):
+        if mode is not None and mode & bits != bits and not self._is_read_only(path, bits):
             raise fail(errno.EACCES, path)
 
-    def _fixed(self, path: Path, bits: int) -> bool:
+    def _is_read_only(self, path: Path, bits: int) -> bool:
         """Return whether the mount is read-only: the operation then fails with EROFS."""
         return bool(bits & WRITE) and Cap.WRITE not in self._vfs.locate(path)[0].caps
 
@@ -62,7 +62,7 @@ class Permissions:
         stat = await self._stat(path)
         if stat is None:
             await self.entry(path)
-        elif stat.mode is not None and not stat.mode & WRITE and not self._fixed(path, WRITE):
+        elif stat.mode is not None and not stat.mode & WRITE and not self._is_read_only(path, WRITE):
             raise fail(errno.EACCES, path)
 
     async def reach(self, path: Path) -> None:

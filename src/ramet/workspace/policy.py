@@ -149,7 +149,7 @@ class Policy:
         if verdict is Verdict.ALLOW:
             return
         why = (rule.reason if rule is not None else "") or "the policy of this workspace does not allow it"
-        if verdict is Verdict.ASK and await self._asked(request):
+        if verdict is Verdict.ASK and await self._ask(request):
             return
         raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
 
@@ -186,7 +186,7 @@ class Policy:
             if quota.bytes is not None and quota.rule.matches(request):
                 quota.moved += size
 
-    async def _asked(self, request: Request) -> bool:
+    async def _ask(self, request: Request) -> bool:
         if self.answer is not None:
             return await self.answer(request)
         if not self.interactive:
@@ -219,11 +219,11 @@ def _misunderstood(row: Mapping[str, Any]) -> RametError:
 
 
 def _match(pattern: str, text: str, words: bool = False) -> bool:
-    return _compiled(pattern, words).fullmatch(text) is not None
+    return _compile(pattern, words).fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str, words: bool) -> re.Pattern[str]:
+def _compile(pattern: str, words: bool) -> re.Pattern[str]:
     """Compile a pattern. Only `*`, `**`, `?` are special, so it cannot backtrack badly."""
     parts: list[str] = []
     for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):

@@ -21,7 +21,7 @@ from ramet.shell.expand.word.fields import GlobWord
 from ramet.shell.syntax import nodes, parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.printer import to_text
-from ramet.workspace.estimate import UNKNOWN, Estimate, Range, anything
+from ramet.workspace.estimate import UNKNOWN, Estimate, Range, unbounded
 from ramet.workspace.session import Session
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class _Estimator:
             return Estimate(listings=UNKNOWN)
         if name in (READS_ALL | READS_SOME) - PROGRAMS:
             return Estimate(UNKNOWN, Range(), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
-        return anything()
+        return unbounded()
 
     async def command(self, words: Sequence[str]) -> Estimate:
         name = words[0].rsplit("/", 1)[-1]
@@ -202,7 +202,7 @@ class _Estimator:
         flags = [word for word in words[1:] if word.startswith("-") and word != "-"]
         operands = [word for word in words[1:] if not word.startswith("-") or word == "-"]
         if name in WRAPPERS:
-            return await self.wrapped(name, words[1:])
+            return await self.estimate_wrapped(name, words[1:])
         if name == "eval" or (name in ("sh", "bash") and words[1:2] == ["-c"]):
             return await self.inner(" ".join(words[1:]) if name == "eval" else "".join(words[2:3]))
         if name == "cd":
@@ -213,12 +213,12 @@ class _Estimator:
             return Estimate()
         if name in CHANGES:
             names = operands[1:] if name in ("chmod", "chown") else operands
-            return self.changing(names, deep=any("R" in flag for flag in flags))
+            return self.estimate_change(names, deep=any("R" in flag for flag in flags))
         if name in MOVES:
-            return await self.moving(name, operands)
+            return await self.estimate_move(name, operands)
         if name in READS_ALL or name in READS_SOME or name in LISTS or name in WALKS:
-            return await self.looking(name, words, flags, operands)
-        return anything(self.touched(operands))
+            return await self.estimate_read(name, words, flags, operands)
+        return unbounded(self.mounts_of(operands))
 
     async def call(self, name: str) -> Estimate:
         body = self.functions.get(name)
@@ -226,15 +226,15 @@ class _Estimator:
             body = self.session.state.functions[name].node.body
         self.depth += 1
         try:
-            return (await self.node(body)) if self.depth < 20 else anything()
+            return (await self.node(body)) if self.depth < 20 else unbounded()
         finally:
             self.depth -= 1
 
-    async def wrapped(self, name: str, words: Sequence[str]) -> Estimate:
+    async def estimate_wrapped(self, name: str, words: Sequence[str]) -> Estimate:
         rest = list(words)
         while rest and (rest[0].startswith("-") or (name == "env" and "=" in rest[0])):
             if rest.pop(0) in ("-u", "-n", "-k", "-s", "-S", "-C"):
-                return anything()
+                return unbounded()
         if name == "timeout":
             rest = rest[1:]
         return (await self.command(rest)).maybe() if rest else Estimate()
@@ -242,19 +242,19 @@ class _Estimator:
     async def inner(self, text: str) -> Estimate:
         self.depth += 1
         try:
-            return await self.script(parse(text)) if self.depth < 20 else anything()
+            return await self.script(parse(text)) if self.depth < 20 else unbounded()
         except SyntaxFailure:
             return Estimate()
         finally:
             self.depth -= 1
 
-    def changing(self, operands: Sequence[str], deep: bool) -> Estimate:
+    def estimate_change(self, operands: Sequence[str], deep: bool) -> Estimate:
         self.changed.update(paths.parse(word, self.cwd) for word in operands)
         # `mkdir -p` may create every parent directory.
         many = UNKNOWN if deep else Range(0, sum(len(paths.parse(word, self.cwd).parts) for word in operands))
-        return Estimate(writes=many, listings=UNKNOWN if deep else Range(), mounts=self.touched(operands))
+        return Estimate(writes=many, listings=UNKNOWN if deep else Range(), mounts=self.mounts_of(operands))
 
-    async def moving(self, name: str, operands: Sequence[str]) -> Estimate:
+    async def estimate_move(self, name: str, operands: Sequence[str]) -> Estimate:
         """Estimate copies and removals: every file below may be read and written, or moved by the backend."""
         sources = operands if name == "rm" else operands[:-1]
         found = await self.walk(sources, content=True)
@@ -264,17 +264,19 @@ class _Estimator:
             return Estimate(writes=names, listings=found.listings.maybe(), mounts=found.mounts)
         bounded = found.maybe()
         bounded.writes = names.times(Range(0, 2))
-        bounded.mounts = found.mounts | self.touched(operands)
+        bounded.mounts = found.mounts | self.mounts_of(operands)
         return bounded
 
-    async def looking(self, name: str, words: Sequence[str], flags: Sequence[str], operands: list[str]) -> Estimate:
+    async def estimate_read(
+        self, name: str, words: Sequence[str], flags: Sequence[str], operands: list[str]
+    ) -> Estimate:
         """Estimate commands that list and read, unless their arguments make them do more."""
         program = operands[0] if operands and name in PATTERN_FIRST else ""
         if name in PATTERN_FIRST and not any(flag.startswith(("-e", "-f")) for flag in flags):
             operands = operands[1:]
         if _does_more(name, flags, words, program):
             self.changed.update(paths.parse(word, self.cwd) for word in operands)
-            return anything(self.touched(operands))
+            return unbounded(self.mounts_of(operands))
         short = [flag for flag in flags if not flag.startswith("--")]
         deep = any("r" in flag or "R" in flag for flag in short)
         if name in WALKS or (name in LISTS and any("R" in flag for flag in flags)):
@@ -283,12 +285,12 @@ class _Estimator:
         if name == "rg" or (name in ("grep", "egrep", "fgrep", "diff") and deep):
             return await self.walk(operands or ["."], content=False)
         if name in LISTS:
-            return await self.listing(operands or ["."])
+            return await self.estimate_listing(operands or ["."])
         stops = name in ("sed", "awk") and any("q" in word or "exit" in word for word in words)
         sized = name == "wc" and "-c" in flags  # the size needs no read
         return await self.read(operands, name in READS_ALL and not stops and not sized)
 
-    def touched(self, operands: Iterable[str]) -> set[str]:
+    def mounts_of(self, operands: Iterable[str]) -> set[str]:
         return {str(self.ws.fs.mount_of(paths.parse(word, self.cwd))) for word in operands if word and word != "-"}
 
     def was_changed(self, path: Path) -> bool:
@@ -302,17 +304,17 @@ class _Estimator:
             path = paths.parse(word, self.cwd)
             if self.was_changed(path):
                 unknown = Estimate(Range(0, 1), Range(), Range(), UNKNOWN, UNKNOWN, UNKNOWN, Range(0, 1))
-                total += Estimate(**{**unknown.__dict__, "mounts": self.touched([word])})
+                total += Estimate(**{**unknown.__dict__, "mounts": self.mounts_of([word])})
                 continue
             try:
                 stat = await self.ws.fs.stat(path, follow=True)
             except OSError:
                 continue  # the command reports it, and reads nothing
             if stat.kind is Kind.FILE:
-                total += self.reading(path, stat, whole)
+                total += self.estimate_file(path, stat, whole)
         return total
 
-    def reading(self, path: Path, stat: Stat, whole: bool) -> Estimate:
+    def estimate_file(self, path: Path, stat: Stat, whole: bool) -> Estimate:
         prefix = self.ws.fs.mount_of(path)
         size = Range(stat.size, stat.size) if stat.size is not None else UNKNOWN
         amount = size if whole else size.maybe()
@@ -327,7 +329,7 @@ class _Estimator:
                 estimate.network_bytes = amount if stat.size is None or whole else size.maybe()
         return estimate
 
-    async def listing(self, operands: Iterable[str]) -> Estimate:
+    async def estimate_listing(self, operands: Iterable[str]) -> Estimate:
         total = Estimate()
         for word in operands:
             path = paths.parse(word, self.cwd)
@@ -347,23 +349,23 @@ class _Estimator:
         while pending:
             here = pending.pop()
             if self.was_changed(here) or any(changed.under(here) for changed in self.changed):
-                return total + anything()
+                return total + unbounded()
             try:
                 stat = await self.ws.fs.stat(here, follow=True)
                 if stat.kind is not Kind.DIR:
                     if content is not None:
-                        total += self.reading(here, stat, content)
+                        total += self.estimate_file(here, stat, content)
                     continue
                 total += Estimate(listings=Range(1, 1), mounts={str(self.ws.fs.mount_of(here))})
                 async for name, below in self.ws.fs.scan(here):
                     seen += 1
                     self.walked += 1
                     if seen > MAX_FILES:
-                        return total + anything()
+                        return total + unbounded()
                     if below.kind is Kind.DIR:
                         pending.append(here / name)
                     elif content is not None and below.kind is Kind.FILE:
-                        total += self.reading(here / name, below, content)
+                        total += self.estimate_file(here / name, below, content)
             except OSError:
                 continue
         return total
@@ -376,11 +378,11 @@ class _Estimator:
                 continue
             target = self.text(redirect.target)
             if target is None:
-                total += anything()
+                total += unbounded()
             elif redirect.op == "<":
                 total += await self.read([target], whole=False)
             elif not target.startswith("/dev/"):
-                total += Estimate(writes=Range(1, 1), mounts=self.touched([target]))
+                total += Estimate(writes=Range(1, 1), mounts=self.mounts_of([target]))
                 self.changed.add(paths.parse(target, self.cwd))
         return total
 
@@ -393,7 +395,7 @@ class _Estimator:
         while pending:
             part = pending.pop()
             if isinstance(part, nodes.CommandSub):
-                total += await self.script(part.body) if part.body is not None else anything()
+                total += await self.script(part.body) if part.body is not None else unbounded()
             elif isinstance(part, nodes.ProcessSub):
                 total += await self.script(part.body)
             elif isinstance(part, nodes.DoubleQuoted):

@@ -115,7 +115,7 @@ def as_exec(command: UserCommand) -> Exec:
     async def run(proc: Proc) -> int:
         answer = command(proc)
         if inspect.isawaitable(answer):
-            answer = await _awaited(answer)
+            answer = await _await(answer)
         if isinstance(answer, int):
             return int(answer)
         if isinstance(answer, str | bytes):
@@ -128,5 +128,5 @@ def as_exec(command: UserCommand) -> Exec:
     return run
 
 
-async def _awaited(answer: Awaitable[object]) -> object:
+async def _await(answer: Awaitable[object]) -> object:
     return await answer

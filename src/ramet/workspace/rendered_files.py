@@ -71,7 +71,7 @@ WHOLE: Final[dict[str, Render]] = {".parquet": _parquet, ".xlsx": _xlsx, ".pdf":
 SUFFIXES: Final = (*WHOLE, ".gz")
 
 
-async def _gunzipped(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _gunzip(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Decompress a stream; several members are one text."""
     inflate = zlib.decompressobj(wbits=31)
     async for block in blocks:
@@ -133,7 +133,7 @@ class RenderedFS(Whole):
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         blocks = self._inner.read(path)
         if path.endswith(".gz"):
-            async for block in _gunzipped(blocks):
+            async for block in _gunzip(blocks):
                 yield block
             return
         data = await IteratorReader(blocks).read_all(self._limits.string_bytes)
@@ -154,10 +154,10 @@ def enable(ws: Workspace) -> None:
     for name in COMMANDS:
         ordinary = ws.commands[name]
         for suffix in SUFFIXES:
-            ws.commands.add(name, _rendering(ordinary), suffix=suffix)
+            ws.commands.add(name, _render_with(ordinary), suffix=suffix)
 
 
-def _rendering(ordinary: Exec) -> Exec:
+def _render_with(ordinary: Exec) -> Exec:
     async def run(proc: Proc) -> int:
         seen: Any = RenderedFS(proc.fs, proc.budget.limits)
         return await ordinary(replace(proc, fs=seen))

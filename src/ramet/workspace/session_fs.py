@@ -100,7 +100,7 @@ class SessionFS(Whole, Lending):
             OperationRecord(self._now(), self.session_id, self.agent_id, verb, shown, mount, read + written, what)
         )
 
-    def _failed(self, verb: str, path: Path, error: OSError) -> OSError:
+    def _record_failure(self, verb: str, path: Path, error: OSError) -> OSError:
         self._note(verb, path, error=error.errno or errno.EIO)
         return error
 
@@ -151,7 +151,7 @@ class SessionFS(Whole, Lending):
             await self._may.reach(path)
             data = await self._vfs.read_bytes(path, self._may.bits(READ))
         except OSError as error:
-            raise self._failed("read", path, error) from None
+            raise self._record_failure("read", path, error) from None
         self._note("read", path, read=len(data))
         return data
 
@@ -179,7 +179,7 @@ class SessionFS(Whole, Lending):
                     total += len(block)
                     yield block
         except OSError as error:
-            raise self._failed("read", path, error) from None
+            raise self._record_failure("read", path, error) from None
         finally:
             self._note("read", path, read=total)
 
@@ -193,7 +193,7 @@ class SessionFS(Whole, Lending):
             await (self._may.entry(path) if how in (How.CREATE, How.LINK) else self._may.written(path))
             stat = await self._vfs.write(path, content, how, at=at, if_version=if_version)
         except OSError as error:
-            raise self._failed("write", path, error) from None
+            raise self._record_failure("write", path, error) from None
         self._note("write", path, written=len(data) if isinstance(data, bytes) else counter.size)
         return stat
 
@@ -271,7 +271,7 @@ class SessionFS(Whole, Lending):
             await may
             await act()
         except OSError as error:
-            raise self._failed(verb, path, error) from None
+            raise self._record_failure(verb, path, error) from None
         self._note(verb, path)
 
     async def open(self, path: Path, how: Open = Open.READ) -> FileStream:
@@ -284,7 +284,7 @@ class SessionFS(Whole, Lending):
                 await self._may.written(path)
             stream = await self._vfs.open(path, how)
         except OSError as error:
-            raise self._failed("open", path, error) from None
+            raise self._record_failure("open", path, error) from None
         if isinstance(stream, CountedStream):
             name = "write" if how & Open.WRITE else "read"
             stream.on_close = lambda read, written: self._note(name, path, read, written)

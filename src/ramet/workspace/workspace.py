@@ -298,9 +298,9 @@ class Workspace:
         )
         if provision:
             return Execution(lambda channels: estimate_call(self, call, channels), bounds.output_bytes)
-        return self._started(call, Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes))
+        return self._follow_up(call, Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes))
 
-    def _started(self, call: Call, execution: Execution) -> Execution:
+    def _follow_up(self, call: Call, execution: Execution) -> Execution:
         """Hook for subclasses: extend a call that is about to run."""
         return execution
 
@@ -378,7 +378,7 @@ class Workspace:
         return Branch(self)
 
     def speculate(self, count: int) -> Speculation:
-        """Create several branches: `async with ws.speculate(3) as tries:`; `tries.keep(branch)` commits one at the end."""
+        """Create branches: `async with ws.speculate(3) as tries:`; `tries.keep(branch)` commits one at the end."""
         return Speculation(self, count)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Workspace:

@@ -212,7 +212,7 @@ def test_the_next_process_knows_what_this_one_saw(tmp_path: Path, monkeypatch: p
 
     def kept() -> StatCache:
         reader = reading(objects)
-        return StatCache.kept(reader.local, str(source), reader.packs())
+        return StatCache.load(reader.local, str(source), reader.packs())
 
     tree = commit(objects, source, kept(), now=lambda: later)
     opened: list[Any] = []
@@ -348,7 +348,7 @@ def dying(after):
 def store(place):
     objects = DirectoryObjects(str(place))
     reader = reading(objects)
-    return commit(objects, source, StatCache.kept(reader.local, str(source), reader.packs()))
+    return commit(objects, source, StatCache.load(reader.local, str(source), reader.packs()))
 
 wanted = store(base / "whole")
 for after in range(1, 500):

@@ -96,7 +96,7 @@ def test_patterns_are_remembered_between_processes(source: Path, tmp_path: Path)
     def kept() -> StatCache:
         reader = PackReader(objects)
         reader.refresh()
-        return StatCache.kept(reader.local, str(source), reader.packs())
+        return StatCache.load(reader.local, str(source), reader.packs())
 
     narrow = IgnoreRules(["f1"])
     tree = commit(objects, source, kept(), withheld=narrow)

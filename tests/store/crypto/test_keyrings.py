@@ -364,7 +364,7 @@ def test_a_keyring_that_cannot_be_read_stops_a_shredding() -> None:
     place, store = some_rings()
     sealed = objects_of(store)
     theirs = next(key for key in sealed.list("keys/b/") if "-" not in key)
-    raw = sealed.keychain.names.sealed(theirs)
+    raw = sealed.keychain.names.encrypt(theirs)
     held = place.get(raw)
     place.put(raw, held[:-1])
     with pytest.raises(RametError) as caught:

@@ -27,7 +27,7 @@ def test_a_store_is_no_file(tmp_path: Path) -> None:
 
 def test_a_new_folder_is_settled_in_the_one_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settled: list[str] = []
-    monkeypatch.setattr(DirectoryObjects, "_settled", lambda self, folder: settled.append(folder))
+    monkeypatch.setattr(DirectoryObjects, "_sync_dir", lambda self, folder: settled.append(folder))
     objects = DirectoryObjects(str(tmp_path / "store"))
     objects.put("refs/w/1", b"first")
     inside = [str(tmp_path), *(str(tmp_path / "store" / part) for part in ("", "refs", "refs/w"))]

@@ -113,7 +113,7 @@ def test_a_pack_that_cannot_be_named_leaves_nothing(tmp_path: Path, monkeypatch:
     def refuse(_self: DirectoryObjects, _key: str) -> None:
         raise OSError(errno.EIO, "no sync")
 
-    monkeypatch.setattr(DirectoryObjects, "_settle", refuse)
+    monkeypatch.setattr(DirectoryObjects, "_sync_parent", refuse)
     writer = writer_of(DirectoryObjects(str(tmp_path)))
     add(writer, contents(5))
     with pytest.raises(OSError, match="no sync"):

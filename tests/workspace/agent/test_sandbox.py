@@ -228,7 +228,7 @@ def test_an_image_that_is_gone_leaves_the_files(able: bool, tmp_path: Path) -> N
     images.kept.clear()
     run = AgentRun(store=Store(str(tmp_path)), checkpointer=images if able else None)
     with run.sandbox(workspace="p") as sb:
-        assert sb.exec("echo [$RESUMED]; cat f").text == "[]\nfile\n" and "not to be had" in sb.warnings[0]
+        assert sb.exec("echo [$RESUMED]; cat f").text == "[]\nfile\n" and "not available" in sb.warnings[0]
 
 
 def test_a_fork_is_resumable_and_a_revert_is_its_files(tmp_path: Path) -> None:

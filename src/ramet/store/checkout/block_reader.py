@@ -38,7 +38,7 @@ def read_blocks(
     runs = _runs(wanted)
     if not packs.remote and len(wanted) < FEW:
         return chain.from_iterable(map(made, run, packs.fetch_run(run, ENOUGH)) for run in runs)
-    return chain.from_iterable(_ahead(pool, whole, runs, AHEAD if packs.remote else 2))
+    return chain.from_iterable(_read_ahead(pool, whole, runs, AHEAD if packs.remote else 2))
 
 
 def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
@@ -56,7 +56,7 @@ def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
         yield run
 
 
-def _ahead(
+def _read_ahead(
     pool: Executor, whole: Callable[[list[Location]], list[T]], runs: Iterator[list[Location]], at_once: int
 ) -> Iterator[list[T]]:
     """Yield each run in order while the next ones are prepared."""

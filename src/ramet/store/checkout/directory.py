@@ -160,15 +160,15 @@ class _Checkout:
             there = os.listdir(fd)
             rows = trees.decode_rows(data)
             if not there:
-                todo: list[tuple[Node, Present]] = [(Node(*row), None) for row in self.fresh(rows, folder)]
+                todo: list[tuple[Node, Present]] = [(Node(*row), None) for row in self.queue_files(rows, folder)]
                 return self.entries(todo, folder, fd)
-            found = self.compared(rows, self.matched([row[0] for row in rows], there, folder, fd))
+            found = self.changed_entries(rows, self.match_names([row[0] for row in rows], there, folder, fd))
             self.receipt.kept += len(rows) - len(found)
             return self.entries(found, folder, fd)
         finally:
             os.close(fd)
 
-    def fresh(self, rows: list[Row], folder: bytes) -> list[Row]:
+    def queue_files(self, rows: list[Row], folder: bytes) -> list[Row]:
         """Queue the plain files of an empty directory; returns the other entries."""
         if self.cache is not None or self.verify:
             return rows
@@ -184,21 +184,21 @@ class _Checkout:
             return []
         return [row for row in rows if row[1] or row[6] or row[7] or len(row[5]) != SIZE]
 
-    def matched(self, names: list[bytes], there: list[str], folder: bytes, fd: int) -> Sequence[Present]:
+    def match_names(self, names: list[bytes], there: list[str], folder: bytes, fd: int) -> Sequence[Present]:
         """Stat these names, None for a missing one. Removes all other entries."""
         if len(names) == len(there):
             try:
-                return _looked(names, fd)
+                return _stat_names(names, fd)
             except FileNotFoundError:
                 pass  # the same count, but other names
         wanted, present = set(names), set(map(os.fsencode, there))
         for name in present - wanted:
-            (info,) = _looked([name], fd)
+            (info,) = _stat_names([name], fd)
             self.remove(folder + b"/" + name, modes.S_ISDIR(info.st_mode))
-        infos = iter(_looked([name for name in names if name in present], fd))
+        infos = iter(_stat_names([name for name in names if name in present], fd))
         return [next(infos) if name in present else None for name in names]
 
-    def compared(self, rows: list[Row], infos: Sequence[Present]) -> list[tuple[Node, Present]]:
+    def changed_entries(self, rows: list[Row], infos: Sequence[Present]) -> list[tuple[Node, Present]]:
         """Return the entries that need work: all but unchanged plain files."""
         if self.verify:
             return [(Node(*row), info) for row, info in zip(rows, infos, strict=True)]
@@ -382,7 +382,7 @@ class _Checkout:
         self.receipt.removed += 1
 
 
-def _looked(names: list[bytes], folder: int) -> list[os.stat_result]:
+def _stat_names(names: list[bytes], folder: int) -> list[os.stat_result]:
     """Stat names relative to an open directory, which avoids path resolution."""
     look = os.stat
     return [look(name, dir_fd=folder, follow_symlinks=False) for name in names]

@@ -66,14 +66,14 @@ class FileCache:
             return False
         source, name = self._name(node), node.name
         if self._clone:
-            return self._cloned((source, self._top), (name, folder), node)
+            return self._clone_file((source, self._top), (name, folder), node)
         try:
             os.link(source, name, src_dir_fd=self._top, dst_dir_fd=folder)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.EMLINK, errno.EXDEV, errno.EPERM):
                 return False
             raise
-        if _is(os.stat(name, dir_fd=folder, follow_symlinks=False), node):
+        if _matches(os.stat(name, dir_fd=folder, follow_symlinks=False), node):
             return True
         os.unlink(name, dir_fd=folder)
         os.unlink(source, dir_fd=self._top)
@@ -90,7 +90,7 @@ class FileCache:
             self._made.add(folder)
         if self._clone:
             temporary = f"{target}.tmp-{secrets.token_hex(4)}"
-            self._cloned((path, None), (temporary, self._top), node)
+            self._clone_file((path, None), (temporary, self._top), node)
             os.replace(temporary, target, src_dir_fd=self._top, dst_dir_fd=self._top)
             return
         try:
@@ -99,13 +99,13 @@ class FileCache:
             if error.errno not in (errno.EEXIST, errno.EMLINK, errno.EXDEV, errno.EPERM):
                 raise
 
-    def _cloned(self, source: _Where, target: _Where, node: Node) -> bool:
+    def _clone_file(self, source: _Where, target: _Where, node: Node) -> bool:
         try:
             reading = os.open(source[0], os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=source[1])
         except FileNotFoundError:
             return False
         try:
-            if not _is(os.fstat(reading), node):
+            if not _matches(os.fstat(reading), node):
                 return False
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             writing = os.open(target[0], flags, 0o600, dir_fd=target[1])
@@ -120,7 +120,7 @@ class FileCache:
         return True
 
 
-def _is(found: os.stat_result, node: Node) -> bool:
+def _matches(found: os.stat_result, node: Node) -> bool:
     return (found.st_mode, found.st_size, found.st_mtime_ns) == (modes.S_IFREG | node.mode, node.size, node.mtime_ns)
 
 

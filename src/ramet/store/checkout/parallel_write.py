@@ -73,12 +73,12 @@ class LargeFileWriter:
 
     def _make(self, file: int, run: _CopyRange | None, parts: list[_ChunkTarget]) -> bool:
         """Write chunks, by copying where possible; returns whether all are valid."""
-        if run is not None and _copied(run, file):
+        if run is not None and _copy_range(run, file):
             return True
-        good = [self._fetched(file, part) for part in parts]
+        good = [self._fetch_chunk(file, part) for part in parts]
         return all(good)
 
-    def _fetched(self, file: int, part: _ChunkTarget) -> bool:
+    def _fetch_chunk(self, file: int, part: _ChunkTarget) -> bool:
         place = part.place
         frame = self._packs.fetch(place)
         data = frame if place.size == len(frame) else frame[place.offset : place.offset + place.size]
@@ -156,7 +156,7 @@ class _FileAssembly:
         self._in_flight.difference_update([part.identity for part in parts])
 
 
-def _copied(run: _CopyRange, target: int) -> bool:
+def _copy_range(run: _CopyRange, target: int) -> bool:
     """Copy chunks from an earlier file; False when they must be fetched."""
     try:
         source = os.open(run.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -16,7 +16,7 @@ Read = Callable[[bytes], bytes]
 
 def walk_tree(read: Read, tree: TreeId, where: str = "") -> Iterator[tuple[str, Node]]:
     """Yield every path below a tree with its node, directories first. Memory grows with the depth."""
-    stack = [iter(_placed(read, tree, where))]
+    stack = [iter(_children(read, tree, where))]
     while stack:
         found = next(stack[-1], None)
         if found is None:
@@ -24,10 +24,10 @@ def walk_tree(read: Read, tree: TreeId, where: str = "") -> Iterator[tuple[str, 
             continue
         yield found
         if found[1].kind == DIR:
-            stack.append(iter(_placed(read, found[1].tree, found[0])))
+            stack.append(iter(_children(read, found[1].tree, found[0])))
 
 
-def _placed(read: Read, tree: TreeId, where: str) -> list[tuple[str, Node]]:
+def _children(read: Read, tree: TreeId, where: str) -> list[tuple[str, Node]]:
     return [(f"{where}/{decode_name(node.name)}", node) for node in trees.decode(read(tree))]
 
 
@@ -37,13 +37,13 @@ def walk(read: Read, revision: Revision) -> Iterator[tuple[str, Node]]:
         if mount.tree is None:
             continue
         top = mount.prefix.rstrip("/")
-        hidden = covered(revision, mount.prefix)
+        hidden = hidden_paths(revision, mount.prefix)
         for path, node in walk_tree(read, mount.tree, top):
             if not hidden(path):
                 yield path, node
 
 
-def covered(revision: Revision, prefix: str) -> Callable[[str], bool]:
+def hidden_paths(revision: Revision, prefix: str) -> Callable[[str], bool]:
     """Return a predicate for paths of one mount that another mount hides."""
     top = prefix.rstrip("/") + "/"
     above = tuple(m.prefix for m in revision.mounts if m.prefix != prefix and m.prefix.startswith(top))

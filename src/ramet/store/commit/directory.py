@@ -73,7 +73,7 @@ def commit_directory(
     except _StaleCache:
         cache.forget()
         walk, tree = walked(None)
-    writer.on_durable(walk.settle)
+    writer.on_durable(walk.update_cache)
     progress("commit", walk.done, walk.done)
     return DirectoryCommit(tree, walk.left_out)
 
@@ -141,7 +141,7 @@ class _Walk:
             if here.pending:
                 name = here.pending.pop()
                 child = here.where + b"/" + name
-                found = self.untouched(child) or self.scan(child)
+                found = self.unchanged_tree(child) or self.scan(child)
                 if isinstance(found, bytes):
                     here.below[name] = found
                 else:
@@ -153,16 +153,16 @@ class _Walk:
                 stack[-1].below[here.where.rpartition(b"/")[2]] = identity
                 stack[-1].above = stack[-1].above or here.above
         groups = {inode: paths for inode, paths in self.names.items() if len(paths) > 1}
-        return self.regrouped(groups) if groups else TreeId(identity)
+        return self.write_hard_links(groups) if groups else TreeId(identity)
 
-    def untouched(self, where: bytes) -> bytes | None:
+    def unchanged_tree(self, where: bytes) -> bytes | None:
         """Return the cached tree of a directory in which the watcher saw no change."""
         if self.dirty is None or where in self.dirty:
             return None
         known = self.cache.folders.get(where)
         return None if known is None else known.tree
 
-    def settle(self) -> None:
+    def update_cache(self) -> None:
         """Update the cache, once everything is durable."""
         folders = self.cache.folders
         if self.dirty is None:
@@ -193,7 +193,7 @@ class _Walk:
                 rows = [(e.name, _facts(e.stat(follow_symlinks=False))) for e in entries]
             stamps = stamp(rows)
             same = known is not None and known.stamps == stamps and self.cache.rules == self.patterns
-            if not same and self.narrowed(where, rows):
+            if not same and self.drop_ignored(where, rows):
                 stamps = stamp(rows)
             if known is not None and (same or known.stamps == stamps) and not known.links and self.usable(known):
                 self.count(known.files)
@@ -201,17 +201,17 @@ class _Walk:
                     return known.tree
                 return _DirectoryScan(where, rows, stamps, known, known.dirs.split(b"/"), False, False)
             dirs = [os.fsencode(name) for name, facts in rows if facts[0] & 0o170000 == modes.S_IFDIR]
-            links = self.several(where, rows, fd)
+            links = self.record_hard_links(where, rows, fd)
             here = _DirectoryScan(where, rows, stamps, known, dirs, links, links)
             if known is None or known.stamps != stamps or not self.usable(known):
-                here.nodes = self.changed(here, fd)
+                here.nodes = self.changed_entries(here, fd)
             else:
                 self.count(known.files)
             return here
         finally:
             os.close(fd)
 
-    def narrowed(self, where: bytes, rows: list[Row]) -> bool:
+    def drop_ignored(self, where: bytes, rows: list[Row]) -> bool:
         """Remove ignored entries from the rows, and return whether there were any. Cached stamps have none."""
         names = [row[0] for row in rows]
         drop = {name for name in names if name.startswith(TEMP_PREFIX)}
@@ -223,7 +223,7 @@ class _Walk:
             rows[:] = [row for row in rows if row[0] not in drop]
         return bool(drop)
 
-    def several(self, where: bytes, rows: list[Row], fd: int) -> bool:
+    def record_hard_links(self, where: bytes, rows: list[Row], fd: int) -> bool:
         """Record hard-linked files, and return whether there are any."""
         found = [row for row in rows if row[1][5] > 1 and row[1][0] & 0o170000 == modes.S_IFREG]
         if found:
@@ -243,18 +243,18 @@ class _Walk:
         if self.done // EVERY != before:
             self.progress("commit", self.done, None)
 
-    def decoded(self, known: DirectoryStat) -> list[Node]:
+    def decode_entries(self, known: DirectoryStat) -> list[Node]:
         """Decode the cached entries of a directory."""
         try:
             return trees.decode(known.encoded or self.writer.read(known.tree))
         except (RametError, ValueError):
             raise _StaleCache from None
 
-    def changed(self, here: _DirectoryScan, fd: int) -> list[Node]:
+    def changed_entries(self, here: _DirectoryScan, fd: int) -> list[Node]:
         """Return the entries of a directory except its subdirectories; reads entries with new stamps."""
         usable = here.known if here.known is not None and self.usable(here.known) else None
         old_facts = facts_of(usable) if usable is not None else {}
-        old_nodes = {node.name: node for node in self.decoded(usable)} if usable is not None else {}
+        old_nodes = {node.name: node for node in self.decode_entries(usable)} if usable is not None else {}
         nodes: list[Node] = []
         if self.dirty is not None:
             now = set(here.dirs)
@@ -302,9 +302,9 @@ class _Walk:
         if here.nodes is None and known is not None:
             if known.below == below:
                 if here.above and not known.encoded:
-                    self.made[here.where] = known._replace(encoded=trees.encode(self.decoded(known)))
+                    self.made[here.where] = known._replace(encoded=trees.encode(self.decode_entries(known)))
                 return known.tree
-            here.nodes = [node for node in self.decoded(known) if node.kind != DIR]
+            here.nodes = [node for node in self.decode_entries(known) if node.kind != DIR]
         nodes = here.nodes or []
         files = sum([node[1] == FILE for node in nodes])
         for text, facts in here.rows if here.dirs else ():
@@ -324,7 +324,7 @@ class _Walk:
 
     # --------------------------------------------------------------------------------------------- hard links
 
-    def regrouped(self, groups: dict[tuple[int, int], list[bytes]]) -> TreeId:
+    def write_hard_links(self, groups: dict[tuple[int, int], list[bytes]]) -> TreeId:
         """Build the trees with hard-linked files again, and their parents."""
         first = {inode: min(path.split(b"/") for path in paths) for inode, paths in groups.items()}
         numbers = {inode: number for number, inode in enumerate(sorted(first, key=first.__getitem__), 1)}

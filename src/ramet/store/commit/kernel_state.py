@@ -20,7 +20,7 @@ SEGMENT: Final = 256
 Plain = dict[str, Any]
 
 
-def encoded(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -34,13 +34,13 @@ def kernel_of(packs: PackReader, revision: Revision) -> Plain:
     """Return the kernel state of a revision with its whole history; empty when it has none."""
     if revision.kernel is None:
         return {}
-    state = newest_of(packs, revision)
+    state = newest_kernel_of(packs, revision)
     older = [record for segment in revision.history for record in read_segment(packs, segment)]
     state["history"] = {"records": older + list(state.get("history", {}).get("records", []))}
     return state
 
 
-def newest_of(packs: PackReader, revision: Revision) -> Plain:
+def newest_kernel_of(packs: PackReader, revision: Revision) -> Plain:
     """Return the kernel state of a revision with the newest part of its history."""
     assert revision.kernel is not None
     found: Plain = json.loads(packs.read(revision.kernel))
@@ -114,6 +114,6 @@ class Segments:
         """Write new segments, and return the ids of all that are still needed."""
         for number, records in new.items():
             if records:
-                self._ids[number] = write_chunk(writer, encoded(list(records)))
+                self._ids[number] = write_chunk(writer, encode_json(list(records)))
         self._ids = {number: found for number, found in self._ids.items() if (number + 1) * SEGMENT > oldest}
         return tuple(found for _, found in sorted(self._ids.items()))

@@ -52,7 +52,7 @@ class TreeCommit:
 
 def unchanged_tree(ram: RAMResource, store: object) -> TreeId | None:
     """Return the stored tree of a memory resource that has not changed since its commit; None otherwise."""
-    known = _known(ram.node(ROOT), store)
+    known = _stored_payload(ram.node(ROOT), store)
     return None if known is None else TreeId(known)
 
 
@@ -129,13 +129,13 @@ def commit_memory(
                 child, group = entry, 0
                 if isinstance(child, int):
                     if numbers is None:
-                        numbers = _numbered(ram, top, known_to)
+                        numbers = _number_hard_links(ram, top, known_to)
                     keep = False
                     child = ram.linked(child)
                     group = hard_group(numbers[child.inode], child.nlink) if child.nlink > 1 else 0
                 if isinstance(child, Fifo):
                     continue  # a pipe has no content
-                payload = _known(child, known_to)
+                payload = _stored_payload(child, known_to)
                 if payload is None and scan is None:
                     payload = child.content.payload(known_to)  # copied from the store, or uploaded as a stream
                 if payload is None:
@@ -178,7 +178,7 @@ def _forget_linked(top: Dir) -> None:
             node.memo = None
 
 
-def _numbered(ram: RAMResource, top: Dir, store: object) -> dict[int, int]:
+def _number_hard_links(ram: RAMResource, top: Dir, store: object) -> dict[int, int]:
     """Number the hard-linked files in the order of a walk by name."""
     found: dict[int, int] = {}
     stack: list[Dir | int] = [top]
@@ -187,7 +187,7 @@ def _numbered(ram: RAMResource, top: Dir, store: object) -> dict[int, int]:
         if isinstance(node, int):
             if ram.linked(node).nlink > 1:
                 found.setdefault(node, len(found) + 1)
-        elif _known(node, store) is None:
+        elif _stored_payload(node, store) is None:
             inside = [
                 (encode_name(name), entry) for name, entry in node.entries.items() if isinstance(entry, Dir | int)
             ]
@@ -196,7 +196,7 @@ def _numbered(ram: RAMResource, top: Dir, store: object) -> dict[int, int]:
     return found
 
 
-def _known(node: object, store: object) -> bytes | None:
+def _stored_payload(node: object, store: object) -> bytes | None:
     memo = getattr(node, "memo", None)
     return memo.payload if isinstance(memo, Memo) and memo.store is store else None
 

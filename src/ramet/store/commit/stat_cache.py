@@ -110,7 +110,7 @@ class StatCache:
         self.folders, self.changed, self.linked, self.rules, self.trusted = {}, True, False, None, True
 
     @classmethod
-    def kept(cls, local: str | None, root: str, packs: Iterable[str], codec: CacheCodec | None = None) -> StatCache:
+    def load(cls, local: str | None, root: str, packs: Iterable[str], codec: CacheCodec | None = None) -> StatCache:
         """Load the cache of a directory from its file; empty when there is no valid one."""
         if local is None:
             return cls()
@@ -152,14 +152,14 @@ class StatCache:
     def _write(self, file: IO[bytes], packs: Iterable[str]) -> None:
         digest = blake3()
         file.write(MAGIC + bytes(32))
-        for part in self._encoded(packs):
+        for part in self._encode_parts(packs):
             sized = len(part).to_bytes(4, "big") + part
             digest.update(sized)
             file.write(sized)
         file.seek(len(MAGIC))
         file.write(digest.digest())
 
-    def _encoded(self, packs: Iterable[str]) -> Iterator[bytes]:
+    def _encode_parts(self, packs: Iterable[str]) -> Iterator[bytes]:
         yield _encoder.encode(_CacheHeader(self.root, sorted(packs), self.rules))
         for placed in self.folders.items():
             yield _encoder.encode(placed)

@@ -77,7 +77,7 @@ class TreeBuilder:
         """Add another name of an existing file."""
         found = self._find(*self._place(first))
         if found is None or found.kind != FILE:
-            raise _refused(f"{path} is a hard link to {first}, which is not a file before it")
+            raise _import_error(f"{path} is a hard link to {first}, which is not a file before it")
         self._put(path, found)
         top = self._first.get(first, first)
         self._same.setdefault(top, [top]).append(path)
@@ -86,7 +86,7 @@ class TreeBuilder:
     def _place(self, path: str) -> tuple[_Directory, bytes]:
         parts = [encode_name(part) for part in path.strip("/").split("/")]
         if any(part in (b"", b".", b"..") or b"\0" in part for part in parts):
-            raise _refused(f"{path!r} cannot be a path of a workspace")
+            raise _import_error(f"{path!r} cannot be a path of a workspace")
         here = self._top
         for part in parts[:-1]:
             # A path through an archived symlink becomes a directory, never the target of the link.
@@ -121,9 +121,9 @@ class TreeBuilder:
     def tree(self) -> TreeId:
         """Write everything so far as one tree."""
         self._looked = (None, 0, {})
-        return TreeId(self._encoded(self._numbered()))
+        return TreeId(self._write_trees(self._number_hard_links()))
 
-    def _numbered(self) -> dict[_Directory, dict[bytes, int]]:
+    def _number_hard_links(self) -> dict[_Directory, dict[bytes, int]]:
         """Number the hard-linked files in the order of a walk by name."""
         names = {}
         for top, paths in self._same.items():
@@ -137,7 +137,7 @@ class TreeBuilder:
                 groups.setdefault(folder, {})[name] = hard_group(number, len(names[top]))
         return groups
 
-    def _encoded(self, groups: dict[_Directory, dict[bytes, int]]) -> bytes:
+    def _write_trees(self, groups: dict[_Directory, dict[bytes, int]]) -> bytes:
         done: dict[_Directory, bytes] = {}
         stack = [(self._top, False)]
         while stack:
@@ -160,5 +160,5 @@ class TreeBuilder:
         return done[self._top]
 
 
-def _refused(cause: str) -> RametError:
+def _import_error(cause: str) -> RametError:
     return RametError("snapshot_invalid", f"cannot import the archive: {cause}", "create the archive without it")

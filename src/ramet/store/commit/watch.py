@@ -72,7 +72,7 @@ class Watcher:
                 self._stop.set()
                 self._lock.notify_all()
 
-    def _settled(self) -> bool:
+    def _wait_for_marker(self) -> bool:
         """Wait until all earlier changes are reported; False when that cannot be known."""
         marker = f"{self.root}/{TEMP_PREFIX}{secrets.token_hex(8)}"
         try:
@@ -90,7 +90,7 @@ class Watcher:
 
     def take(self, cache: StatCache) -> set[bytes] | None:
         """Return the directories that `commit_directory` must scan; None for all of them."""
-        whole = self._settled()
+        whole = self._wait_for_marker()
         with self._lock:
             changed, self._changed = self._changed, set()
             lost, self._lost = self._lost or not whole, not whole

@@ -79,7 +79,7 @@ class EncryptedObjects(CommonObjects):
 
     def _key_of(self, key: str) -> bytes:
         skip = len(SEALED_MAGIC) if _is_pack(key) else 0
-        found = self.keychain.sealer.key_of(self.raw.get_range(self.keychain.names.sealed(key), skip, HEADER))
+        found = self.keychain.sealer.key_of(self.raw.get_range(self.keychain.names.encrypt(key), skip, HEADER))
         return self.keychain.find(found).id
 
     @property
@@ -107,8 +107,8 @@ class EncryptedObjects(CommonObjects):
     def get_range(self, key: str, start: int, size: int) -> bytes:
         return self.raw.get_range(key, start, size) if _is_pack(key) else super().get_range(key, start, size)
 
-    def _sealed(self, key: str, data: bytes) -> bytes:
-        return _as_pack(data) if _is_pack(key) else super()._sealed(key, data)
+    def _encrypt(self, key: str, data: bytes) -> bytes:
+        return _as_pack(data) if _is_pack(key) else super()._encrypt(key, data)
 
     @property
     def open_writer(self) -> Callable[[str, bytes], ObjectWriter] | None:
@@ -178,12 +178,12 @@ class EncryptedObjects(CommonObjects):
                 if _is_pack(key):
                     continue
                 try:
-                    found = self.keychain.sealer.key_of(self.raw.get_range(names.sealed(key), 0, HEADER))
+                    found = self.keychain.sealer.key_of(self.raw.get_range(names.encrypt(key), 0, HEADER))
                 except (KeyError, RametError):
                     continue
                 if found in destroyed:
                     # The index goes first: a pack without one belongs to no workspace.
-                    self.raw.delete(names.sealed(key))
+                    self.raw.delete(names.encrypt(key))
                     if key.endswith(".idx"):
                         self.raw.delete(key.removesuffix(".idx") + ".pack")
                     for note in list(self.list(f"pushed/{key.rpartition('/')[2]}/")):
@@ -285,19 +285,19 @@ class _RawObjects:
         self._common = CommonObjects(raw, keychain)
 
     def get(self, key: str) -> bytes:
-        return self._raw.get(self._names.sealed(key))
+        return self._raw.get(self._names.encrypt(key))
 
     def get_range(self, key: str, start: int, size: int) -> bytes:
-        return self._raw.get_range(self._names.sealed(key), start, size)
+        return self._raw.get_range(self._names.encrypt(key), start, size)
 
     def put(self, key: str, data: bytes) -> None:
-        self._raw.put(self._names.sealed(key), data)
+        self._raw.put(self._names.encrypt(key), data)
 
     def create(self, key: str, data: bytes) -> bool:
-        return self._raw.create(self._names.sealed(key), data)
+        return self._raw.create(self._names.encrypt(key), data)
 
     def delete(self, key: str) -> None:
-        self._raw.delete(self._names.sealed(key))
+        self._raw.delete(self._names.encrypt(key))
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         return self._common.list(prefix, after)
@@ -313,16 +313,16 @@ class EncryptedLog:
         cut = len(self._space) + 1
         folder = start.rpartition("/")[0]
         begin = self._name(folder) + "/" if folder else ""
-        plain = (self._keychain.names.plain(f"{self._space}/{name}") for name in self._log.names(begin))
+        plain = (self._keychain.names.decrypt(f"{self._space}/{name}") for name in self._log.names(begin))
         return sorted(name[cut:] for name in plain if name is not None and name[cut:].startswith(start))
 
     def _name(self, name: str) -> str:
-        return self._keychain.names.sealed(f"{self._space}/{name}")[len(self._space) + 1 :]
+        return self._keychain.names.encrypt(f"{self._space}/{name}")[len(self._space) + 1 :]
 
     def _label(self, name: str, number: int) -> bytes:
         return f"ramet entry 1\0{self._space}/{name}/{number}".encode()
 
-    def _opened(self, name: str, number: int, data: bytes) -> bytes:
+    def _decrypt(self, name: str, number: int, data: bytes) -> bytes:
         try:
             return self._keychain.sealer.open(self._label(name, number), data)
         except RametError:
@@ -330,11 +330,11 @@ class EncryptedLog:
 
     def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
         found = self._log.newest(self._name(name), after)
-        return None if found is None else (found[0], self._opened(name, *found))
+        return None if found is None else (found[0], self._decrypt(name, *found))
 
     def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
         for number, data in self._log.entries(self._name(name), after):
-            yield number, self._opened(name, number, data)
+            yield number, self._decrypt(name, number, data)
 
     def append(self, name: str, number: int, data: bytes) -> bool:
         sealed = self._keychain.sealer.seal(self._keychain.common, self._label(name, number), data, -len(data) % 256)
@@ -428,9 +428,9 @@ def _root(objects: Objects, key: WrappingKey, marker: _Marker | None = None) -> 
     """Return the root key of the store; `wrong_key` when this key does not open it."""
     marker = marker or _Marker.read(objects)
     if marker is None:
-        raise _gone()
+        raise _missing_marker()
     return unwrap_key(marker.wraps, key, "the store")
 
 
-def _gone() -> RametError:
+def _missing_marker() -> RametError:
     return RametError("store_corrupt", f"cannot open the store: {MARKER} is missing", "restore it from a backup")

@@ -97,7 +97,7 @@ class Sealer:
         try:
             data = key.decrypt(sealed[:NONCE], label + about, memoryview(sealed)[HEADER:])
         except InvalidTag:
-            raise damaged() from None
+            raise damaged_object() from None
         return data if size == len(data) else data[:size]
 
     def key_of(self, sealed: bytes) -> bytes:
@@ -109,7 +109,7 @@ class Sealer:
 
     def _about(self, sealed: bytes) -> tuple[bytes, int]:
         if len(sealed) < HEADER:
-            raise damaged()
+            raise damaged_object()
         about = self._masked(sealed[:NONCE], sealed[NONCE:HEADER])
         return about, int(_LENGTH.unpack_from(about, KEY_ID)[0])
 
@@ -118,7 +118,7 @@ class Sealer:
         return (int.from_bytes(about, "big") ^ int.from_bytes(mask[: len(about)], "big")).to_bytes(len(about), "big")
 
 
-def damaged() -> RametError:
+def damaged_object() -> RametError:
     return RametError("store_corrupt", "an encrypted object is damaged or swapped", "run verify, then repair")
 
 
@@ -138,7 +138,7 @@ class NameCipher:
     def is_clear(key: str) -> bool:
         return key.startswith("packs/")
 
-    def sealed(self, key: str) -> str:
+    def encrypt(self, key: str) -> str:
         """Return the key of an object in the bucket."""
         if self.is_clear(key):
             return key
@@ -146,10 +146,12 @@ class NameCipher:
         done = [parts[0]]
         for number, part in enumerate(parts[1:], 1):
             last = number == len(parts) - 1
-            done.append(part if last and _NUMBER.fullmatch(part) else self._sealed("/".join(parts[:number]), part))
+            done.append(
+                part if last and _NUMBER.fullmatch(part) else self._encrypt_part("/".join(parts[:number]), part)
+            )
         return "/".join(done)
 
-    def plain(self, key: str) -> str | None:
+    def decrypt(self, key: str) -> str | None:
         """Return the plain key of an object of the bucket; None when it does not belong to this store."""
         if self.is_clear(key):
             return key
@@ -159,7 +161,7 @@ class NameCipher:
         done = parts[0]
         for number, part in enumerate(parts[1:], 1):
             if number < len(parts) - 1 or not _NUMBER.fullmatch(part):
-                found = self._plain(done, part)
+                found = self._decrypt_part(done, part)
                 if found is None:
                     return None
                 part = found
@@ -170,7 +172,7 @@ class NameCipher:
         """Return the file name of a local cache entry."""
         return base64.urlsafe_b64encode(self._cipher.encrypt(text, [b"ramet local name 1"])[:24]).decode()
 
-    def _sealed(self, parent: str, part: str) -> str:
+    def _encrypt_part(self, parent: str, part: str) -> str:
         known = self._known.get((parent, part))
         if known is None:
             data = part.encode("utf-8", "surrogateescape") + b"\x80"
@@ -181,7 +183,7 @@ class NameCipher:
             self._known[parent, part] = known
         return known
 
-    def _plain(self, parent: str, part: str) -> str | None:
+    def _decrypt_part(self, parent: str, part: str) -> str | None:
         try:
             return self._parts[parent, part]
         except KeyError:

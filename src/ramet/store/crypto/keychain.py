@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ramet.store.crypto.format import KEY_ID, DataKey, NameCipher, Sealer, damaged, derive, padded_size
+from ramet.store.crypto.format import KEY_ID, DataKey, NameCipher, Sealer, damaged_object, derive, padded_size
 from ramet.store.crypto.keyrings import Keyrings
 from ramet.store.crypto.wrapping_keys import WrappingKey
 from ramet.store.objects.objects import Objects, delete_all
@@ -48,7 +48,7 @@ class Keychain:
 
     def _only_common(self, identity: bytes) -> DataKey:
         if identity != COMMON:
-            raise damaged()
+            raise damaged_object()
         return self.common
 
     def forget(self) -> None:
@@ -77,33 +77,33 @@ class CommonObjects:
         return self.keychain.common
 
     def get(self, key: str) -> bytes:
-        return self.opened(key, self.raw.get(self.keychain.names.sealed(key)))
+        return self.decrypt(key, self.raw.get(self.keychain.names.encrypt(key)))
 
-    def opened(self, key: str, sealed: bytes) -> bytes:
+    def decrypt(self, key: str, sealed: bytes) -> bytes:
         return self._sealer.open(label_of(key), sealed)
 
     def get_range(self, key: str, start: int, size: int) -> bytes:
         return self.get(key)[start : start + size]
 
-    def _sealed(self, key: str, data: bytes) -> bytes:
+    def _encrypt(self, key: str, data: bytes) -> bytes:
         pad = padded_size(len(data)) - len(data)
         return self.keychain.sealer.seal(self.key_for(key), label_of(key), data, pad)
 
     def put(self, key: str, data: bytes) -> None:
-        self.raw.put(self.keychain.names.sealed(key), self._sealed(key, data))
+        self.raw.put(self.keychain.names.encrypt(key), self._encrypt(key, data))
 
     def put_unsynced(self, key: str, data: bytes) -> None:
         """As `put`, without fsync where the storage supports that."""
-        getattr(self.raw, "put_unsynced", self.raw.put)(self.keychain.names.sealed(key), self._sealed(key, data))
+        getattr(self.raw, "put_unsynced", self.raw.put)(self.keychain.names.encrypt(key), self._encrypt(key, data))
 
     def create(self, key: str, data: bytes) -> bool:
-        return self.raw.create(self.keychain.names.sealed(key), self._sealed(key, data))
+        return self.raw.create(self.keychain.names.encrypt(key), self._encrypt(key, data))
 
     def delete(self, key: str) -> None:
-        self.raw.delete(self.keychain.names.sealed(key))
+        self.raw.delete(self.keychain.names.encrypt(key))
 
     def delete_all(self, keys: Sequence[str]) -> None:
-        delete_all(self.raw, [self.keychain.names.sealed(key) for key in keys])
+        delete_all(self.raw, [self.keychain.names.encrypt(key) for key in keys])
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         names = self.keychain.names
@@ -111,10 +111,10 @@ class CommonObjects:
             yield from self.raw.list(prefix, after)
             return
         folder = prefix.rpartition("/")[0]
-        inside = names.sealed(folder) + "/" if folder else ""
+        inside = names.encrypt(folder) + "/" if folder else ""
         low = ""
         if after.rpartition("/")[0] == folder and folder:
-            last = names.sealed(after).rpartition("/")[2]
+            last = names.encrypt(after).rpartition("/")[2]
             low = inside + last if last == after.rpartition("/")[2] else ""
-        plain = (names.plain(key) for key in self.raw.list(inside, low))
+        plain = (names.decrypt(key) for key in self.raw.list(inside, low))
         yield from sorted(key for key in plain if key is not None and key.startswith(prefix) and key > after)

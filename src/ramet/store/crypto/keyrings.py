@@ -176,7 +176,7 @@ class Keyrings:
                 continue
             try:
                 if name.startswith(_SHREDDED):
-                    ring.shredded |= self._destroyed(key)
+                    ring.shredded |= self._shredded_ids(key)
                 else:
                     ring.batches.append(self._batch(key, workspace, name))
             except KeyError:
@@ -194,7 +194,7 @@ class Keyrings:
                 self._homes.update((identity, batch) for identity in batch.ids)
             return batch
 
-    def _destroyed(self, key: str) -> frozenset[bytes]:
+    def _shredded_ids(self, key: str) -> frozenset[bytes]:
         with self._lock:
             if key not in self._gone:
                 plain = json.loads(self._objects.get(key))
@@ -227,7 +227,7 @@ class Keyrings:
             return self._secrets[identity]
 
     def _open(self, batch: KeyBatch) -> None:
-        plain = _opened(batch, self._ring_key(batch))
+        plain = _decrypt_batch(batch, self._ring_key(batch))
         if plain is None:
             raise RametError("store_corrupt", "a keyring is damaged", "restore it from a backup")
         for number, identity in enumerate(batch.ids):
@@ -259,7 +259,7 @@ class Keyrings:
                 if error.code != "wrong_key":
                     raise
                 continue
-            if _opened(batch, found) is not None:
+            if _decrypt_batch(batch, found) is not None:
                 return found
         return None
 
@@ -310,7 +310,7 @@ class Keyrings:
             theirs, mine = self.ring(source), self.ring(target)
             ids = theirs.ids
             if newest in theirs.shredded and newest not in mine.ids:
-                raise _too_late(source)
+                raise _shredded_error(source)
             wanted = ids[: ids.index(newest) + 1] if newest in ids else ids
             missing = [identity for identity in wanted if identity not in mine.ids]
             for batch in theirs.batches:
@@ -323,7 +323,7 @@ class Keyrings:
             if self.ring(source).shredded.intersection(missing):
                 self._objects.delete(f"keys/{target}/{added.name}")
                 self.forget()
-                raise _too_late(source)
+                raise _shredded_error(source)
             for batch in mine.batches:
                 # Later writes may need the copied keys, so they need a later key.
                 if batch.own and batch.ids[0] not in mine.closed:
@@ -385,13 +385,13 @@ class Keyrings:
         return done
 
 
-def _too_late(workspace: str) -> RametError:
+def _shredded_error(workspace: str) -> RametError:
     return RametError(
         "workspace_not_found", f"cannot copy the keys of {workspace!r}: they were destroyed", "nothing can restore them"
     )
 
 
-def _opened(batch: KeyBatch, ring_key: bytes) -> bytes | None:
+def _decrypt_batch(batch: KeyBatch, ring_key: bytes) -> bytes | None:
     """Decrypt the data keys of a batch; None when the ring key is wrong."""
     try:
         return AESGCM(ring_key).decrypt(batch.sealed[:NONCE], batch.sealed[NONCE:], _RING)

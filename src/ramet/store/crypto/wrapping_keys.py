@@ -48,7 +48,7 @@ class LocalKey:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         if len(secret) != SECRET:
-            raise _no_key()
+            raise _invalid_key()
         self.name = name
         self.id = f"local-{derive(secret, b'ramet key id 1')[:8].hex()}"
         self._cipher = AESGCM(derive(secret, b"ramet wrap 1"))
@@ -140,10 +140,10 @@ def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> Wra
             )
         if text.partition(":")[0] in ("file", "kms"):
             return open_key(text)
-        return LocalKey(_decoded(text), source)
+        return LocalKey(_decode_key(text), source)
     if colon and kind == "kms" and rest:
         return KmsKey(rest)
-    return LocalKey(_decoded(source))
+    return LocalKey(_decode_key(source))
 
 
 def read_key_file(path: str) -> LocalKey:
@@ -170,7 +170,7 @@ def read_key_file(path: str) -> LocalKey:
         text = os.read(fd, _LARGEST_FILE)
     finally:
         os.close(fd)
-    return LocalKey(_decoded(text.decode("ascii", "replace")), f"file:{path}")
+    return LocalKey(_decode_key(text.decode("ascii", "replace")), f"file:{path}")
 
 
 def new_key_file(path: str) -> LocalKey:
@@ -196,7 +196,7 @@ def new_key_file(path: str) -> LocalKey:
     return LocalKey(secret, f"file:{path}")
 
 
-def _decoded(text: str) -> bytes:
+def _decode_key(text: str) -> bytes:
     """Decode 32 bytes from hex or base64. The error omits the input: it may be a mistyped key."""
     text = text.strip()
     if _HEX.fullmatch(text):
@@ -204,13 +204,13 @@ def _decoded(text: str) -> bytes:
     try:
         found = base64.b64decode(text.translate({ord("-"): "+", ord("_"): "/"}) + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise _no_key() from None
+        raise _invalid_key() from None
     if len(found) != SECRET:
-        raise _no_key()
+        raise _invalid_key()
     return found
 
 
-def _no_key() -> RametError:
+def _invalid_key() -> RametError:
     return RametError(
         "invalid_config",
         "cannot use this value as a key",

@@ -232,16 +232,18 @@ class _GcPass:
         keys = list(repository.objects.list(PACKS))  # before the heads are read: newer packs are not judged
         repository.packs.refresh()
         stored = list(repository.objects.list(REVISIONS))
-        notes = [*repository.objects.list("probes/"), *self._idle_notes(), *self._idle_drafts()]
+        notes = [*repository.objects.list("probes/"), *self._dead_pushes(), *self._dead_drafts()]
         keep = keep_set(repository, self.now)
         live = mark_live(repository, keep, self.progress)
         done.kept = len(keep.revisions)
         done.expired = sorted(
             repository.read_revision(identity, expired=True).name
-            for identity in self._reached(state, stored)
+            for identity in self._reachable_revisions(state, stored)
             if identity not in keep.revisions
         )
-        found = pack_usages(repository.packs, live, state.condemned_packs | self._swept(state), self._keys(keep))
+        found = pack_usages(
+            repository.packs, live, state.condemned_packs | self._sweeping_packs(state), self._keys(keep)
+        )
         listed = {key[len(PACKS) :].rpartition(".")[0] for key in keys}
         readable = {use.name for use in found}
         idle = {PACKS + use.name for use in found if not use.home and use.name in listed}
@@ -249,7 +251,7 @@ class _GcPass:
         orphans = {PACKS + name for name in listed if f"{PACKS}{name}.idx" not in keys}
         idle |= orphans | set(notes)
         idle |= {key for key in stored if RevisionId(bytes.fromhex(key[len(REVISIONS) :])) not in keep.revisions}
-        rewrite = self._worth(found)
+        rewrite = self._packs_to_repack(found)
         sizes = {PACKS + use.name: use.size for use in found}
         if self.dry:
             done.rewritten, done.suspected = len(rewrite), len(idle)
@@ -258,8 +260,8 @@ class _GcPass:
             done.waiting = sum(sizes.get(key, 0) for key in idle)
             done.waiting += int(sum(use.size * use.dead for use in rewrite))
             return done
-        idle |= self._rewritten(rewrite)
-        doomed = {key: self._sentence(state, key, key in orphans, rewrite) for key in sorted(idle)}
+        idle |= self._repack(rewrite)
+        doomed = {key: self._condemnation(state, key, key in orphans, rewrite) for key in sorted(idle)}
         decided = replace(
             state, kind="mark", time=self.now, doomed=doomed, shallow=keep.shallow, removed={},
             sweeping=frozenset(k for k in state.sweeping if k in doomed),
@@ -283,10 +285,10 @@ class _GcPass:
             done.temporary = clean(max(self.grace, ORPHAN))
         return done
 
-    def _swept(self, state: GcState) -> frozenset[str]:
+    def _sweeping_packs(self, state: GcState) -> frozenset[str]:
         return frozenset(key[len(PACKS) :] for key in state.sweeping if key.startswith(PACKS))
 
-    def _idle_notes(self) -> Iterator[str]:
+    def _dead_pushes(self) -> Iterator[str]:
         """Yield recorded pushes of revisions that were never committed."""
         import json
 
@@ -298,13 +300,13 @@ class _GcPass:
             if not self.repository.committed(plain["workspace"], RevisionId(bytes.fromhex(plain["revision"]))):
                 yield key
 
-    def _idle_drafts(self) -> Iterator[str]:
+    def _dead_drafts(self) -> Iterator[str]:
         """Yield drafts of removed workspaces and of late writers."""
         for draft in read_drafts(self.repository.objects):
             if not self.repository.refs.exists(draft.workspace) or (draft.opened is None and not draft.broken):
                 yield from draft.keys
 
-    def _reached(self, state: GcState, stored: list[str]) -> list[RevisionId]:
+    def _reachable_revisions(self, state: GcState, stored: list[str]) -> list[RevisionId]:
         """Return the revisions that were reachable from existing workspaces so far."""
         there = set(stored)
         found: set[RevisionId] = set()
@@ -315,7 +317,7 @@ class _GcPass:
                 found.update(self.repository.ancestors(top))
         return sorted(i for i in found if REVISIONS + i.hex() in there and not state.is_doomed(i))
 
-    def _sentence(self, state: GcState, key: str, orphan: bool, rewrite: list[PackUsage]) -> Condemnation:
+    def _condemnation(self, state: GcState, key: str, orphan: bool, rewrite: list[PackUsage]) -> Condemnation:
         old = state.doomed.get(key, Condemnation(self.now))
         if old.condemned:
             return old
@@ -325,7 +327,7 @@ class _GcPass:
 
     # --------------------------------------------------------------------------------------------- rewriting
 
-    def _worth(self, found: list[PackUsage]) -> list[PackUsage]:
+    def _packs_to_repack(self, found: list[PackUsage]) -> list[PackUsage]:
         """Return the packs that are worth repacking."""
         used = [use for use in found if use.home and use.name not in self.repository.packs.condemned]
         tiny = [use for use in used if use.size < TINY]
@@ -334,7 +336,7 @@ class _GcPass:
             chosen.update((use.name, use) for use in tiny)
         return sorted(chosen.values(), key=lambda use: use.name)
 
-    def _rewritten(self, rewrite: list[PackUsage]) -> set[str]:
+    def _repack(self, rewrite: list[PackUsage]) -> set[str]:
         """Repack the live objects of these packs; durable before the old packs are condemned."""
         if not rewrite:
             return set()
@@ -380,7 +382,7 @@ class _GcPass:
         repository.packs.refresh()
         keep = keep_set(repository, self.now)
         live = mark_live(repository, keep, self.progress)
-        needed = self._needed(live, due, self._keys(keep))
+        needed = self._needed_packs(live, due, self._keys(keep))
         removed = sorted(key for key in due if key not in needed and not self._kept_revision(key, keep))
         counts = self._remove(removed)
         # A history that ended in this pass must still end there, even if its end is no longer kept.
@@ -396,7 +398,7 @@ class _GcPass:
         repository.forget({RevisionId(bytes.fromhex(k[len(REVISIONS) :])) for k in removed if k.startswith(REVISIONS)})
         return True
 
-    def _needed(self, live: set[bytes], due: set[str], keys: frozenset[bytes] | None) -> set[str]:
+    def _needed_packs(self, live: set[bytes], due: set[str], keys: frozenset[bytes] | None) -> set[str]:
         """Return the packs among those due that live objects need."""
         names = frozenset(key[len(PACKS) :] for key in due if key.startswith(PACKS))
         found = pack_usages(self.repository.packs, live, names, keys)

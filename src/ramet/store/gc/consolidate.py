@@ -52,8 +52,8 @@ def consolidate_packs(repository: Repository) -> ConsolidationReport:
         return ConsolidationReport()
     reader.refresh()
     if state.kind == JOINING:
-        state = _finished(repository, state, _doubled(reader, state))  # leftovers of a dead process
-    chosen = _chosen(reader, state)
+        state = _remove_packs(repository, state, _redundant_packs(reader, state))  # leftovers of a dead process
+    chosen = _choose_packs(reader, state)
     if not chosen:
         return ConsolidationReport()
     begun = decisions.append(replace(state, kind=JOINING, time=now, removed={}))
@@ -61,19 +61,19 @@ def consolidate_packs(repository: Repository) -> ConsolidationReport:
         return ConsolidationReport()
     made = PackReader(repository.objects)  # empty, so that every object is written
     made.low_memory = reader.low_memory
-    gone = _copied(repository, chosen, made)
+    gone = _copy_packs(repository, chosen, made)
     # The removal is recorded first; the next consolidation or collection completes it after a crash.
-    if not gone or not _decided(repository, begun, gone):
+    if not gone or not _record_removal(repository, begun, gone):
         return ConsolidationReport()
     for name in made.names():
         reader.add(name, made.index(name).data, made.key_of(name))
-    _finished(repository, decisions.now(), gone)
+    _remove_packs(repository, decisions.now(), gone)
     reader.record_consolidation(gone, made.names())
     decisions.compact(repository.clock())
     return ConsolidationReport(len(gone), made.names())
 
 
-def _finished(repository: Repository, state: GcState, gone: list[str]) -> GcState:
+def _remove_packs(repository: Repository, state: GcState, gone: list[str]) -> GcState:
     """Delete packs whose removal is recorded, then record that they are gone."""
     for name in gone:
         repository.objects.delete(f"{PACKS}{name}.idx")
@@ -87,7 +87,7 @@ def _finished(repository: Repository, state: GcState, gone: list[str]) -> GcStat
     return repository.gc_log.append(said) or repository.gc_log.now()
 
 
-def _doubled(reader: PackReader, state: GcState) -> list[str]:
+def _redundant_packs(reader: PackReader, state: GcState) -> list[str]:
     """Return packs in removal whose objects are all in packs that stay."""
     opened, there = set(reader.opened()), reader.all_names()
     staying = [reader.index(name) for name in opened if PACKS + name not in state.doomed]
@@ -101,7 +101,7 @@ def _doubled(reader: PackReader, state: GcState) -> list[str]:
     return found
 
 
-def _decided(repository: Repository, begun: GcState, gone: list[str]) -> bool:
+def _record_removal(repository: Repository, begun: GcState, gone: list[str]) -> bool:
     """Record that packs go. Fails when a collection made any decision since: it may rely on them.
 
     The new packs are then just one more copy, and are collected as such.
@@ -112,18 +112,18 @@ def _decided(repository: Repository, begun: GcState, gone: list[str]) -> bool:
     return repository.gc_log.append(said) is not None
 
 
-def _chosen(reader: PackReader, state: GcState) -> list[str]:
+def _choose_packs(reader: PackReader, state: GcState) -> list[str]:
     """Return the packs to merge, without those that a collection suspects."""
     chosen: list[str] = []
     for names in reader.small_packs():
         small = [name for name in names if PACKS + name not in state.doomed and name not in reader.unreadable]
         if len(small) >= WORTH:
             chosen += small
-            chosen += _medium(reader, reader.key_of(small[0]), {*chosen, *state.doomed})
+            chosen += _merged_packs(reader, reader.key_of(small[0]), {*chosen, *state.doomed})
     return chosen
 
 
-def _medium(reader: PackReader, key: bytes, but: set[str]) -> list[str]:
+def _merged_packs(reader: PackReader, key: bytes, but: set[str]) -> list[str]:
     """Return earlier results of merging, when they are many."""
     found: list[str] = []
     for name in reader.opened():
@@ -137,7 +137,7 @@ def _size(index: Index) -> int:
     return max((start + length for start, length, _, _ in index.table().values()), default=0)
 
 
-def _copied(repository: Repository, chosen: list[str], made: PackReader) -> list[str]:
+def _copy_packs(repository: Repository, chosen: list[str], made: PackReader) -> list[str]:
     """Copy the objects of packs; returns the packs that were copied completely. A damaged pack stays."""
     reader = repository.packs
     writers = RepackWriters(repository.objects, made)

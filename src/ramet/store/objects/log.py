@@ -108,7 +108,7 @@ class ObjectLog:
 
     def join(self, name: str, upto: int, kept: Sequence[tuple[int, bytes]]) -> None:
         """Replace all entries up to a number by `kept`. Nothing is removed before the replacement is durable."""
-        before = self._covered(name)
+        before = self._compacted_numbers(name)
         rows = [(number, data) for number, data in kept if number > max(before, default=0)]
         last = f"{self._past}/{name}/{max(before):020d}" if before else ""
         needless: list[str] = []
@@ -133,7 +133,7 @@ class ObjectLog:
         """Delete an entry that was appended under the number of a compacted one."""
         self._objects.delete(self._key(name, number))
 
-    def _covered(self, name: str) -> list[int]:
+    def _compacted_numbers(self, name: str) -> list[int]:
         return [_number(key) for key in self._objects.list(f"{self._past}/{name}/")]
 
     def _read(self, key: str) -> bytes:

@@ -124,37 +124,37 @@ class DirectoryObjects:
             os.close(fd)
 
     def put(self, key: str, data: bytes) -> None:
-        temporary = self._written(key, data)
+        temporary = self._write_temporary(key, data)
         os.rename(temporary, self._path(key))
-        self._settle(key)
+        self._sync_parent(key)
 
     def adopt(self, temporary: str, fd: int, key: str) -> None:
         """Publish a written temporary file under a key."""
         if self._sync:
             os.fdatasync(fd)
         os.rename(temporary, self._path(key))
-        self._settle(key)
+        self._sync_parent(key)
 
     def put_unsynced(self, key: str, data: bytes) -> None:
         """As `put` without fsync: survives a crash of the process, not of the machine."""
-        os.rename(self._written(key, data, sync=False), self._path(key))
+        os.rename(self._write_temporary(key, data, sync=False), self._path(key))
 
     def create(self, key: str, data: bytes) -> bool:
-        temporary = self._written(key, data)
+        temporary = self._write_temporary(key, data)
         try:
             os.link(temporary, self._path(key))
         except FileExistsError:
             return False
         finally:
             os.unlink(temporary)
-        self._settle(key)
+        self._sync_parent(key)
         return True
 
     def open_writer(self, folder: str, head: bytes) -> ObjectWriter:
         """Start writing an object in a folder piece by piece, in bounded memory; it will begin with `head`."""
-        return _FileWriter(self, self._begun(self._path(folder)))
+        return _FileWriter(self, self._open_temporary(self._path(folder)))
 
-    def _begun(self, folder: str) -> tuple[str, int]:
+    def _open_temporary(self, folder: str) -> tuple[str, int]:
         """Create a temporary file in a folder, open for writing."""
         if folder not in self._made:
             self._make(folder)
@@ -162,8 +162,8 @@ class DirectoryObjects:
         temporary = f"{folder}/{TEMPORARY}{os.urandom(8).hex()}"
         return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
-    def _written(self, key: str, data: bytes, sync: bool = True) -> str:
-        temporary, fd = self._begun(os.path.dirname(self._path(key)))
+    def _write_temporary(self, key: str, data: bytes, sync: bool = True) -> str:
+        temporary, fd = self._open_temporary(os.path.dirname(self._path(key)))
         try:
             _write(fd, data)
             if sync and self._sync:
@@ -183,12 +183,12 @@ class DirectoryObjects:
         self._make(above)
         with suppress(FileExistsError):  # another writer created it first and may not have synced it yet
             os.mkdir(folder)
-        self._settled(above)
+        self._sync_dir(above)
 
-    def _settle(self, key: str) -> None:
-        self._settled(os.path.dirname(self._path(key)))
+    def _sync_parent(self, key: str) -> None:
+        self._sync_dir(os.path.dirname(self._path(key)))
 
-    def _settled(self, folder: str) -> None:
+    def _sync_dir(self, folder: str) -> None:
         if not self._sync:
             return
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -230,7 +230,7 @@ class PackReader:
             self._unopened.put(name, identity, data)
             return data
         try:
-            self.add(name, sealed.opened(key, data), identity)
+            self.add(name, sealed.decrypt(key, data), identity)
         except RametError as error:
             if not error.context.get("shredded"):
                 raise
@@ -390,9 +390,9 @@ class PackReader:
         if place.pack not in self._indexes:  # removed concurrently; objects in use have another location
             place = self.place(key)
             frame = self.frame(place)
-        return self._checked(key, frame[place.offset : place.offset + place.size])
+        return self._check_digest(key, frame[place.offset : place.offset + place.size])
 
-    def _checked(self, key: bytes, data: bytes) -> bytes:
+    def _check_digest(self, key: bytes, data: bytes) -> bytes:
         """Return the object; in an encrypted store check its digest, since a bucket writer may swap blocks."""
         if self._sealed and chunk_id(data) != key and tree_id(data) != key:
             raise RametError("store_corrupt", f"object {key.hex()} has a wrong digest", "run verify, then repair")
@@ -412,7 +412,7 @@ class PackReader:
                 last = None
                 yield self.read(key)
             else:
-                yield self._checked(key, frame[place.offset : place.offset + place.size])
+                yield self._check_digest(key, frame[place.offset : place.offset + place.size])
 
     def limit_memory(self) -> None:
         """Use little memory, for servers that hold many stores."""
@@ -424,7 +424,7 @@ class PackReader:
         if place is None:
             return None
         frame = self._frames.get((place.pack, place.start))
-        return None if frame is None else self._checked(key, frame[place.offset : place.offset + place.size])
+        return None if frame is None else self._check_digest(key, frame[place.offset : place.offset + place.size])
 
     def frame(self, place: Location) -> bytes:
         """Return the block of an object; cached, and fetched once for concurrent callers."""

@@ -209,7 +209,7 @@ class PackWriter:
             mine.add(key)
             size = len(data)
             if before and before + size > BLOCK:
-                self._close(block)
+                self._submit_block(block)
                 before, ask = 0, bool(self._lookups)
             block.ids += _entry(key, before, size)
             block.parts.append(data)
@@ -227,7 +227,7 @@ class PackWriter:
         self._pending_ids.add(key)
         size, before = len(data), block.size
         if before and before + size > full:
-            self._close(block)
+            self._submit_block(block)
             before = 0
         block.ids += _entry(key, before, size)
         block.parts.append(data)
@@ -252,7 +252,7 @@ class PackWriter:
 
     # -------------------------------------------------------------------------------------------- compressing
 
-    def _close(self, block: _Block, last: bool = False) -> None:
+    def _submit_block(self, block: _Block, last: bool = False) -> None:
         """Submit a block for compression, and start a new one."""
         parts = block.parts
         if not parts:
@@ -274,11 +274,11 @@ class PackWriter:
         self._pending.append(_PendingFrame(frame, block.ids, held, block is self._trees))
         block.ids, block.parts, block.size = bytearray(), [], 0
         if self._closing is not None and self._closing.closed.done():
-            self._settle()
+            self._register_pack()
         while self._pending and self._pending[0].frame.done():
-            self._take()
+            self._append_frame()
         if self._held > self._most or self._waiting > OBJECTS // 4:
-            self._collect(self._most // 2, OBJECTS // 8)
+            self._drain(self._most // 2, OBJECTS // 8)
 
     def _held_bytes(self, data: bytes | memoryview) -> int:
         """Return the bytes of memory that a block holds: a view holds its whole buffer."""
@@ -289,18 +289,18 @@ class PackWriter:
             return memoryview(data.obj).nbytes
         return len(data)
 
-    def _collect(self, held: int = -1, waiting: int = -1) -> None:
+    def _drain(self, held: int = -1, waiting: int = -1) -> None:
         """Wait for compressed blocks until the backlog is within these bounds."""
         while self._pending and (self._held > held or self._waiting > waiting):
-            self._take()
+            self._append_frame()
 
-    def _take(self) -> None:
+    def _append_frame(self) -> None:
         """Append the next compressed block to the pack."""
         pressed = self._pending.popleft()
         # Encrypted here and not in the compression threads, which would wait for the GIL again.
         frame = self._codec.frame(pressed.frame.result())
         if not self._records:
-            self._salt()
+            self._begin_pack()
         start, length = self._size, len(frame)
         entries = _ENTRY.iter_unpack(pressed.ids)
         self._records += [RECORD.pack(key, start, length, offset, size) for key, offset, size in entries]
@@ -312,14 +312,14 @@ class PackWriter:
             self._walked.append((start, frame))
         self._put(frame)
         if self._size >= self._full or len(self._records) >= OBJECTS:
-            self._end()
+            self._close_pack()
         elif self._unwritten >= PIECE and self._write_thread is not None and self._pack is not None:
             while len(self._writing) > 1:
                 self._writing.popleft().result()
             self._writing.append(self._write_thread.submit(self._pack.write, self._frames))
             self._frames, self._unwritten = [], 0
 
-    def _salt(self) -> None:
+    def _begin_pack(self) -> None:
         """Begin a pack with random bytes, which make its name unique."""
         self._pack = _Pack(self._objects, self._codec.magic, self._write_thread is not None)
         self._size = len(self._codec.magic)
@@ -336,11 +336,11 @@ class PackWriter:
 
     # ------------------------------------------------------------------------------------------------ packs
 
-    def _end(self) -> None:
+    def _close_pack(self) -> None:
         """Close the pack; later frames go into a new one."""
         if self._pack is None:
             return
-        self._settle()  # at most one pack is being closed, to bound memory
+        self._register_pack()  # at most one pack is being closed, to bound memory
         while self._writing:
             self._writing.popleft().result()
         self._frames.append(self._codec.trailer(self._size, self._newest))
@@ -353,7 +353,7 @@ class PackWriter:
         self._closing = _PackClose(self._pack, closed, self._walked)
         self._frames, self._unwritten, self._walked, self._records, self._pack = [], 0, [], [], None
 
-    def _settle(self, last: bool = False) -> None:
+    def _register_pack(self, last: bool = False) -> None:
         """Register the closed pack as stored."""
         if self._closing is None:
             return
@@ -376,11 +376,11 @@ class PackWriter:
 
     def finish(self) -> None:
         try:
-            self._close(self._chunks, last=True)
-            self._close(self._trees, last=True)
-            self._collect()
-            self._end()
-            self._settle(last=True)
+            self._submit_block(self._chunks, last=True)
+            self._submit_block(self._trees, last=True)
+            self._drain()
+            self._close_pack()
+            self._register_pack(last=True)
         except BaseException:
             self.abandon()
             raise

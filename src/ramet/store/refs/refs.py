@@ -85,10 +85,10 @@ def _decode(number: int, plain: dict[str, Any]) -> RefEntry:
 
 def holder_name() -> str:
     """Return the lease holder name of this process: host, pid, start time, a nonce."""
-    return f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{os.urandom(4).hex()}"
+    return f"{socket.gethostname()}/{os.getpid()}/{_start_time(os.getpid())}/{os.urandom(4).hex()}"
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """Return the start time of a process in kernel ticks, to detect a reused pid; empty when it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -102,7 +102,7 @@ def holder_is_gone(holder: str) -> bool:
     parts = holder.split("/")
     if len(parts) != 4 or parts[0] != socket.gethostname() or not parts[2]:
         return False
-    return _started(int(parts[1])) != parts[2]
+    return _start_time(int(parts[1])) != parts[2]
 
 
 class Refs:
@@ -138,7 +138,7 @@ class Refs:
             raise not_found(name)
         return entry
 
-    def held(self, name: str) -> bool:
+    def is_held(self, name: str) -> bool:
         """Return whether a writer holds the lease, by the last entry read, without a request."""
         entry = self._last.get(name)
         return entry is not None and entry.holder != "" and not self._is_dead(entry)
@@ -240,7 +240,7 @@ class Refs:
             if entry.time > self._clock() - AGE:
                 break
         # The last entry read only shows what follows the others.
-        old = [pair for pair, after in pairwise(found) if _tells(pair[0], after[0])]
+        old = [pair for pair, after in pairwise(found) if _is_informative(pair[0], after[0])]
         if len(found) <= RECENT:
             return 0
         log.join(name, found[-2][0].number, [(entry.number, data) for entry, data in old])
@@ -335,7 +335,7 @@ class Refs:
             raise RametError("head_moved", f"the head of {name!r} moved concurrently", "try again")
 
 
-def _tells(entry: RefEntry, following: RefEntry) -> bool:
+def _is_informative(entry: RefEntry, following: RefEntry) -> bool:
     """Return whether an entry adds information: a moved head, or the end of a fence."""
     return entry.kind not in ("renew", "gc") or entry.fence != following.fence
 

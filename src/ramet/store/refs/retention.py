@@ -233,13 +233,18 @@ def keep_set(repository: Repository, now: float) -> KeepSet:
 
     found.drafts = [draft for draft in live_drafts(repository) if repository.refs.exists(draft.workspace)]
     drafted = [(draft.workspace, draft.base) for draft in found.drafts if draft.base is not None]
-    for workspace, identity in (*drafted, *_pinned(repository), *_to_push(repository), *_to_tell(repository)):
+    for workspace, identity in (
+        *drafted,
+        *_pinned_revisions(repository),
+        *_unpushed_revisions(repository),
+        *_undelivered_revisions(repository),
+    ):
         try:
             found.add(repository.read_revision(identity, expired=True), workspace)
         except RametError as error:
             if error.code not in ("revision_not_found", "revision_expired"):
                 raise  # anything but a missing revision must stop the collection
-    _young(repository, now, found)
+    _keep_young(repository, now, found)
     return found
 
 
@@ -258,12 +263,12 @@ def _of_workspace(
                 found.add(revision, name)
 
 
-def _pinned(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
+def _pinned_revisions(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
     for pin in repository.pins.active():
         yield pin.workspace, pin.target
 
 
-def _to_push(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
+def _unpushed_revisions(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
     for key in repository.objects.list("pushes/"):
         try:
             plain = json.loads(repository.objects.get(key))
@@ -274,7 +279,7 @@ def _to_push(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
             yield plain["workspace"], target
 
 
-def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
+def _undelivered_revisions(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
     """Yield revisions whose events a named sink has not received."""
     from ramet.store.refs.feed import Cursor
 
@@ -291,7 +296,7 @@ def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
             head = entry.head
 
 
-def _young(repository: Repository, now: float, found: KeepSet) -> None:
+def _keep_young(repository: Repository, now: float, found: KeepSet) -> None:
     """Keep unreferenced revisions that are younger than `min_age`."""
     least = repository.policies.said().min_age or 0.0
     if not least:
@@ -306,6 +311,6 @@ def _young(repository: Repository, now: float, found: KeepSet) -> None:
             found.strays.add(identity)
 
 
-def described(policy: Retention) -> dict[str, Any]:
+def policy_dict(policy: Retention) -> dict[str, Any]:
     """Return a policy as plain data."""
     return {f.name: getattr(policy, f.name) for f in fields(policy)}

@@ -66,7 +66,7 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
     done = Repaired()
     objects = repository.objects
     scan = scan_packs(objects, progress)
-    wants = _wanted(objects, scan)
+    wants = _find_missing(objects, scan)
     broken = sorted({*scan.packs, *scan.indexes, *_without_index(objects, scan, wants)})
     if broken:
         _salvage(objects, scan, broken, wants, done, progress)
@@ -95,7 +95,7 @@ def _is_past(objects: Objects, key: str) -> bool:
         return False
 
 
-def _wanted(objects: Objects, scan: PackScan) -> MissingObjects:
+def _find_missing(objects: Objects, scan: PackScan) -> MissingObjects:
     """Return the objects that revisions need and no complete copy has."""
     reader = open_whole_first(objects, scan)
 

@@ -64,7 +64,7 @@ class MissingObjects:
             try:
                 if identity not in self._good:
                     raise ValueError("not there")
-                pending += self._look(self._read(identity))
+                pending += self._scan_tree(self._read(identity))
             except (ValueError, RametError):
                 self.missing.add(identity)
 
@@ -79,7 +79,7 @@ class MissingObjects:
 
     def take_tree(self, identity: bytes, held: bytes) -> None:
         self.take(identity, held)
-        for below in self._look(held):
+        for below in self._scan_tree(held):
             self.tree(below)
 
     def learn(self) -> bool:
@@ -102,7 +102,7 @@ class MissingObjects:
     def _has(self, identity: bytes) -> bool:
         return identity in self._good or identity in self._found
 
-    def _look(self, encoded: bytes) -> list[bytes]:
+    def _scan_tree(self, encoded: bytes) -> list[bytes]:
         """Add the missing chunks of a tree's files; returns the trees below."""
         nodes = trees.decode(encoded)
         for node in nodes:
@@ -152,20 +152,20 @@ def _trees(block: bytes) -> list[tuple[int, int]]:
     """Return the candidate ranges of trees."""
     places: list[tuple[int, int]] = []
     for start in (match.start() for match in _TREE.finditer(block)):
-        end = _end(block, start)
+        end = _array_end(block, start)
         if end is not None:
             places.append((start, end))
     return places
 
 
-def _end(block: bytes, start: int) -> int | None:
+def _array_end(block: bytes, start: int) -> int | None:
     """Return the end of a msgpack array of entries; None when there is none."""
     first = block[start]
     width = _COUNTS.get(first, 0)
     count = int.from_bytes(block[start + 1 : start + 1 + width], "big") if width else first & 15
     at = start + 1 + width
     for _ in range(count):
-        after = _value(block, at)
+        after = _value_end(block, at)
         if after is None:
             return None
         at = after
@@ -178,7 +178,7 @@ _FIXED: Final = {
 _SIZED: Final = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 
 
-def _value(block: bytes, at: int) -> int | None:
+def _value_end(block: bytes, at: int) -> int | None:
     """Return the end of the msgpack value at an offset."""
     pending = 1
     while pending:
@@ -222,7 +222,7 @@ def _files(gap: bytes, wants: MissingObjects) -> dict[bytes, bytes]:
 
     at, end = 0, len(gap)
     while at < end:
-        lengths = {end - at, *(size for size in wants.sizes if size <= end - at), *_json(gap[at:])}
+        lengths = {end - at, *(size for size in wants.sizes if size <= end - at), *_json_length(gap[at:])}
         if wants.parts:
             lengths.add(first_cut(gap[at:]))
         length = _longest(gap[at:], sorted(lengths), wants)
@@ -258,7 +258,7 @@ def _longest(data: bytes, lengths: list[int], wants: MissingObjects) -> int:
     return found
 
 
-def _json(data: bytes) -> list[int]:
+def _json_length(data: bytes) -> list[int]:
     """Return the length of the JSON object at the start of the bytes."""
     if data[:1] != b"{":
         return []

@@ -159,7 +159,7 @@ def pack_objects(pack: bytes, index: Index, codec: FrameCodec) -> Iterator[tuple
     at, block = -1, b""
     for place, key in places:
         if place.start != at:
-            at, block = place.start, _unpacked(pack[place.start : place.start + place.length], codec)
+            at, block = place.start, _unpack(pack[place.start : place.start + place.length], codec)
         held = block[place.offset : place.offset + place.size]
         yield key, held if len(held) == place.size else None
 
@@ -168,7 +168,7 @@ def _start(row: tuple[Location, bytes]) -> tuple[int, int]:
     return row[0].start, row[0].offset
 
 
-def _unpacked(frame: bytes, codec: FrameCodec) -> bytes:
+def _unpack(frame: bytes, codec: FrameCodec) -> bytes:
     try:
         return codec.unpack(frame) if frame else b""
     except (DamagedFrame, RametError):
@@ -217,7 +217,7 @@ class Reachability:
             if pending is None:
                 if tree in self._whole or tree in self._holes:
                     continue
-                pending = self._look(tree, lost)
+                pending = self._scan_tree(tree, lost)
             while pending and (pending[-1] in self._whole or pending[-1] in self._holes):
                 lost |= self._holes.get(pending.pop(), frozenset())
             if pending:
@@ -229,7 +229,7 @@ class Reachability:
                 self._whole.add(tree)
         return self._holes.get(top, frozenset())
 
-    def _look(self, tree: bytes, lost: set[bytes]) -> list[bytes]:
+    def _scan_tree(self, tree: bytes, lost: set[bytes]) -> list[bytes]:
         """Return the subtrees of a tree; adds missing chunks of its files to `lost`."""
         try:
             if tree not in self._good:

@@ -100,7 +100,7 @@ class _Blame:
             if old.payload == node.payload:
                 given, kept = wanted, []
             else:
-                same = _matching(self._lines(old, old_path), self._lines(node, where))
+                same = _match_lines(self._lines(old, old_path), self._lines(node, where))
                 given = [(same[there], here) for there, here in wanted if there in same]
                 kept = [(there, here) for there, here in wanted if there not in same]
             if given:
@@ -167,7 +167,7 @@ def writer_of(repository: Repository, revision: Revision, path: str) -> LineWrit
     return LineWriter(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
 
 
-def _matching(old: list[bytes], new: list[bytes]) -> dict[int, int]:
+def _match_lines(old: list[bytes], new: list[bytes]) -> dict[int, int]:
     """Map line numbers of `new` to equal lines of `old`."""
     top = 0
     while top < len(old) and top < len(new) and old[top] == new[top]:

@@ -39,7 +39,7 @@ def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bo
     if not renames or before is None or after is None:
         return found
     first = list(islice(found, RENAMES + 1))
-    return _paired(first) if len(first) <= RENAMES else chain(first, found)
+    return _detect_renames(first) if len(first) <= RENAMES else chain(first, found)
 
 
 def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str) -> Iterator[Difference]:
@@ -47,7 +47,7 @@ def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str
         return
     earlier = trees.decode(read(before)) if before is not None else []
     later = trees.decode(read(after)) if after is not None else []
-    for name, was, now in _differing(earlier, later):
+    for name, was, now in _pair_entries(earlier, later):
         path = f"{where}/{decode_name(name)}"
         if was is not None and now is not None and was.kind == now.kind == DIR:
             if was.mode != now.mode:
@@ -68,7 +68,7 @@ def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str
                 yield from _compare(read, None, now.tree, path)
 
 
-def _differing(earlier: list[Node], later: list[Node]) -> Iterable[tuple[bytes, Node | None, Node | None]]:
+def _pair_entries(earlier: list[Node], later: list[Node]) -> Iterable[tuple[bytes, Node | None, Node | None]]:
     """Pair differing entries by name. Mostly the names are equal, and two sorted lists need no dictionary."""
     pairs = [(a, b) for a, b in zip(earlier, later, strict=False) if a != b]
     if len(earlier) == len(later) and all(a.name == b.name for a, b in pairs):
@@ -78,7 +78,7 @@ def _differing(earlier: list[Node], later: list[Node]) -> Iterable[tuple[bytes, 
     return [(name, old.get(name), new.get(name)) for name in sorted(names)]
 
 
-def _paired(found: list[Difference]) -> list[Difference]:
+def _detect_renames(found: list[Difference]) -> list[Difference]:
     """Combine removed and added files with equal content to renames; empty files are never renames."""
     gone: dict[bytes, list[Difference]] = {}
     for difference in found:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ramet.core.paths import encode
 from ramet.core.progress import Progress, silent
-from ramet.store.checkout.walk import content, covered, walk
+from ramet.store.checkout.walk import content, hidden_paths, walk
 from ramet.store.model.graph import newest_first
 from ramet.store.model.ids import RevisionId
 from ramet.store.model.revisions import Revision
@@ -72,7 +72,7 @@ def single_commit(
         yield b"from %b\n" % parent.encode()
     yield b"deleteall\n"
     for path, node in placed:
-        yield b"M %b :%d %b\n" % (_mode(node), stream._marks[_key(node)], _quoted(path))
+        yield b"M %b :%d %b\n" % (_mode(node), stream._marks[_key(node)], _quote(path))
     done.commits += 1
     yield b"\ndone\n"
 
@@ -129,9 +129,9 @@ class _FastImportStream:
         for number, parent in enumerate(parents):
             yield b"%b :%d\n" % (b"merge" if number else b"from", self._commits[parent.id])
         for path in removed:
-            yield b"D %b\n" % _quoted(path)
+            yield b"D %b\n" % _quote(path)
         for path, node in changed:
-            yield b"M %b :%d %b\n" % (_mode(node), self._marks[_key(node)], _quoted(path))
+            yield b"M %b :%d %b\n" % (_mode(node), self._marks[_key(node)], _quote(path))
         yield b"\n"
 
     def _changes(self, parent: Revision | None, revision: Revision) -> tuple[list[str], list[tuple[str, Node]]]:
@@ -148,7 +148,7 @@ class _FastImportStream:
         removed: list[str] = []
         changed: list[tuple[str, Node]] = []
         for mount in revision.mounts:
-            hidden, top = covered(revision, mount.prefix), mount.prefix.rstrip("/")
+            hidden, top = hidden_paths(revision, mount.prefix), mount.prefix.rstrip("/")
             for difference in compare(self._read, trees[mount.prefix], mount.tree, renames=False):
                 path, before, after = top + difference.path, difference.before, difference.after
                 if hidden(path):
@@ -195,7 +195,7 @@ def _mode(node: Node) -> bytes:
     return b"100755" if node.mode & 0o100 else b"100644"
 
 
-def _quoted(path: str) -> bytes:
+def _quote(path: str) -> bytes:
     return b'"' + _PLAIN.sub(lambda found: b"\\%03o" % found[0][0], encode(path[1:])) + b'"'
 
 

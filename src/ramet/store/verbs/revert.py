@@ -80,7 +80,7 @@ def merge(repository: Repository, name: str, other: str, message: str = "") -> M
         if base is not None and base.id == theirs.id:
             return MergeResult(ours)
         writer = repository.writer(name)
-        mounts, conflicts = _merged(repository, writer, base, ours, theirs)
+        mounts, conflicts = _merge_mounts(repository, writer, base, ours, theirs)
         if conflicts:
             writer.abandon()
             return MergeResult(None, tuple(conflicts))
@@ -95,7 +95,7 @@ def merge(repository: Repository, name: str, other: str, message: str = "") -> M
     return MergeResult(revision)
 
 
-def _merged(
+def _merge_mounts(
     repository: Repository, writer: PackWriter, base: Revision | None, ours: Revision, theirs: Revision
 ) -> tuple[list[MountState], list[MergeConflict]]:
     mounts: list[MountState] = []

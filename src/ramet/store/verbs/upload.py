@@ -38,7 +38,7 @@ class UploadWriter:
         async with self._turns:
             writer = await asyncio.to_thread(self._writer)
             try:
-                return await self._absorbed(writer, begun, rest)
+                return await self._upload(writer, begun, rest)
             except BaseException:
                 await asyncio.to_thread(writer.abandon)
                 raise
@@ -51,7 +51,7 @@ class UploadWriter:
         sealed = as_encrypted(repository.objects)
         return PackWriter(repository.objects if sealed is None else sealed.for_workspace(self._name), repository.packs)
 
-    async def _absorbed(self, writer: PackWriter, begun: Blocks, rest: AsyncIterator[bytes]) -> Blocks:
+    async def _upload(self, writer: PackWriter, begun: Blocks, rest: AsyncIterator[bytes]) -> Blocks:
         ids: list[ChunkId] = []
         left = await _in_thread(_cut, writer, begun.read(), ids)
         size, held, waiting = begun.size, len(left), [left]

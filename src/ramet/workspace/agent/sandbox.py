@@ -362,9 +362,9 @@ class Sandbox:
                 if not self._ws.closed:
                     raise  # nothing was committed: the sandbox continues
                 self.revision = self._ws.base
-                self._ended()
+                self._mark_terminated()
                 raise
-            self._ended()
+            self._mark_terminated()
             return self.revision
 
     def wanted(self, outputs: Iterable[Output] | None, checkpoint: bool = False) -> Outputs:
@@ -376,7 +376,7 @@ class Sandbox:
             push_target(output, self._options.git, self.name)
         return found
 
-    def _ended(self) -> None:
+    def _mark_terminated(self) -> None:
         assert self._thread is not None
         self.phase = "Terminated"
         _open.discard(self)

@@ -52,7 +52,7 @@ class Toolbox:
             raise RametError("unsupported", "this workspace has no history", "open it from a store")
         return self.ws, StoredWorkspaceRef(self.ws.repository, self.ws.name)
 
-    async def bounded(self, data: bytes) -> dict[str, Any]:
+    async def bound_output(self, data: bytes) -> dict[str, Any]:
         """Return text that fits, and the path of the full output otherwise."""
         if len(data) <= SHOWN:
             return {"text": data.decode("utf-8", "replace"), "truncated": False}
@@ -120,8 +120,8 @@ async def _bash(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) ->
         raise
     result = work.result()
     return {
-        "exit_code": result.exit_code, "timed_out": result.timed_out, "stdout": await box.bounded(result.stdout),
-        "stderr": await box.bounded(result.stderr),
+        "exit_code": result.exit_code, "timed_out": result.timed_out, "stdout": await box.bound_output(result.stdout),
+        "stderr": await box.bound_output(result.stderr),
     }  # fmt: skip
 
 
@@ -169,7 +169,7 @@ async def _command(box: Toolbox, command: str, **env: str) -> dict[str, Any]:
     result = await box.ws.execute(command, box.session_id, env=env, timeout=600.0)
     if result.exit_code > 1:
         raise RametError("invalid_argument", decode(result.stderr).strip() or "the search failed", "see the message")
-    return await box.bounded(result.stdout)
+    return await box.bound_output(result.stdout)
 
 
 async def _glob(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:

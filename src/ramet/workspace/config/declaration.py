@@ -21,7 +21,7 @@ from ramet.workspace.config.kinds import (
     NumberKind,
     TableKind,
     TextKind,
-    joined,
+    join_setting,
     mapping_of,
 )
 from ramet.workspace.config.nodes import Node
@@ -82,20 +82,22 @@ class MountKind:
         if resource is None:
             reading.wrong(node.key or node.place, setting, "resource is missing", f"use one of {_some()}")
             return INVALID
-        kind = TextKind().read(resource, joined(setting, "resource"), reading)
+        kind = TextKind().read(resource, join_setting(setting, "resource"), reading)
         made = {"resource": kind, "config": self._config(kind, node, given, setting, reading)}
         return {**made, **TableKind(MOUNT).read(Node(rest, node.place, key=node.key), setting, reading)}
 
     def _config(self, kind: Any, node: Node, given: dict[str, Node], setting: str, reading: ConfigReader) -> Any:
         config = given.get("config", Node({}, node.place, key=node.key))
-        place = joined(setting, "config")
+        place = join_setting(setting, "config")
         if kind in BACKENDS:
             return TableKind(BACKENDS[kind].fields(), f"setting of {kind}").read(config, place, reading)
         if isinstance(kind, str) and OWN_RESOURCE.fullmatch(kind):
             return MapKind(TextKind()).read(config, place, reading)
         if kind is not INVALID:
             hint = suggestion(kind, BACKENDS) or f"use one of {_some()}, or package.module:Class"
-            reading.wrong(given["resource"].place, joined(setting, "resource"), f"unknown resource {kind!r}", hint)
+            reading.wrong(
+                given["resource"].place, join_setting(setting, "resource"), f"unknown resource {kind!r}", hint
+            )
         return INVALID
 
 

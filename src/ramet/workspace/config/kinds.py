@@ -148,7 +148,7 @@ class NumberKind:
             found = reading.text(node, setting)
             if found is None:
                 return INVALID
-            value, origin = self._measured(found.text), found.origin
+            value, origin = self._parse_number(found.text), found.origin
         if not isinstance(value, int | float) or isinstance(value, bool):
             what = f"{node.value!r}" if isinstance(node.value, str) else node.kind
             reading.wrong(node.place, setting, f"{self.says} is expected, and this is {what}")
@@ -163,7 +163,7 @@ class NumberKind:
         reading.set(setting, value, node, origin)
         return value
 
-    def _measured(self, text: str) -> float | None:
+    def _parse_number(self, text: str) -> float | None:
         found = MEASURE.fullmatch(text.strip())
         if found is None:
             return None
@@ -262,7 +262,7 @@ class TableKind:
             return INVALID
         made: dict[str, Any] = {}
         for name, item in given.items():
-            place = joined(setting, name)
+            place = join_setting(setting, name)
             field = self.fields.get(name)
             if field is None:
                 reading.unknown(item, setting, name, self.fields, self.what)
@@ -277,7 +277,7 @@ class TableKind:
                         continue  # reported as a typo
                     reading.wrong(node.key or node.place, setting, f"{name} is missing", field.help)
                 else:
-                    reading.default(joined(setting, name), field.default)
+                    reading.default(join_setting(setting, name), field.default)
                     made[name] = field.default
         there = {*given, *(nearest(name, self.fields) for name in strangers)}
         if self.need_one and not there & set(self.need_one):
@@ -310,7 +310,7 @@ class MapKind:
             if re.fullmatch(self.pattern, name) is None:
                 reading.wrong(item.key or item.place, setting, f"{name!r} cannot be a name here", self.pattern_says)
                 continue
-            made[name] = self.inner.read(item, joined(setting, name), reading)
+            made[name] = self.inner.read(item, join_setting(setting, name), reading)
         return made
 
 
@@ -362,6 +362,6 @@ def mapping_of(node: Node, setting: str, reading: ConfigReader) -> dict[str, Nod
     return None
 
 
-def joined(setting: str, name: str) -> str:
+def join_setting(setting: str, name: str) -> str:
     """Join `mounts` and `/data` to `mounts./data`."""
     return f"{setting}.{name}" if setting else name

@@ -205,7 +205,7 @@ class _Json:
                 raise self._wrong("a colon is expected here")
             self._at += 1
             yield name, replace(self._value(depth + 1), key=place)
-            if self._ended("}"):
+            if self._at_end("}"):
                 return
 
     def _items(self, depth: int) -> Iterator[Node]:
@@ -215,10 +215,10 @@ class _Json:
             return
         while True:
             yield self._value(depth + 1)
-            if self._ended("]"):
+            if self._at_end("]"):
                 return
 
-    def _ended(self, end: str) -> bool:
+    def _at_end(self, end: str) -> bool:
         found = self._next()
         if found not in (",", end) or not found:
             raise self._wrong(f"a comma or {end} is expected here")
@@ -244,7 +244,7 @@ def _toml(text: str) -> Node:
         lines = text.count("\n") + 1
         place = Position(int(found[2] or lines), int(found[3] or 1)) if found else Position(1, 1)
         raise ConfigSyntaxError(found[1] if found else str(error), place) from None
-    return _placed(plain, _toml_places(text), (), Position(1, 1))
+    return _toml_node(plain, _toml_places(text), (), Position(1, 1))
 
 
 def _toml_places(text: str) -> dict[tuple[str, ...], tuple[Position, Position]]:
@@ -269,15 +269,15 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip("\"'") for part in _PART.findall(text))
 
 
-def _placed(
+def _toml_node(
     plain: Any, places: dict[tuple[str, ...], tuple[Position, Position]], path: tuple[str, ...], near: Position
 ) -> Node:
     key, place = places.get(path, (near, near))
     if isinstance(plain, dict):
-        made: Any = {name: _placed(value, places, (*path, name), place) for name, value in plain.items()}
+        made: Any = {name: _toml_node(value, places, (*path, name), place) for name, value in plain.items()}
         return Node(made, place, key=key)
     if isinstance(plain, list):
-        return Node([_placed(value, places, path, place) for value in plain], place, key=key)
+        return Node([_toml_node(value, places, path, place) for value in plain], place, key=key)
     if isinstance(plain, str | int | float):
         text = str(plain).lower() if isinstance(plain, bool) else str(plain)
         return Node(plain, place, text, key)

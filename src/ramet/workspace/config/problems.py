@@ -106,14 +106,14 @@ class ConfigReader:
         """Return the text of a scalar, or None after a problem. With `reference`, `env:` and `file:` are secrets as
         well."""
         raw = node.value if isinstance(node.value, str) else node.text
-        expanded = self._expanded(raw, node, setting)
+        expanded = self._expand(raw, node, setting)
         if expanded is None:
             return None
         if expanded.text.startswith(SECRET) or (reference and expanded.text.startswith(REFERENCES)):
             return self._secret(expanded.text.removeprefix(SECRET), node, setting)
         return expanded
 
-    def _expanded(self, raw: str, node: Node, setting: str) -> ExpandedText | None:
+    def _expand(self, raw: str, node: Node, setting: str) -> ExpandedText | None:
         if "${" not in raw:
             return ExpandedText(raw, "", False)
         failed = False

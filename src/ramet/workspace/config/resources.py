@@ -30,7 +30,7 @@ class Backend(NamedTuple):
 
 
 @cache
-def documented(cls: type) -> Mapping[str, str]:
+def field_docstrings(cls: type) -> Mapping[str, str]:
     """Return the docstrings of the fields of a dataclass; empty without source code."""
     import ast
     import inspect
@@ -51,8 +51,8 @@ def documented(cls: type) -> Mapping[str, str]:
     return found
 
 
-def _documented(cls: type, name: str) -> str:
-    return documented(cls).get(name, "")
+def _field_help(cls: type, name: str) -> str:
+    return field_docstrings(cls).get(name, "")
 
 
 def fields_of(cls: Any, *, secret: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> dict[str, Field]:
@@ -63,7 +63,7 @@ def fields_of(cls: Any, *, secret: tuple[str, ...] = (), paths: tuple[str, ...] 
         kind = _kind(field.name, hints[field.name], field.name in secret, field.name in paths)
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         default = None if field.default is dataclasses.MISSING else field.default
-        made[field.name] = Field(kind, "", default, required, partial(_documented, cls, field.name))
+        made[field.name] = Field(kind, "", default, required, partial(_field_help, cls, field.name))
     return made
 
 

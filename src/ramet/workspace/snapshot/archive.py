@@ -121,7 +121,7 @@ def write_tar(target: Target, bundle: Bundle, compress: str | None = None) -> No
 def open_target(target: Target, compress: str | None = None) -> Iterator[IO[bytes]]:
     """Open a stream for an archive. A path is replaced when the block ends, or stays unchanged."""
     if not isinstance(target, str | os.PathLike):
-        sink, finish = _compressed(target, compress)
+        sink, finish = _compressor(target, compress)
         yield sink
         finish()
         return
@@ -132,7 +132,7 @@ def open_target(target: Target, compress: str | None = None) -> Iterator[IO[byte
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
     try:
         with open(temporary, "xb", buffering=0) as file:
-            sink, finish = _compressed(file, compress)
+            sink, finish = _compressor(file, compress)
             yield sink
             finish()
             os.fsync(file.fileno())
@@ -159,7 +159,7 @@ def _write_bundle(sink: IO[bytes], bundle: Bundle) -> None:
     sums: dict[str, str] = {}
     for path, blob in bundle.blobs.items():
         hasher = blake3()
-        tar.file(path, blob.size, _hashed(blob.blocks(), hasher), mode=blob.mode, mtime_ns=blob.mtime_ns)
+        tar.file(path, blob.size, _hash_blocks(blob.blocks(), hasher), mode=blob.mode, mtime_ns=blob.mtime_ns)
         sums[path] = hasher.hexdigest()
     for name, target, mtime_ns in bundle.links:
         tar.link(name, target, mtime_ns=mtime_ns)
@@ -168,13 +168,13 @@ def _write_bundle(sink: IO[bytes], bundle: Bundle) -> None:
     tar.close()
 
 
-def _hashed(blocks: Iterator[bytes], hasher: Any) -> Iterator[bytes]:
+def _hash_blocks(blocks: Iterator[bytes], hasher: Any) -> Iterator[bytes]:
     for block in blocks:
         hasher.update(block)
         yield block
 
 
-def _compressed(stream: IO[bytes], compress: str | None) -> tuple[IO[bytes], Callable[[], object]]:
+def _compressor(stream: IO[bytes], compress: str | None) -> tuple[IO[bytes], Callable[[], object]]:
     if compress is None:
         return stream, lambda: None
     if compress == "gz":
@@ -210,15 +210,15 @@ class SnapshotReader:
     def blob(self, reference: object) -> Blob:
         """Return the blob of `{"__file": path}`, whose path was checked on open."""
         path = checked_reference(reference, self.tar)
-        return Blob(self.tar.members[path].size, lambda: self._verified(path))
+        return Blob(self.tar.members[path].size, lambda: self._verified_blocks(path))
 
-    def _verified(self, path: str) -> Iterator[bytes]:
+    def _verified_blocks(self, path: str) -> Iterator[bytes]:
         wanted = self.sums.get(path)
         if wanted is None:
             yield from self.tar.blocks(path)
             return
         hasher = blake3()
-        yield from _hashed(self.tar.blocks(path), hasher)
+        yield from _hash_blocks(self.tar.blocks(path), hasher)
         if hasher.hexdigest() != wanted:
             raise ValueError(f"the snapshot is damaged: {path!r} has a wrong checksum")
 

@@ -94,7 +94,7 @@ def _load_ram(state: Plain, blob: Callable[[object], Blob]) -> RAMResource:
     ram = RAMResource(quota=quota)
     for text in sorted(_strings(state, "dirs")):
         _ensure_parents(ram, parse(text))
-        _now(ram.mkdir(parse(text)))
+        _run_sync(ram.mkdir(parse(text)))
     for text, reference in _mapping(state, "files").items():
         path = parse(text)
         _ensure_parents(ram, path)
@@ -104,13 +104,13 @@ def _load_ram(state: Plain, blob: Callable[[object], Blob]) -> RAMResource:
         ram.put_now(path, content)
     for text, target in _mapping(state, "links").items():
         _ensure_parents(ram, parse(text))
-        _now(ram.write(parse(text), encode(_text(target)), How.LINK))
+        _run_sync(ram.write(parse(text), encode(_text(target)), How.LINK))
     for text, first in _mapping(state, "hardlinks").items():
         _ensure_parents(ram, parse(text))
-        _now(ram.link(parse(_text(first)), parse(text)))
+        _run_sync(ram.link(parse(_text(first)), parse(text)))
     for text in _strings(state, "fifos"):
         _ensure_parents(ram, parse(text))
-        _now(ram.mkfifo(parse(text)))
+        _run_sync(ram.mkfifo(parse(text)))
     for path, attrs in sorted(_attrs(state), reverse=True):
         ram.setattr_now(path, attrs)
     return ram
@@ -127,10 +127,10 @@ def _ensure_parents(ram: RAMResource, path: Path) -> None:
             missing.append(parent)
             parent = parent.parent
     for directory in reversed(missing):
-        _now(ram.mkdir(directory))
+        _run_sync(ram.mkdir(directory))
 
 
-def _now(act: Any) -> Any:
+def _run_sync(act: Any) -> Any:
     """Run a coroutine of a RAM tree, which never suspends."""
     try:
         act.send(None)
@@ -217,7 +217,7 @@ def fill_disk(disk: DiskResource, state: Plain, blob: Callable[[object], Blob]) 
     for text, reference in _mapping(state, "files").items():
         path = parse(text)
         _disk_dirs(disk, path.parent)
-        _now(disk.write(path, b""))
+        _run_sync(disk.write(path, b""))
         handle = disk.open(path, write=True)
         try:
             at = 0
@@ -227,9 +227,9 @@ def fill_disk(disk: DiskResource, state: Plain, blob: Callable[[object], Blob]) 
             handle.close()
     for text, target in _mapping(state, "links").items():
         _disk_dirs(disk, parse(text).parent)
-        _now(disk.write(parse(text), encode(_text(target)), How.LINK))
+        _run_sync(disk.write(parse(text), encode(_text(target)), How.LINK))
     for path, attrs in sorted(_attrs(state), reverse=True):
-        _now(disk.setattr(path, attrs))
+        _run_sync(disk.setattr(path, attrs))
 
 
 def _disk_dirs(disk: DiskResource, path: Path) -> None:
@@ -239,7 +239,7 @@ def _disk_dirs(disk: DiskResource, path: Path) -> None:
         disk.stat_now(path)
     except FileNotFoundError:
         _disk_dirs(disk, path.parent)
-        _now(disk.mkdir(path))
+        _run_sync(disk.mkdir(path))
 
 
 def restore_data(resource: Resource, state: Plain, blob: Callable[[object], Blob]) -> None:

@@ -85,12 +85,12 @@ def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
         "cwd": str(session.cwd),
         "env": ws.secrets.scrub_env(session.env),
         "last_exit_code": session.last_exit_code,
-        "shell": _scrubbed(ws, dump(session.state)),
-        "descriptors": _scrubbed(ws, [*session.reopen, *dump_descriptors(session.state)[0]]),
+        "shell": _scrub(ws, dump(session.state)),
+        "descriptors": _scrub(ws, [*session.reopen, *dump_descriptors(session.state)[0]]),
     }
 
 
-def _scrubbed(ws: Workspace, value: Any) -> Any:
+def _scrub(ws: Workspace, value: Any) -> Any:
     """Redact secrets in plain data."""
     return _without_secrets(ws, value) if ws.secrets else value
 

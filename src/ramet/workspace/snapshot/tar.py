@@ -165,7 +165,7 @@ def read_tar_index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
         head = file.read(BLOCK)
         if head == ZEROS[:BLOCK]:
             return found
-        size, kind = _checked(head)
+        size, kind = _check_header(head)
         at += BLOCK
         data_end = at + size
         if data_end > end:
@@ -190,7 +190,7 @@ def read_tar_index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
         at = data_end + -size % BLOCK
 
 
-def _checked(head: bytes) -> tuple[int, bytes]:
+def _check_header(head: bytes) -> tuple[int, bytes]:
     """Return size and type of a header after checking its checksum."""
     try:
         wanted = int(head[148:156].strip(b" \0") or b"x", 8)

@@ -97,7 +97,7 @@ def import_archive(
         raise RametError(
             "snapshot_invalid", f"cannot import the archive: {error}", "pass a complete, undamaged tar"
         ) from None
-    revision = _recorded(repository, name, parts, kind, options)
+    revision = _commit(repository, name, parts, kind, options)
     return ImportResult(revision, parts.files, parts.left_out)
 
 
@@ -105,21 +105,21 @@ def _kind_of(source: Target) -> tuple[str, Target]:
     """Detect a snapshot by its first member; a stream must be seekable."""
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
-            return _look(file), source
+            return _detect_kind(file), source
     if not source.seekable():
         raise RametError("invalid_argument", "cannot detect the kind of a stream", "pass kind='snapshot' or kind='tar'")
-    found = _look(source)
+    found = _detect_kind(source)
     source.seek(0)
     return found, source
 
 
-def _look(file: IO[bytes]) -> str:
+def _detect_kind(file: IO[bytes]) -> str:
     with tarfile.open(fileobj=file, mode="r|*") as tar:
         first = tar.next()
     return "snapshot" if first is not None and first.name == MANIFEST else "tar"
 
 
-def _recorded(repository: Repository, name: str, parts: _ArchiveContent, kind: str, options: ImportOptions) -> Revision:
+def _commit(repository: Repository, name: str, parts: _ArchiveContent, kind: str, options: ImportOptions) -> Revision:
     made = Revision(
         workspace=name, seq=1, parents=(), lineage=f"import:{kind}", mounts=parts.mounts, kernel=parts.kernel,
         author=options.author, time=repository.clock(), message=options.message or f"import of a {kind}",
@@ -166,7 +166,7 @@ def _members(tar: tarfile.TarFile, builder: TreeBuilder, left_out: list[str], pr
     files = 0
     while (member := tar.next()) is not None:
         tar.members = []  # type: ignore[attr-defined]  # the reader would keep every header
-        path = _clean(member.name)
+        path = _member_path(member.name)
         if not path:
             continue
         mode, mtime_ns = member.mode & 0o7777, _time(member)
@@ -182,7 +182,7 @@ def _members(tar: tarfile.TarFile, builder: TreeBuilder, left_out: list[str], pr
         elif member.issym():
             builder.link(path, member.linkname, mtime_ns)
         elif member.islnk():
-            builder.hard_link(path, _clean(member.linkname))
+            builder.hard_link(path, _member_path(member.linkname))
             files += 1
         else:
             left_out.append(f"/{path}: a device or pipe has no content to keep")
@@ -190,7 +190,7 @@ def _members(tar: tarfile.TarFile, builder: TreeBuilder, left_out: list[str], pr
     return files
 
 
-def _clean(name: str) -> str:
+def _member_path(name: str) -> str:
     """Normalize the name of a member; refuse a name that leaves the archive."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in name:
@@ -286,19 +286,19 @@ def _tree(state: dict[str, Any], opened: SnapshotReader, builder: TreeBuilder, c
         return pair[0], pair[1]
 
     for path in sorted(str(item) for item in state.get("dirs", [])):
-        builder.directory(_clean(path), *known(path, 0o755))
+        builder.directory(_member_path(path), *known(path, 0o755))
     for path, reference in _mapping(state, "files").items():
         blob = opened.blob(reference)
-        builder.file(_clean(path), blob.blocks(), blob.size, *known(path, 0o644))
+        builder.file(_member_path(path), blob.blocks(), blob.size, *known(path, 0o644))
         count.one()
     times = _mapping(state, "link_times")
     for path, target in _mapping(state, "links").items():
         when = times.get(path, 0)
         if not isinstance(target, str) or type(when) is not int or abs(when) >= 1 << 63:
             raise ValueError(f"the link {path!r} is malformed")
-        builder.link(_clean(path), target, when)
+        builder.link(_member_path(path), target, when)
     for path, first in _mapping(state, "hardlinks").items():
-        builder.hard_link(_clean(path), _clean(str(first)))
+        builder.hard_link(_member_path(path), _member_path(str(first)))
         count.one()
     return builder.tree()
 

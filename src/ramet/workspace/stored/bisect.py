@@ -53,14 +53,14 @@ async def bisect(
 
     for end, said in ((bad, "bad"), (good, "good")):
         if await judged(end, 2 + len(search.left).bit_length()) != said:
-            raise _otherwise(steps[-1], said)
+            raise _contradiction(steps[-1], said)
     while (revision := search.next()) is not None:
         search.record(revision, await judged(revision, len(search.left).bit_length()))
     suspects = search.suspects
     return BisectResult(suspects[0] if len(suspects) == 1 else None, suspects, steps)
 
 
-def _otherwise(step: BisectStep, said: str) -> RametError:
+def _contradiction(step: BisectStep, said: str) -> RametError:
     name = step.revision.name
     if step.verdict == "skip":
         cause = f"the command cannot tell how {name} is: it ended with status {SKIP}"

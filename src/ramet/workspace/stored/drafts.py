@@ -26,7 +26,7 @@ from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
 from ramet.store.commit.commit_filter import CommitFilter
-from ramet.store.commit.kernel_state import encoded
+from ramet.store.commit.kernel_state import encode_json
 from ramet.store.commit.memory_tree import Memo, TreeCommit, commit_memory, unchanged_tree
 from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.model.ids import SIZE, chunk_id
@@ -100,7 +100,7 @@ class _ChangeCollector:
         while stack:
             path, own_name, was, node = stack.pop()
             entries, had = node.entries, {} if was is None else was.entries
-            names, gone = _differing(had, entries)
+            names, gone = _changed_names(had, entries)
             drop = self._withheld.matching(own_name, {*names, *gone})
             for name in gone:
                 where = path + b"/" + encode_name(name)
@@ -121,7 +121,7 @@ class _ChangeCollector:
                     self._add(Removal(where))
                     older = None
                 if isinstance(entry, Dir):
-                    known = self._known(entry)
+                    known = self._stored_id(entry)
                     if known and older is None:
                         self._add(DirectoryChange(where, entry.mode, entry.mtime_ns, known))
                         self.relies = True
@@ -143,14 +143,14 @@ class _ChangeCollector:
             raise _TooLarge
         self.rows.append(row)
 
-    def _known(self, node: Dir | File) -> bytes:
+    def _stored_id(self, node: Dir | File) -> bytes:
         """Return the stored id of a node; empty when it has none."""
         memo = node.memo
         return memo.payload if isinstance(memo, Memo) and memo.store is self._scope else b""
 
     def _file(self, prefix: str, where: bytes, older: File | None, node: File) -> None:
         content = node.content
-        known = self._known(node) or content.payload(self._scope) or b""
+        known = self._stored_id(node) or content.payload(self._scope) or b""
         if known:
             self.relies = True
             self._add(
@@ -173,7 +173,7 @@ class _ChangeCollector:
         self._add(FileChange(where, node.mode, node.mtime_ns, keep, [identity] if data else []))
 
 
-def _differing(had: Mapping[str, object], entries: Mapping[str, object]) -> tuple[list[str], list[str]]:
+def _changed_names(had: Mapping[str, object], entries: Mapping[str, object]) -> tuple[list[str], list[str]]:
     """Return the changed and the removed names of a directory."""
     before, after = list(had), list(entries)
     if after[: len(before)] == before:  # the usual case: compared without a Python loop
@@ -196,7 +196,7 @@ class Drafter:
         base = b"" if ws.base is None else ws.base.id
         self._writer.open(DraftHeader(socket.gethostname(), ws.lease.number, base, ws.options.scan))
         try:
-            self._hold()
+            self._check_lease_now()
         except RametError:
             self._writer.close()  # opened too late: it must not be used
             raise
@@ -265,34 +265,35 @@ class Drafter:
             for known in (self._last.get(prefix),)
         }
         fresh = self._fresh or self._writer.steps >= STEPS or self._weight > WEIGHT + 2 * self._least
-        told, number = _session_fingerprints(ws), ws.history.next_number
-        new = [encoded(record.as_dict()) for record in ws.history.after(self._position - 1)]
+        seen, number = _session_fingerprints(ws), ws.history.next_number
+        new = [encode_json(record.as_dict()) for record in ws.history.after(self._position - 1)]
         records = [*self._records, *new] if fresh else new
         mounted = self._mounts()
         step = DraftStep(
             b"" if ws.base is None else ws.base.id, fresh, self._repository.clock(), ws._lineage(ws.base),
             mounts=mounted if fresh or mounted != self._mounted else None,
-            state=ws._kernel_state(number) if fresh or told != self._sessions_seen else b"", records=_joined(records),
+            state=ws._kernel_state(number) if fresh or seen != self._sessions_seen else b"",
+            records=_join_records(records),
         )  # fmt: skip
         if self._repository.packs.remote:
             await asyncio.to_thread(self._write, step, forks, new, ws._kernel_state(number))
         else:
             try:
-                self._tell(step, forks)
+                self._write_changes(step, forks)
             except _TooLarge:
                 await asyncio.to_thread(self._write_trees, step, forks, new, ws._kernel_state(number))
-        self._last, self._sessions_seen, self._position, self._mounted = forks, told, number, mounted
+        self._last, self._sessions_seen, self._position, self._mounted = forks, seen, number, mounted
         self._records += new
-        await self._still_holding()
+        await self._check_lease()
 
-    async def _still_holding(self) -> None:
+    async def _check_lease(self) -> None:
         """Check after a step that the lease is still held: a successor then finds the step."""
         if self._repository.packs.remote:
-            await asyncio.to_thread(self._hold)
+            await asyncio.to_thread(self._check_lease_now)
         else:
-            self._hold()
+            self._check_lease_now()
 
-    def _hold(self) -> None:
+    def _check_lease_now(self) -> None:
         ws, refs = self._ws, self._repository.refs
         assert ws.lease is not None
         if self._repository.clock() >= ws.lease.expires or not refs.is_last(ws.name, ws.lease):
@@ -300,37 +301,37 @@ class Drafter:
 
     def _write(self, step: DraftStep, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
         try:
-            self._tell(step, forks)
+            self._write_changes(step, forks)
         except _TooLarge:
             self._write_trees(step, forks, new, state)
 
-    def _tell(self, step: DraftStep, forks: dict[str, RAMResource]) -> None:
+    def _write_changes(self, step: DraftStep, forks: dict[str, RAMResource]) -> None:
         """Write a step that lists the changes with their content."""
         fresh = step.fresh
-        telling = _ChangeCollector(self._ws, set() if fresh else self._stored_chunks)
+        found = _ChangeCollector(self._ws, set() if fresh else self._stored_chunks)
         changes: dict[str, list[Change]] = {}
         trees: dict[str, bytes] = {}
         for prefix, fork in forks.items():
             origin = self._origins.get(prefix, _MountBase())
             if fresh:
                 trees[prefix] = origin.tree
-                telling.relies |= bool(origin.tree) and self._is_draft(prefix, origin)
+                found.relies |= bool(origin.tree) and self._is_draft(prefix, origin)
             before = origin.ram if fresh else self._last.get(prefix) or RAMResource()
-            if before is not fork and (rows := telling.compare(prefix, before, fork)):
+            if before is not fork and (rows := found.compare(prefix, before, fork)):
                 changes[prefix] = rows
         if fresh:
             self._left_out = {}
-        for top in telling.gone if self._left_out else ():
+        for top in found.gone if self._left_out else ():
             self._left_out = {path: None for path in self._left_out if not f"{path}/".startswith(f"{top}/")}
-        self._left_out.update(dict.fromkeys(telling.left_out))
-        told = _replaced(step, trees=trees, changes=changes, chunks=telling.chunks, withheld=sorted(self._left_out))
-        number = self._repository.refresh_gc_state().number if telling.relies else 0
-        if telling.relies and not self._repository.no_gc_since_start:
+        self._left_out.update(dict.fromkeys(found.left_out))
+        full = _replace_step(step, trees=trees, changes=changes, chunks=found.chunks, withheld=sorted(self._left_out))
+        number = self._repository.refresh_gc_state().number if found.relies else 0
+        if found.relies and not self._repository.no_gc_since_start:
             raise _TooLarge
-        size = self._writer.add(told)
-        self._stored_chunks = (set() if fresh else self._stored_chunks) | telling.chunks.keys()
-        self._counted(size, fresh)
-        if telling.relies and self._repository.refresh_gc_state().number != number:
+        size = self._writer.add(full)
+        self._stored_chunks = (set() if fresh else self._stored_chunks) | found.chunks.keys()
+        self._count(size, fresh)
+        if found.relies and self._repository.refresh_gc_state().number != number:
             raise _TooLarge  # a collection started before the step was written: check its references again
 
     def _is_draft(self, prefix: str, origin: _MountBase) -> bool:
@@ -338,7 +339,7 @@ class Drafter:
         base = self._ws.base
         return base is None or all(mount.tree != origin.tree for mount in base.mounts if mount.prefix == prefix)
 
-    def _counted(self, size: int, fresh: bool) -> None:
+    def _count(self, size: int, fresh: bool) -> None:
         self._weight = 0 if fresh else self._weight + size
         self._least = size if fresh else self._least
         self._fresh = False
@@ -372,18 +373,18 @@ class Drafter:
                     raise
                 failure = error
                 continue
-            told = _replaced(
+            full = _replace_step(
                 step, fresh=True, trees=trees, state=state, mounts=mounted, withheld=sorted(left_out),
-                records=_joined([*self._records, *new]),
+                records=_join_records([*self._records, *new]),
             )  # fmt: skip
-            size = self._writer.add(told)
+            size = self._writer.add(full)
             if repository.refresh_gc_state().number != number:
                 continue
             for made in done.values():
                 made.settle()
             self._origins = {prefix: _MountBase(trees[prefix], fork) for prefix, fork in forks.items()}
             self._stored_chunks, self._left_out = set(), dict.fromkeys(left_out)
-            self._counted(size, True)
+            self._count(size, True)
             return
         raise failure or RametError(
             "head_moved", "cannot write a draft: collections keep running", "wait for them to end"
@@ -393,10 +394,10 @@ class Drafter:
         """Describe the mounts as a revision does; cached while they are the same."""
         now = self._ws.mounts(scratch=True)
         if len(now) != len(self._seen) or any(map(is_not, now, self._seen)):
-            self._plain, self._seen = plain_mounts(self._described()), now
+            self._plain, self._seen = plain_mounts(self._mount_states()), now
         return self._plain
 
-    def _described(self) -> list[MountState]:
+    def _mount_states(self) -> list[MountState]:
         found: list[MountState] = []
         for mount in self._ws.mounts(scratch=True):
             if mount.memory is None and mount.directory is None:
@@ -416,11 +417,11 @@ def _is_dir(one: object, other: object) -> bool:
     return isinstance(one, Dir) != isinstance(other, Dir)
 
 
-def _replaced(step: DraftStep, **values: Any) -> DraftStep:
+def _replace_step(step: DraftStep, **values: Any) -> DraftStep:
     return DraftStep(**{**{name: getattr(step, name) for name in step.__struct_fields__}, **values})
 
 
-def _joined(records: list[bytes]) -> bytes:
+def _join_records(records: list[bytes]) -> bytes:
     return b"[" + b",".join(records) + b"]" if records else b""
 
 

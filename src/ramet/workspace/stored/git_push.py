@@ -220,7 +220,7 @@ def _same_tree(env: dict[str, str], git: str, work: str, one: str, other: str) -
 def _run(env: dict[str, str], token: str | None, *words: str) -> str:
     done = subprocess.run(words, env=env, capture_output=True, check=False)
     if done.returncode:
-        said = _scrubbed(done.stderr.decode("utf-8", "replace").strip(), token)
+        said = _scrub(done.stderr.decode("utf-8", "replace").strip(), token)
         if any(sign in said for sign in REFUSED):  # git without a terminal only says that it could not prompt
             asked = "the remote wants credentials" if token is None else "the remote refuses the credentials"
             remedy = "name a secret that opens it; the push is kept and can be tried again"
@@ -236,7 +236,7 @@ REFUSED: Final = ("could not read Username", "could not read Password", "Authent
 """Messages of git about refused credentials."""
 
 
-def _scrubbed(text: str, token: str | None) -> str:
+def _scrub(text: str, token: str | None) -> str:
     for form in () if token is None else (token, quote(token, safe="")):
         text = text.replace(form, REDACTED)
     return re.sub(r"//[^/@\s]+@", "//", text)[-500:]

@@ -105,7 +105,7 @@ def recover(repository: Repository, name: str, lease: RefEntry) -> tuple[RefEntr
             binding = None  # only that host can read it, when it opens the workspace
         if binding is not None or (draft is not None and draft.steps and draft.opened is not None):
             left = _CrashRecovery(repository, name, fence, binding, draft, partly)
-            lease, found = left.recovered(lease)
+            lease, found = left.recover(lease)
             if found is not None:
                 done.append(found)
         if draft is not None:
@@ -160,7 +160,7 @@ class _CrashRecovery:
         current = told and draft is not None and draft.base == self._last and f"recover:{fence}-memory" not in kinds
         self._draft = draft if current else None
 
-    def recovered(self, lease: RefEntry) -> tuple[RefEntry, Recovery | None]:
+    def recover(self, lease: RefEntry) -> tuple[RefEntry, Recovery | None]:
         """Commit the leftovers, if any; returns the new lease."""
         repository, name = self._repository, self._name
         aside = f"{name}-recovered-{self._which}"

@@ -108,16 +108,16 @@ class StoredWorkspaceRef:
 
         options = OpenOptions(readonly=True, resources=resources or {})
         first, last = self.find(good), self.find(bad)
-        elsewhere = {first.id: self._whose(good)}  # revisions between them are in the history of the bad one
+        elsewhere = {first.id: self._workspace_of(good)}  # revisions between them are in the history of the bad one
 
         async def attempt(revision: Revision) -> int:
-            name = elsewhere.get(revision.id) or self._whose(bad)
+            name = elsewhere.get(revision.id) or self._workspace_of(bad)
             async with WorkspaceOpener(self._repository, name, revision.id.hex(), options) as ws:
                 return (await ws.execute(command, timeout=timeout)).exit_code
 
         return await bisect(self._repository, first, last, attempt, progress)
 
-    def _whose(self, revision: str | None) -> str:
+    def _workspace_of(self, revision: str | None) -> str:
         """Return the workspace of a revision address."""
         return parse_address(revision).name if revision is not None and "@" in revision else self.name
 
@@ -129,29 +129,29 @@ class StoredWorkspaceRef:
         """List the commands up to a revision, newest last: of one session, the `last` ones, or all."""
         from ramet.workspace.stored.saved_state import history_of
 
-        found = self._committed(revision)
+        found = self._find_or_none(revision)
         return [] if found is None else history_of(self._repository, found, session, last)
 
     def sessions(self, revision: str | None = None) -> list[SavedSession]:
         """List the sessions of a revision."""
         from ramet.workspace.stored.saved_state import sessions_of
 
-        found = self._committed(revision)
+        found = self._find_or_none(revision)
         return [] if found is None else sessions_of(self._repository, found)
 
     def jobs(self, revision: str | None = None) -> list[EndedJob]:
         """List finished background jobs; running ones belong to a process."""
         from ramet.workspace.stored.saved_state import jobs_of
 
-        found = self._committed(revision)
+        found = self._find_or_none(revision)
         return [] if found is None else jobs_of(self._repository, found)
 
     def mounts(self, revision: str | None = None) -> tuple[MountState, ...]:
         """List the mounts of a revision."""
-        found = self._committed(revision)
+        found = self._find_or_none(revision)
         return () if found is None else found.mounts
 
-    def _committed(self, revision: str | None) -> Revision | None:
+    def _find_or_none(self, revision: str | None) -> Revision | None:
         """Return a revision; None for the head of an empty workspace."""
         if revision is None:
             self._repository.refs.require(self.name)
@@ -272,7 +272,7 @@ class StoredWorkspaceRef:
         """List pushes that are not done."""
         from ramet.workspace.stored.git_push import pending_pushes
 
-        self._committed(None)
+        self._find_or_none(None)
         return pending_pushes(self._repository, self.name)
 
     def push_again(self, push: Push, secrets: Secrets) -> Pushed:

@@ -20,7 +20,7 @@ from ramet.core.stat import Attrs
 from ramet.store.checkout.lazy_tree import LazyBlocks, LazyTree
 from ramet.store.commit.commit_filter import CommitFilter
 from ramet.store.commit.ignore_rules import DEFAULT_RULES as DEFAULT
-from ramet.store.commit.kernel_state import SEGMENT, Segments, encoded, kernel_of, write_chunk
+from ramet.store.commit.kernel_state import SEGMENT, Segments, encode_json, kernel_of, write_chunk
 from ramet.store.commit.memory_tree import commit_memory
 from ramet.store.commit.secret_scan import SecretScanner
 from ramet.store.model.ids import ChunkId, TreeId
@@ -195,7 +195,7 @@ def _kernel(
             new[int(record["number"]) // SEGMENT].append(record)
     tail = segments.tail(following)
     state = {**found.state, "history": {"records": [r for r in records if int(r["number"]) >= tail]}}
-    return write_chunk(writer, encoded(state)), segments.write(writer, new, oldest)
+    return write_chunk(writer, encode_json(state)), segments.write(writer, new, oldest)
 
 
 def with_trees(

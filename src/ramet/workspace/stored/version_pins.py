@@ -89,11 +89,11 @@ async def changed_pins(
             problems.append(f"{mount.prefix}: cannot compare pinned versions: {error.strerror or error}")
             continue
         if now.top != mount.pin:
-            problems += await asyncio.to_thread(_lost, read, mount.prefix, mount.pin, now)
+            problems += await asyncio.to_thread(_changed_paths, read, mount.prefix, mount.pin, now)
     return problems
 
 
-def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: VersionPins) -> list[str]:
+def _changed_paths(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: VersionPins) -> list[str]:
     told: list[str] = []
     count = 0
 

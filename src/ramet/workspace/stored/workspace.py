@@ -16,9 +16,9 @@ from ramet.core.progress import Progress, silent
 from ramet.store.commit.kernel_state import (
     SEGMENT,
     Segments,
-    encoded,
+    encode_json,
     kernel_of,
-    newest_of,
+    newest_kernel_of,
     read_segment,
     segments_of,
 )
@@ -128,7 +128,7 @@ class StoredWorkspace(Workspace):
         if base is None or base.kernel is None:
             return
         packs = self.repository.packs
-        manifest = newest_of(packs, base)
+        manifest = newest_kernel_of(packs, base)
         numbers = segments_of(base, manifest)
         if numbers is None:
             packs.prefetch(base.history)
@@ -152,21 +152,25 @@ class StoredWorkspace(Workspace):
 
     # ---------------------------------------------------------------------------------------------- commit
 
-    def _started(self, call: Call, execution: Execution) -> Execution:
+    def _follow_up(self, call: Call, execution: Execution) -> Execution:
         """Commit after the call with `commit="command"`, before it ends."""
         self._raise_failure()
         if self.lease is None:
             return execution
         policy = self.options.commit
         if policy.when != "command":
-            return execution if self._drafter is None or self._drafter.every else execution.followed_by(self._drafted)
+            return (
+                execution
+                if self._drafter is None or self._drafter.every
+                else execution.followed_by(self._draft_after_call)
+            )
 
         async def commit(_: IOResult) -> None:
             self._commands += 1
             if self._commands >= policy.interval:
                 await self.commit(self.secrets.scrub_text(call.command.strip().partition("\n")[0][:72]))
             else:
-                await self._drafted(_)
+                await self._draft_after_call(_)
 
         return execution.followed_by(commit)
 
@@ -176,7 +180,7 @@ class StoredWorkspace(Workspace):
         await self.acknowledge()
         return done
 
-    async def _drafted(self, _: IOResult) -> None:
+    async def _draft_after_call(self, _: IOResult) -> None:
         await self.acknowledge()
 
     async def acknowledge(self) -> None:
@@ -234,13 +238,13 @@ class StoredWorkspace(Workspace):
                     return await self._commit(request, trust)
                 except BaseException as error:
                     self._segments.restore(stored)
-                    if not (isinstance(error, RametError) and await self._was_collected(error)):
+                    if not (isinstance(error, RametError) and await self._lost_to_gc(error)):
                         raise
                     failure = error
             assert failure is not None
             raise failure
 
-    async def _was_collected(self, error: RametError) -> bool:
+    async def _lost_to_gc(self, error: RametError) -> bool:
         """Return whether a commit failed because of a collection; clears the caches it relied on."""
         if error.code not in ("content_collected", "store_corrupt"):
             return False
@@ -364,7 +368,7 @@ class StoredWorkspace(Workspace):
             {"path": str(path), "fingerprint": entry.fingerprint, "bytes": len(entry.data)}
             for path, entry in sorted(self.cached_files.entries.items())
         ]
-        return encoded(state)
+        return encode_json(state)
 
     # ----------------------------------------------------------------------------------------------- lease
 
@@ -398,8 +402,8 @@ class StoredWorkspace(Workspace):
             if self.lease is not None:
                 async with self._commit_lock:  # a commit changes the lease as well
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
-                await self._run_unless_failing(self.draft())  # changes of background jobs
-                await self._run_unless_failing(self._compact_log())
+                await self._attempt(self.draft())  # changes of background jobs
+                await self._attempt(self._compact_log())
 
     async def _compact_log(self) -> None:
         """Compact the log of the workspace from time to time."""
@@ -411,9 +415,9 @@ class StoredWorkspace(Workspace):
         assert self._drafter is not None
         while True:
             await sleep(self._drafter.every)
-            await self._run_unless_failing(self.draft())
+            await self._attempt(self.draft())
 
-    async def _run_unless_failing(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _attempt(self, work: Coroutine[Any, Any, None]) -> None:
         """Run retried work; the next call raises its failure."""
         try:
             await work

@@ -87,7 +87,7 @@ def retention(
     as_json: AsJson = False,
 ) -> None:
     """Show or say how long revisions are kept, in the whole store or in one workspace."""
-    from ramet.store.refs.retention import described, parse_duration
+    from ramet.store.refs.retention import parse_duration, policy_dict
 
     with reported():
         found = anywhere(store)
@@ -101,7 +101,7 @@ def retention(
         if said:
             found.retention(replace(found.said(name), **said), name)
         policy = found.retention(name=name)
-        row = {"workspace": name or "(store)", **described(policy)}
+        row = {"workspace": name or "(store)", **policy_dict(policy)}
         forms = dict.fromkeys(("keep_within", "min_age", "grace"), span)
         columns = ("workspace", "keep_last", "keep_within", "min_age", "grace", "auto", "hold")
         show([row], columns, as_json, forms=forms)

@@ -41,7 +41,7 @@ async def workspaces(api: Api, call: Call) -> Reply:
             return []
         repository = hosting.store.repository
         names = [name for name in hosting.store.ls() if api.door.sees(call, name)]
-        return [(name, repository.head(name), repository.refs.held(name)) for name in names]
+        return [(name, repository.head(name), repository.refs.is_held(name)) for name in names]
 
     told = await hosting.blocking(stored)
     found = [workspace_info(name, hosting.find(name), head, held) for name, head, held in told]
@@ -72,7 +72,7 @@ async def show(api: Api, call: Call) -> Reply:
         if hosting.store is None:
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
         head = await hosting.blocking(hosting.store.repository.head, name)
-        held = hosting.store.repository.refs.held(name)
+        held = hosting.store.repository.refs.is_held(name)
     return answer(workspace_info(name, hosted, head, held))
 
 
