@@ -155,7 +155,7 @@ LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 """Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
 
 
-PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
+PREFIXED_HINT = frozenset({"diff", "cmp", "patch"})
 """Commands whose originals put their name before the hint as well."""
 
 
@@ -170,21 +170,19 @@ def _names(text: str) -> frozenset[str]:
 VERSION_LETTERS = {
     "V": _names(
         "grep egrep fgrep awk gawk gzip gunzip zcat xz unxz xzcat lzma unlzma lzcat bzip2 bunzip2 bzcat zstd unzstd "
-        "zstdcat rg fd fdfind column dc ed envsubst flock getopt hd hexdump hostname iconv ionice look less more man "
-        "pgrep pkill rename prename file-rename rev setsid strings tput uptime uuidgen free col colrm namei ul "
-        "mcookie parallel"
+        "zstdcat rg fd fdfind column envsubst flock getopt hd hexdump hostname iconv ionice look less more man "
+        "pgrep pkill rename prename file-rename rev setsid strings tput uptime uuidgen free namei parallel"
     ),
-    "v": _names("diff cmp sdiff diff3 patch bc file free strings watch"),
+    "v": _names("diff cmp patch bc file free strings watch"),
 }
 """Where a letter stands for `--version`, unless the command uses it for something else."""
 
 
 HELP_LETTERS = {
     "h": _names(
-        "bc dc ed envsubst flock getopt hd hexdump hostname ionice look more rename prename file-rename rev setsid "
-        "strings uptime uuidgen watch man col column colrm namei ul mcookie parallel pgrep pkill fd fdfind"
+        "bc envsubst flock getopt hd hexdump hostname ionice look more rename prename file-rename rev setsid "
+        "strings uptime uuidgen watch man column namei parallel pgrep pkill fd fdfind"
     ),
-    "H": _names("col"),
 }
 """Where a letter stands for `--help`, unless the command uses it for something else."""
 

@@ -95,14 +95,14 @@ ORIGINALS: Final = {
         "GNU coreutils 9.1": "[ arch b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm cp csplit "
         "cut date dd df dir dircolors dirname du echo env expand expr factor false fmt fold groups head hostid id "
         "install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nice nl nohup nproc numfmt od paste "
-        "pathchk pr printenv printf readlink realpath rm rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum "
+        "pathchk printenv printf readlink realpath rm rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum "
         "shred shuf sleep sort split stat stdbuf stty sum sync tac tail tee test timeout touch tr true truncate tsort "
         "tty uname unexpand uniq unlink users vdir wc who whoami yes",
         "GNU grep 3.8": "grep egrep fgrep",
         "GNU sed 4.9": "sed",
         "GNU Awk 5.2.1": "awk gawk",
         "GNU findutils 4.9.0": "find xargs",
-        "GNU diffutils 3.8": "diff cmp diff3 sdiff",
+        "GNU diffutils 3.8": "diff cmp",
         "GNU patch 2.7.6": "patch",
         "GNU tar 1.34": "tar",
     }.items()

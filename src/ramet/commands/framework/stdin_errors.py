@@ -45,7 +45,7 @@ REFUSALS: Final[dict[str, Refusal]] = {
     ),
     **_for("tr base64 base32 basenc join", Refusal("read error: {}", fatal=True)),
     **_for("rm mv cp ln xargs", Refusal("", "error closing file: {}", directory="error closing file")),
-    **_for("strings col colrm ul factor sqlite3", Refusal("", status=0)),
+    **_for("strings factor sqlite3", Refusal("", status=0)),
     **_for("hexdump hd", Refusal("{last}: {}", status=0)),
     **_for("gzip gunzip zcat", _GZIP),
     "cat": Refusal("-: {}", "closing standard input: {}"),
@@ -68,7 +68,6 @@ REFUSALS: Final[dict[str, Refusal]] = {
     "numfmt": Refusal("error reading input: {}", status=0),
     "iconv": Refusal("error while reading the input: {}", fatal=True),
     "bc": Refusal("(standard_in) 1: read() in flex scanner failed", fatal=True),
-    "pr": Refusal("'standard input': {}", fatal=True),
     "envsubst": Refusal('error while reading "standard input": {}', fatal=True),
     "tar": Refusal(
         "-: Cannot read: {}\ntar: At beginning of tape, quitting now\ntar: Error is not recoverable: exiting now",

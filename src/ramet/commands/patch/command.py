@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Final
+from functools import partial
 
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.patch.files import patch_file
 from ramet.commands.patch.job import Job, PatchOptions
 from ramet.commands.patch.parser import BadPatch, parse_patch
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LARGE
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
-
-_LONG: Final = 128 * 1024
-"""Bytes of a patch from which on it is read beside the event loop."""
 
 
 async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
@@ -47,7 +45,7 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
         proc.complain(f"**** Can't open patch file {source} : {reason(error)}")
         return 2
     try:
-        patches = parse_patch(data, o) if len(data) < _LONG else await asyncio.to_thread(parse_patch, data, o)
+        patches = await offload_large(proc.budget, len(data), partial(parse_patch, data, o), LARGE)
     except BadPatch as bad:
         proc.complain(f"**** {bad}")
         return 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import tzinfo
-from functools import partial
 
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import shown
@@ -13,7 +12,6 @@ from ramet.commands.patch.apply import Applied, Way, apply_hunks, fuzz_needed, r
 from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines, stripped_name
 from ramet.commands.patch.job import Job
 from ramet.commands.patch.rejects import save_rejects
-from ramet.concurrency.offload import offload_large
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.stat import Attrs
@@ -89,7 +87,7 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
             await save_rejects(job, item, target, Applied([], [], item.hunks), ignored=True)
             return
         await job.say(f"{verb} file{out_name}")
-    lines = await offload_large(proc.budget, len(data), partial(keep_lines, data))
+    lines = keep_lines(data)
     if item.kind == "ed":
         result = Applied(run_ed(lines, item.ed_script), [], [])
     else:

@@ -6,8 +6,6 @@ import io
 import re
 from dataclasses import dataclass, field
 
-from ramet.concurrency.offload import interruptible
-
 
 @dataclass
 class Hunk:
@@ -67,7 +65,8 @@ class FilePatch:
 
 
 def keep_lines(data: bytes) -> list[bytes]:
-    return list(interruptible(io.BytesIO(data)))
+    """Split into lines that keep their newline."""
+    return io.BytesIO(data).readlines()
 
 
 def stripped_name(name: str | None, strip: str | None) -> str | None:

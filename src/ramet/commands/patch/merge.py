@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ramet.commands.diff.diff3 import blocks
 from ramet.commands.patch.hunks import Hunk
+from ramet.commands.patch.three_way import blocks
 
 _NEAR = 1000
 """Lines around the place where a hunk should be that are looked at for it."""

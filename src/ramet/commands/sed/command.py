@@ -13,15 +13,14 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.framework.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
+from ramet.commands.framework.inputs import HELD, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
 from ramet.commands.framework.posix_regex import patiently
 from ramet.commands.sed.blocks import BlockChange, block_change
-from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
-from ramet.commands.sed.program import LONG, Flavour, Instruction, Kind, ScriptError, Source
+from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, Source
 from ramet.commands.sed.script import parse, place_behind
-from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import HUGE
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -44,7 +43,6 @@ class SedOptions:
     quiet: bool = flag("-n", "--quiet", "--silent", help="suppress automatic printing of pattern space")
     scripts: tuple[str, ...] = several("-e", "--expression", metavar="SCRIPT", help="add SCRIPT to the commands")
     script_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="add the contents of FILE")
-    debug: bool = flag("--debug", help="print the program in its plain form, and what each command does")
     follow: bool = flag("--follow-symlinks", help="follow symlinks when processing in place")
     in_place: str | None = optional("-i", "--in-place", metavar="SUFFIX", const="", help="edit files in place")
     line_length: int | None = value(
@@ -68,7 +66,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     # GNU looks at these two characters only, whatever the documentation says of the rest of the line.
     quiet = o.quiet or sources[0].text.startswith("#n")
     flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
-    flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env, debug=o.debug)
+    flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env)
     try:
         texts = [source.text for source in sources]
         program = await patiently(proc, texts, partial(_parsed, tuple(sources), flavour))
@@ -168,7 +166,7 @@ class _Run:
         if self.nothing_to_edit:
             raise ScriptError("no input files", 4)
         change = None
-        if not (self.in_place or self.o.null_data or self.o.debug):
+        if not (self.in_place or self.o.null_data):
             most = self.proc.budget.limits.string_bytes
             change = block_change(self.program, self.quiet, len(self.words) > 1, most)
         try:
@@ -273,10 +271,7 @@ class _Run:
         reader, self.reader = self.reader, None
         await self.proc.close(reader)
         if self.in_place:
-            parts = self.out.parts
-            await self.replace_file(
-                await offload_large(self.proc.budget, sum(map(len, parts)), partial(b"".join, parts))
-            )
+            await self.replace_file(b"".join(self.out.parts))
             self.out.parts.clear()
             self.out.missing = False
 
@@ -335,13 +330,13 @@ class _Run:
     async def by_block(self, change: BlockChange) -> None:
         missing = False
         drops = self.program[0].name != "s"
-        budget, longest = self.proc.budget, 0 if self.heavy else LONG
+        threshold = 0 if self.heavy else HUGE
         size = BLOCK if all(map(_light, self.program)) else 2 * PART
         while await self.next_file():
             assert self.reader is not None
             try:
                 async for block in line_blocks(self.reader, size=size):
-                    changed = change(block) if len(block) < longest else await offload(budget, partial(change, block))
+                    changed = await offload_large(self.proc.budget, len(block), partial(change, block), threshold)
                     if changed or not drops:
                         self.out.parts.append(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
@@ -352,14 +347,6 @@ class _Run:
                 self.fail(f"read error on {self.word}: {reason(error)}", 4)
 
     # ------------------------------------------------------------------ cycles
-
-    def trace(self) -> Trace | None:
-        if not self.o.debug:
-            return None
-        # It goes where the output goes, in between; but not into a file that is edited.
-        trace = Trace(self.program, self.proc.stdout.write if self.in_place else self.out.parts.append)
-        trace.program()
-        return trace
 
     async def by_line(self) -> None:
         make = partial(
@@ -374,15 +361,13 @@ class _Run:
             files=self.files,
             behind=self.behind,
             most=self.proc.budget.limits.string_bytes,
-            trace=self.trace(),
         )
         machine = await offload(self.proc.budget, make) if self.heavy else make()
-        horizon = None if self.o.debug else _horizon(self.program)
+        horizon = _horizon(self.program)
         steps = machine.run()
         step, budget = partial(next, steps, None), self.proc.budget
         while True:
-            laden = (self.heavy or machine.laden) and machine.trace is None
-            need = await offload(budget, step) if laden else step()
+            need = await offload(budget, step) if self.heavy or machine.is_large else step()
             if need is Need.LINES:
                 if horizon is not None and machine.number >= horizon and self.may_stop(machine):
                     await self.pass_rest()
@@ -421,7 +406,7 @@ class _Run:
             self.rest = b""
         while True:
             while self.reader is not None:
-                block = await self.reader.read(LARGE)
+                block = await self.reader.read()
                 if not block:
                     break
                 self.out.parts.append(self.delim + block if begun and unfinished else block)
@@ -465,7 +450,7 @@ class _Run:
                 machine.file_done = True
                 data = b"".join(parts)
                 machine.lines, machine.at = ([data] if data else []), 0
-                machine.long_lines = held > LONG
+                machine.large_lines = held > HUGE
                 machine.unfinished = bool(data)
                 return
             cut = block.rfind(self.delim)
@@ -474,12 +459,10 @@ class _Run:
             parts.append(block)
             held += len(block)
             self.reader.hold(held)
-            await self.proc.budget.yield_turn()
         parts.append(block[:cut])
         self.rest = block[cut + 1 :]
-        lines = partial(longbytes.split, b"".join(parts), self.delim)
-        machine.lines, machine.at = await offload_large(self.proc.budget, held, lines), 0
-        machine.long_lines = held > LONG
+        machine.lines, machine.at = b"".join(parts).split(self.delim), 0
+        machine.large_lines = held > HUGE
         machine.unfinished = False
 
     async def next_input(self, machine: Machine) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ramet import patterns
-from ramet.commands.sed.debug import shown_regex, shown_substitution
 from ramet.commands.sed.program import (
     AFTER_RUN,
     Address,
@@ -228,8 +227,7 @@ class _Parser:
             self.end_of_command()
             self.out.append(replace(head, number=number))
         elif name == "s":
-            substitution, shown = self.substitution()
-            self.out.append(replace(head, substitution=substitution, shown=shown))
+            self.out.append(replace(head, substitution=self.substitution()))
         elif name == "y":
             self.out.append(self.transliteration(head))
         elif name == "e":
@@ -272,8 +270,6 @@ class _Parser:
         opened = self.blocks.pop()
         self.blocks_at.pop()
         self.out[opened] = replace(self.out[opened], target=len(self.out))
-        if self.flavour.debug:
-            self.out.append(head)
         self.end_of_command()
 
     def label(self, head: Instruction) -> None:
@@ -287,8 +283,6 @@ class _Parser:
         if not label:
             raise self.error('":" lacks a label')
         self.labels[label] = len(self.out)
-        if self.flavour.debug:
-            self.out.append(replace(head, text=label.encode("utf-8", "surrogateescape")))
 
     def word(self, semicolons: bool) -> bytes:
         self.blanks()
@@ -342,10 +336,7 @@ class _Parser:
                 else:
                     break
                 self.pos += 1
-            shown = ""
-            if self.flavour.debug:
-                shown = shown_regex(_with_codes(regex)) + "I" * icase + "M" * multi
-            return Address(Kind.REGEX, matcher=self.compiled(regex, icase, multi), shown=shown)
+            return Address(Kind.REGEX, matcher=self.compiled(regex, icase, multi))
         if char.isdecimal() and char.isascii():
             line = self.number()
             self.blanks()
@@ -523,8 +514,7 @@ class _Parser:
             raise self.error("delimiter character is not a single-byte character", self.pos - 1, 1)
         return char
 
-    def substitution(self) -> tuple[Substitution, str]:
-        """The substitution, and how --debug shows it."""
+    def substitution(self) -> Substitution:
         delimiter = self.delimiter("s")
         regex = self.delimited(delimiter, regex=True)
         if regex is None:
@@ -540,10 +530,7 @@ class _Parser:
             pieces = tuple(piece for piece in pieces if piece.group <= matcher.groups)
         elif matcher is not None and highest > matcher.groups:
             raise self.error(f"invalid reference \\{highest} on `s' command's RHS")
-        made = Substitution(matcher, pieces, flags.every, flags.number or 1, flags.show, flags.file, flags.run)
-        if not self.flavour.debug:
-            return made, ""
-        return made, shown_substitution(_with_codes(regex), _with_codes(replacement), flags)
+        return Substitution(matcher, pieces, flags.every, flags.number or 1, flags.show, flags.file, flags.run)
 
     def flags(self) -> Flags:
         every = icase = multi = run = False
@@ -640,8 +627,6 @@ class _Parser:
         if len(left) != len(right):
             raise self.error("strings for `y' command are different lengths")
         self.end_of_command()
-        if self.flavour.debug:
-            head = replace(head, shown=f"/{''.join(left)}/{''.join(right)}/")
         if not self.flavour.utf8 or all(char.isascii() for char in left + right):
             table = bytearray(range(256))
             for old, new in reversed(list(zip(left, right, strict=True))):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.files0_from import listed
-from ramet.commands.framework.inputs import LONG, is_utf8, lead
-from ramet.commands.text.sort.debug import Annotator
+from ramet.commands.framework.inputs import lead
 from ramet.commands.text.sort.keys import KeyOf, Line
 from ramet.commands.text.sort.merge import chunk
 from ramet.commands.text.sort.options import SortOptions, old_keys
@@ -19,9 +16,7 @@ from ramet.commands.text.sort.order import Order, make_order
 from ramet.commands.text.sort.runs import PIECE, Runs, packed
 from ramet.commands.text.sort.sources import merged_sources
 from ramet.commands.text.sort.tally import Tally
-from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
-from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -65,15 +60,8 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         salt = (await lead(proc, o.random_source, 16)) if o.random_source else os.urandom(16)
         if len(salt) < 16:
             raise UsageError(f"{quote(str(o.random_source))}: end of file", hint=False)
-    order = replace(make_order(o, separator, salt), by_parts=partial(make_order, o, separator, salt, long=True))
+    order = make_order(o, separator, salt)
     end = b"\0" if o.zero else b"\n"
-    notes = None
-    if o.debug:
-        if o.check or o.output is not None:
-            letter = "o" if not o.check else "C" if o.check in ("quiet", "silent") else "c"
-            raise UsageError(f"options '-{letter} --debug' are incompatible", hint=False)
-        notes = Annotator(o, separator, is_utf8(proc))
-        notes.warn(proc)
     if o.check:
         if len(names) > 1:
             raise UsageError(
@@ -86,8 +74,8 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
             return 2
     if o.merge:
         lines_in = [_line_source(proc, word, end, order) for word in names]
-        return await _write_out(proc, o, end, merged_sources(lines_in, order, proc.budget), order, notes)
-    return await _sort_all(proc, o, order, names, end, notes)
+        return await _write_out(proc, o, end, merged_sources(lines_in, order), order)
+    return await _sort_all(proc, o, order, names, end)
 
 
 def _check_values(o: SortOptions) -> None:
@@ -109,7 +97,7 @@ def _check_values(o: SortOptions) -> None:
     checks = {str(stored) for name, stored in o.order if name == "check"}
     if len({"quiet" if how == "silent" else "diagnose" if how == "diagnose-first" else how for how in checks}) > 1:
         raise UsageError("options '-cC' are incompatible", hint=False)
-    if o.check and o.output is not None and not o.debug:
+    if o.check and o.output is not None:
         letter = "C" if o.check in ("quiet", "silent") else "c"
         raise UsageError(f"options '-{letter}o' are incompatible", hint=False)
     if len({stored for name, stored in o.order if name == "output"}) > 1:
@@ -135,14 +123,12 @@ async def _line_source(proc: Proc, word: str, end: bytes, order: Order) -> Async
     try:
         async for block in line_blocks(reader, end):
             whole = block if block.endswith(end) else b"".join((block, end))
-            yield (await offload_large(proc.budget, len(whole), partial(chunk, whole, end, order)))[0]
+            yield chunk(whole, end, order)[0]
     finally:
         await proc.close(reader)
 
 
-async def _sort_all(
-    proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes, notes: Annotator | None
-) -> int:
+async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes) -> int:
     # The lines being sorted or merged, and what the allocator keeps of them, take the rest of the memory.
     memory = proc.budget.limits.sort_memory // 8
     budget = proc.budget
@@ -150,25 +136,21 @@ async def _sort_all(
     tally = Tally(order, end, memory) if order.total or o.unique else None
     try:
         async for piece in _pieces(proc, names, end):
-            long = len(piece) > LONG
-            if tally is not None and (long or not await tally.add(piece, budget)):
+            if tally is None:
+                await runs.add(piece, budget)
+            elif not await tally.add(piece, budget):
                 for counted in tally.pieces(o.unique):
                     await runs.add(counted, budget)
                     await budget.yield_turn()
                 tally = None
-                if not long:
-                    continue
-            if tally is None:
-                await runs.add(piece, budget)
             await budget.yield_turn()
         if tally is None:
-            return await _write_out(proc, o, end, runs.merged(budget), runs.order, notes, long=runs.long)
+            return await _write_out(proc, o, end, runs.merged(budget), order)
         if o.unique:
             for counted in tally.pieces(unique=True):
                 await runs.add(counted, budget)
-            return await _write_out(proc, o, end, runs.merged(budget), order, notes, long=runs.long)
-        blocks = tally.sorted(budget)
-        return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
+            return await _write_out(proc, o, end, runs.merged(budget), order)
+        return await _write_blocks(proc, o, tally.sorted(budget))
     except _Unreadable:
         return 2
     finally:
@@ -202,7 +184,6 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
                     size = len(block) - cut
                 elif size >= PIECE:
                     reader.hold(size)
-                    await proc.budget.yield_turn()
             if last != end:
                 held.append(end)
         finally:
@@ -211,29 +192,17 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
         yield b"".join(held)
 
 
-async def _write_out(
-    proc: Proc,
-    o: SortOptions,
-    end: bytes,
-    batches: AsyncIterator[list[Line]],
-    order: Order,
-    notes: Annotator | None,
-    *,
-    long: bool = False,
-) -> int:
-    blocks = _packed(batches, end, order.key, o.unique, proc.budget, long)
-    return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
+async def _write_out(proc: Proc, o: SortOptions, end: bytes, batches: AsyncIterator[list[Line]], order: Order) -> int:
+    return await _write_blocks(proc, o, _packed(batches, end, order.key, o.unique))
 
 
 async def _packed(
-    batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool, budget: Budget, long: bool
+    batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool
 ) -> AsyncIterator[bytes]:
     """Lists of lines as blocks; with `unique` the first of each run of lines with equal keys."""
     last: Any = object()
     delim = end.decode()
-
-    def block(batch: list[Line], long: bool = False) -> bytes:
-        nonlocal last
+    async for batch in batches:
         if unique:
             kept: list[Line] = []
             for line in batch:
@@ -242,12 +211,8 @@ async def _packed(
                     kept.append(line)
                     last = this
             batch = kept
-        return packed(batch, delim, long) if batch else b""
-
-    async for batch in batches:
-        heavy = long or (len(batch) == 1 and len(batch[0]) > LONG)
-        if made := await offload(budget, partial(block, batch, heavy)) if heavy else block(batch):
-            yield made
+        if batch:
+            yield packed(batch, delim)
 
 
 async def _write_blocks(proc: Proc, o: SortOptions, blocks: AsyncIterator[bytes]) -> int:
@@ -281,15 +246,13 @@ async def _again(blocks: list[bytes]) -> AsyncIterator[bytes]:
 async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes) -> int:
     if word != "-" and not await _readable(proc, word, "open failed"):
         return 2
-    quick, slow = (
-        one.merge_key() if not o.unique else (one.key or (lambda line: line)) for one in (order, order.patient())
-    )
+    key = order.merge_key() if not o.unique else (order.key or (lambda line: line))
     number = 0
     before: Any = None
     async for lines in _line_source(proc, word, end, order):
         for line in lines:
             number += 1
-            this = quick(line) if len(line) <= LONG else await offload(proc.budget, partial(slow, line))
+            this = key(line)
             wrong = number > 1 and (this < before or (o.unique and this == before))
             if o.unique and order.reverse and number > 1:
                 wrong = this > before or this == before

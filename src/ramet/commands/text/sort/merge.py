@@ -12,10 +12,7 @@ from typing import Any
 
 from ramet.commands.text.sort.keys import Line
 from ramet.commands.text.sort.order import ODD_SPACES, Order, Reversed
-from ramet.concurrency import bigbytes as longbytes
 
-LONG = 1 << 21
-"""Bytes of a piece that has a very long line in it."""
 _SLICE = 16_384
 """Lines of a slice, about; with keys a part of it, for a key takes longer to compare."""
 
@@ -26,11 +23,7 @@ Chunk = tuple[list[Line], bool]
 def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
     """The lines of a piece of input, which all have their delimiter."""
     simple = order.number is not None and data.isascii() and not any(space in data for space in ODD_SPACES)
-    if len(data) > LONG:
-        rows = longbytes.runs(data, end)
-        lines = [line.decode("latin-1", "surrogateescape") for row in rows for line in row]
-    else:
-        lines = data.decode("latin-1").split(end.decode())
+    lines = data.decode("latin-1").split(end.decode())
     lines.pop()
     return lines, simple
 

@@ -9,7 +9,6 @@ from itertools import islice
 from operator import eq, neg
 from typing import Any
 
-from ramet.commands.text.sort import long_keys as patient
 from ramet.commands.text.sort.compare import comparer, numeric_key, version_key, version_keys
 from ramet.commands.text.sort.keys import Key, KeyOf, Line, check_orderings, parse_key, region
 from ramet.commands.text.sort.options import LETTERS, WORDS, SortOptions
@@ -46,11 +45,6 @@ class Order:
     """The keys of many lines, where that is quicker than one after the other."""
     slow: bool = False
     """Whether comparing keys takes long, for it is not only C that does it."""
-    by_parts: Callable[[], Order] | None = None
-    """The same order for lines of many megabytes."""
-
-    def patient(self) -> Order:
-        return self if self.by_parts is None else self.by_parts()
 
     @property
     def total(self) -> bool:
@@ -117,42 +111,24 @@ ODD_SPACES = (b"\r", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 """What str.split takes for space and a blank is not; with these in the data the exact way is taken."""
 
 
-def _number_words(key: Key | None, ordering: frozenset[str], ways: Ways) -> Callable[[list[Line]], list[str]] | None:
+def _number_words(
+    key: Key | None, ordering: frozenset[str], separator: str | None
+) -> Callable[[list[Line]], list[str]] | None:
     """How to find the number of a single numeric key in many lines at once."""
-    if "n" not in ordering or ordering - {"n", "r", "b"} or ways.long:
+    if "n" not in ordering or ordering - {"n", "r", "b"}:
         return None
     if key is None:
         return _blank_words(1)
     if key.first_char != 1 or key.last_char != 0 or (key.last_field is not None and key.last_field < key.first_field):
         return None
-    if ways.separator is None:
+    if separator is None:
         return _blank_words(key.first_field)
-    find = ways.region(key)
+    find = region(key, separator)
     return lambda lines: [find(line) for line in lines]
 
 
-@dataclass(frozen=True)
-class Ways:
-    """How keys are found and made."""
-
-    separator: str | None
-    salt: bytes
-    long: bool
-    """Whether lines are so long that it is done a part at a time, by none of the ways that are quick otherwise."""
-
-    def region(self, key: Key) -> Callable[[Line], Line]:
-        return patient.region(key, self.separator) if self.long else region(key, self.separator)
-
-    def comparer(self, ordering: frozenset[str]) -> Callable[[str], Any] | None:
-        return patient.compare_by(ordering, self.salt) if self.long else comparer(ordering, self.salt)
-
-    def without_blanks(self) -> Callable[[Line], Line]:
-        return patient.without_blanks if self.long else lambda line: line.lstrip(" \t\n")
-
-
-def make_order(o: SortOptions, separator: str | None, salt: bytes, *, long: bool = False) -> Order:
-    """The order that the options ask for; that for `long` lines, of many megabytes, is the same."""
-    ways = Ways(separator, salt, long)
+def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
+    """The order that the options ask for."""
     letters = {letter for letter, name in LETTERS.items() if getattr(o, name)}
     if o.word:
         letters.add(WORDS[o.word])
@@ -164,21 +140,20 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes, *, long: bool
         plain = not (defaults - {"r"})
         if plain:
             return Order(None, o.reverse, False, False)
-        compare = ways.comparer(defaults)
-        if words := _number_words(None, defaults, ways):
+        compare = comparer(defaults, salt)
+        if words := _number_words(None, defaults, separator):
             return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse, words)
         if "b" in defaults:
-            bare = ways.without_blanks()
-            compare = bare if compare is None else _then(bare, compare)
+            compare = _without_blanks if compare is None else _then(_without_blanks, compare)
         many = version_keys if compare is version_key else None
         return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse, many=many)
     keys = [_narrow(key, separator) for key in keys]
     last_resort = not o.stable and not o.unique
-    parts = [_extractor(key, ways) for key in keys]
+    parts = [_extractor(key, separator, salt) for key in keys]
     reversed_ = ["r" in key.ordering for key in keys]
     if len(parts) == 1:
-        words = _number_words(keys[0], keys[0].ordering, ways)
-        return Order(parts[0], reversed_[0], last_resort, o.reverse, words, _many(keys[0], ways))
+        words = _number_words(keys[0], keys[0].ordering, separator)
+        return Order(parts[0], reversed_[0], last_resort, o.reverse, words, _many(keys[0], separator, salt))
     slow = False
     if len(set(reversed_)) > 1:
         for index, key in enumerate(keys):
@@ -190,6 +165,10 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes, *, long: bool
         a, b = parts
         return Order(lambda line: (a(line), b(line)), all(reversed_), last_resort, o.reverse, slow=slow)
     return Order(lambda line: tuple([f(line) for f in parts]), all(reversed_), last_resort, o.reverse, slow=slow)
+
+
+def _without_blanks(line: Line) -> Line:
+    return line.lstrip(" \t\n")
 
 
 def _then(first: KeyOf, second: Callable[[Any], Any]) -> KeyOf:
@@ -221,20 +200,20 @@ def _turned_text(text: Line) -> str:
     return text.encode("latin-1").translate(_TURNED).decode("latin-1") + "\u0100"
 
 
-def _many(key: Key, ways: Ways) -> Callable[[list[Line]], list[Any]] | None:
-    if ways.comparer(key.ordering) is not version_key:
+def _many(key: Key, separator: str | None, salt: bytes) -> Callable[[list[Line]], list[Any]] | None:
+    if comparer(key.ordering, salt) is not version_key:
         return None
-    find = ways.region(key)
+    find = region(key, separator)
     return lambda lines: version_keys([find(line) for line in lines])
 
 
-def _extractor(key: Key, ways: Ways) -> KeyOf:
-    find, compare = ways.region(key), ways.comparer(key.ordering)
+def _extractor(key: Key, separator: str | None, salt: bytes) -> KeyOf:
+    find, compare = region(key, separator), comparer(key.ordering, salt)
     if compare is None:
         return find
     if (
         compare is numeric_key
-        and ways.separator is None
+        and separator is None
         and key.first_char == 1
         and key.last_char == 0
         and key.first_field < 99

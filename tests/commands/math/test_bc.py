@@ -1,4 +1,4 @@
-"""bc and dc with numbers of any size: what Python's integers say, and a bound that is told."""
+"""bc with numbers of any size: the digits of Python's integers, and a limit that is an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*scripts: str, timeout: float = 60) -> list[IOResult]:
     return asyncio.run(act())
 
 
-@pytest.mark.parametrize("script", ["echo '9^9999999' | bc", "echo '9^-9999999' | bc", "dc -e '9 9999999^p'"])
+@pytest.mark.parametrize("script", ["echo '9^9999999' | bc", "echo '9^-9999999' | bc"])
 def test_a_number_that_is_too_large_is_an_error(script: str) -> None:
     refused, after = run(script, "echo '2^200' | bc")
     assert refused.exit_code == 1 and "limit reached: digits of a number (200000)" in refused.error_text
