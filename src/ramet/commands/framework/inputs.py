@@ -11,22 +11,18 @@ from typing import TypeVar
 
 from ramet.commands.framework.command import UsageError, called, quote
 from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import HUGE, LARGE
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, WHOLE, Reader, line_blocks
 
 T = TypeVar("T")
 
-LARGE = 1 << 20
-"""What those who only look at a block ask of a reader: as much as memory keeps in one piece, so nothing is copied."""
-
-
 PART = 32 * 1024
-"""What those who work on every line take at a time, so that even many short ones are done in a moment."""
-LONG = 4 * BLOCK
-"""Bytes of a block that has a very long line in it: whatever is done with it is done while others run."""
+"""Bytes per read of commands that work on every line: the lines of one read take less than 20 ms."""
+LONG = HUGE
 HELD = 4096
-"""How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
+"""Bytes of output that the C library buffers in the originals; their error messages overtake it."""
 
 
 def leave(reader: Reader, rest: bytes, taken: int) -> None:
@@ -109,16 +105,9 @@ class Inputs:
                 if held > longest:
                     raise self.proc.budget.exceeded("string_bytes")
                 continue
-            begin = 0
-            if held > LONG:  # a very long line is a block of its own, of which nobody has to cut off others
-                begin = block.find(delim) + 1
-                rest.append(block[:begin])
-                yield b"".join(rest)
-                rest = []
             held = 0
-            if begin < cut:
-                rest.append(block[begin:cut])
-                yield rest[0] if len(rest) == 1 else b"".join(rest)
+            rest.append(block[:cut])
+            yield rest[0] if len(rest) == 1 else b"".join(rest)
             rest = [block[cut:]] if cut < len(block) else []
         if rest:
             yield b"".join(rest)
@@ -152,7 +141,7 @@ async def filter_lines(
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, delim, PART):
             work = partial(_changed, block, change, delim, complete)
-            await proc.emit(await offload_large(proc.budget, len(block), work, 4 * PART))
+            await proc.emit(await offload_large(proc.budget, len(block), work, LARGE))
             await proc.budget.yield_turn()
     return inputs.status
 
@@ -188,12 +177,11 @@ async def slurp(proc: Proc, word: str) -> bytes:
     most = proc.budget.limits.string_bytes * WHOLE
     room = most
     try:
-        while block := await reader.read(LARGE):
+        while block := await reader.read(HUGE):
             parts.append(block)
             room -= len(block)
             if room < 0:
                 raise LimitExceeded("string_bytes", most)
-            await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
     return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -211,21 +199,14 @@ async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, delim):
-            lines, ended = await split_lines(proc, block, delim)
+            lines = block.split(delim)
+            ended = not lines[-1]
+            if ended:
+                lines.pop()
             found += lines
-            await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
     return found, ended
-
-
-async def split_lines(proc: Proc, data: bytes, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
-    """The lines of a text without their delimiters, and whether the last one has one."""
-    lines = await offload_large(proc.budget, len(data), lambda: data.split(delim))
-    ended = not lines[-1]
-    if ended:
-        lines.pop()
-    return lines, ended
 
 
 # ------------------------------------------------------------------------------------------------------ numbers

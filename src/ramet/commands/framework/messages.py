@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
 
-from ramet.concurrency.bigbytes import PIECE, pieces
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -56,7 +54,7 @@ def quote(text: str) -> str:
         return f'"{text}"'
     out: list[str] = ["'"]
     escaped = False
-    for c in text if len(text) <= PIECE else chain.from_iterable(pieces(text)):
+    for c in text:
         odd = c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"
         if odd != escaped:
             out.append("'$'" if odd else "''")
@@ -70,9 +68,7 @@ def quote(text: str) -> str:
 
 def misleads(text: str) -> bool:
     """Whether there is something in a word that has to be escaped within quotes."""
-    if len(text) <= PIECE:
-        return _MISLEADING.search(text) is not None
-    return any(_MISLEADING.search(piece) for piece in pieces(text))
+    return _MISLEADING.search(text) is not None
 
 
 _MISLEADING = re.compile("['\x00-\x1f\x7f\ud800-\udfff]")

@@ -8,7 +8,7 @@ from functools import partial
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, quote, typographic
 from ramet.commands.framework.file_modes import mode_of
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.concurrency.recursion import DEEPEST, room
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -29,7 +29,7 @@ async def expr(proc: Proc, o: None, words: list[str]) -> int:
     if not words:
         raise UsageError("missing operand", status=2)
     try:
-        result = await patiently(proc, words, partial(_result, words))
+        result = await offload_long(proc, words, partial(_result, words))
     except _Bad as bad:
         said = str(bad).partition("expecting ')' ")
         proc.complain(said[0] + said[1] + typographic(proc, said[2]) if said[1] else typographic(proc, said[0]))

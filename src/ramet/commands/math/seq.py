@@ -8,15 +8,11 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from itertools import islice
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, quote, typographic, value
-from ramet.commands.framework.inputs import LONG, PART, Inputs
-from ramet.commands.framework.messages import misleads
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigtext import decoded
-from ramet.concurrency.offload import offload
+from ramet.commands.framework.inputs import PART, Inputs
+from ramet.concurrency.sizes import BATCH
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -213,12 +209,6 @@ async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
     async for words in _operands(proc, operands):
         out: list[str] = []
         for word in words:
-            if len(word) > LONG:
-                await proc.emit("".join(out).encode())
-                out.clear()
-                await _complain_of_long(proc, word)
-                status = 1
-                continue
             digits = word if word.isdecimal() and word.isascii() else _digits(word)
             if digits is None or len(digits) > _MOST_DIGITS:
                 await proc.emit("".join(out).encode())
@@ -244,10 +234,7 @@ async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
 
 
 _MOST_DIGITS = 50_000
-"""Digits of a number with which one step of anything still is a matter of milliseconds."""
-
-
-_DECIMAL = re.compile("[0-9]*")
+"""Digits of a number on which one multiplication takes milliseconds at most."""
 
 
 def _digits(word: str) -> str | None:
@@ -260,31 +247,7 @@ async def _operands(proc: Proc, words: list[str]) -> AsyncIterator[list[str]]:
         yield words
         return
     async for block in line_blocks(proc.stdin, size=PART):
-        async for row in _words(proc, block):
-            yield [
-                decode(raw) if len(raw) <= LONG else await offload(proc.budget, partial(decoded, raw)) for raw in row
-            ]
-
-
-async def _words(proc: Proc, block: bytes) -> AsyncIterator[list[bytes]]:
-    """The words of a block, some at a time."""
-    if len(block) <= LONG:
-        yield block.split()
-        return
-    rows = longbytes.word_runs(block)
-    while (row := await offload(proc.budget, partial(next, rows, None))) is not None:
-        yield row
-
-
-async def _complain_of_long(proc: Proc, word: str) -> None:
-    number = await offload(proc.budget, lambda: longbytes.run_end(_DECIMAL, word, 0) == len(word))
-    problem = "is too large" if number else "is not a valid positive integer"
-    if await offload(proc.budget, partial(misleads, word)):
-        parts = [await offload(proc.budget, partial(quote, word))]
-    else:
-        opening, _, closing = typographic(proc, "'x'").partition("x")
-        parts = [opening, word, closing]
-    await proc.emit_texts((f"{proc.name}: ", *parts, f" {problem}\n"), proc.stderr)
+        yield list(map(decode, block.split()))
 
 
 _SMALL = 1 << 32
@@ -443,8 +406,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
     inputs = Inputs(proc, operands)
     words: list[bytes] = []
     async for block in inputs.joined_lines():
-        async for row in _words(proc, block):
-            words += row
+        words += block.split()
     if inputs.status:
         return inputs.status
     name = "-" if not operands else operands[0]
@@ -453,9 +415,8 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         return 1
     after: dict[bytes, list[bytes]] = {}
     before: dict[bytes, int] = {}
-    for begin in range(0, len(words), _SLICE):
-        # What is done goes at once: to let go of everything in the end would take a while.
-        part, words[begin : begin + _SLICE] = words[begin : begin + _SLICE], [b""] * _SLICE
+    for begin in range(0, len(words), 2 * BATCH):
+        part = words[begin : begin + 2 * BATCH]
         for a, b in zip(part[::2], part[1::2], strict=True):
             after.setdefault(a, [])
             before.setdefault(a, 0)
@@ -467,7 +428,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
     out: list[bytes] = []
     ready: list[bytes] = []
     names = iter(before)
-    while part := list(islice(names, _SLICE)):
+    while part := list(islice(names, 2 * BATCH)):
         ready += [node for node in part if not before[node]]
         await proc.budget.yield_turn()
     ready.sort()
@@ -493,20 +454,10 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
             proc.complain(decode(node))
         ready = [n for n in left if before[n] == 0]
         await proc.budget.yield_turn()
-    for begin in range(0, len(out), _SLICE):
-        part, out[begin : begin + _SLICE] = out[begin : begin + _SLICE], [b""] * _SLICE
-        if sum(map(len, part)) <= LONG:
-            await proc.emit(b"\n".join(part) + b"\n")
-        else:
-            await proc.emit(b"".join([piece for node in part for piece in (node, b"\n")]))
-        for node in part:
-            del before[node]
+    for begin in range(0, len(out), 2 * BATCH):
+        await proc.emit(b"\n".join(out[begin : begin + 2 * BATCH]) + b"\n")
         await proc.budget.yield_turn()
     return status
-
-
-_SLICE = 4096
-"""Words that are taken in before others get a turn; an even number, as they come in pairs."""
 
 
 def _break_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], names: list[bytes]) -> list[bytes]:

@@ -22,7 +22,7 @@ from ramet.commands.framework.command import (
 )
 from ramet.commands.framework.file_modes import mode_of
 from ramet.commands.framework.human_dates import BadDate, parse_date
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
@@ -130,7 +130,7 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
     tests: list[_Test] = []
     for text in (operands[0] if operands else "", *o.also):
         try:
-            tests.append(await patiently(proc, (text,), partial(_test, text, o)))
+            tests.append(await offload_long(proc, (text,), partial(_test, text, o)))
         except PatternError as error:
             proc.stderr.write(encode(f"[fd error]: {error}\n"))
             return 1

@@ -10,12 +10,13 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
-from ramet.commands.framework.inputs import LARGE, PART, is_utf8, leave, slurp
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.inputs import PART, is_utf8, leave, slurp
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.search.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.search.grep_tree import TreeWalk
 from ramet.commands.search.pushdown import sieve
 from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import HUGE
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -200,9 +201,9 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
         return 1
     try:
         make = partial(_matchers, o, wanted, o.syntax or default, is_utf8(proc), proc.budget.limits.regex_seconds)
-        made = await patiently(proc, wanted, make)
+        made = await offload_long(proc, wanted, make)
     except PatternError as error:
-        wrong = await patiently(proc, wanted, partial(_wrong, found, o, o.syntax or default))
+        wrong = await offload_long(proc, wanted, partial(_wrong, found, o, o.syntax or default))
         for message in wrong or (str(error),):
             proc.complain(message)
         return 2
@@ -244,7 +245,7 @@ async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[byt
                 wanted.setdefault(pattern, "")
         elif name == "pattern_files":
             data = await _listed(proc, str(stored))
-            await patiently(proc, (data,), partial(_add_lines, wanted, data, str(stored)))
+            await offload_long(proc, (data,), partial(_add_lines, wanted, data, str(stored)))
     return wanted
 
 
@@ -578,13 +579,13 @@ class _Run:
             regular = stat is not None and stat.kind is Kind.FILE
             search.width = self.digits(stat.size if regular and stat is not None else None)
         out, budget = self.proc.stdout, self.proc.budget
-        size = LARGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
+        size = HUGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
         if self.plan.delim != b"\n":
             size = PART // 4  # each record is looked at for itself
         while not search.done:
             block = await reader.read(size)
             step = partial(search.feed_more, block) if block else search.finish
-            if search.takes_long(block):
+            if search.ends_large_line(block):
                 await offload(budget, step)
             else:
                 step()

@@ -5,12 +5,10 @@ The work per block is a search over the whole block; a loop per line happens onl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ramet.commands.framework.inputs import LONG, PART
-from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.sizes import LARGE
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.classes import is_word
 from ramet.patterns.count import occurrences
@@ -19,8 +17,6 @@ from ramet.patterns.match_lines import numbered, select
 Span = tuple[int, int]
 _BUFFER = 96 * 1024
 """What GNU grep reads at a time: a NUL makes the lines of its whole buffer binary, not those of the buffers before."""
-_LONG_LINE = 256 * 1024
-"""Bytes of a line that are looked at beside the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +187,9 @@ class Search:
     _rest: list[bytes] = field(default_factory=list)
     _read: int = 0
 
-    def takes_long(self, block: bytes) -> bool:
-        """Whether a very long line ends here, with this block or without any."""
-        return len(self._rest) > _LONG_LINE // PART and (not block or self.plan.delim in block)
+    def ends_large_line(self, block: bytes) -> bool:
+        """Return whether this block, or the end of the input, ends a line of more than `LARGE` bytes."""
+        return sum(map(len, self._rest)) > LARGE and (not block or self.plan.delim in block)
 
     def feed_more(self, block: bytes) -> None:
         """One block that may end within a line: what is unfinished is kept for the next one."""
@@ -350,14 +346,6 @@ class Search:
             self.binary_hit = self.done = self.shared.used = True
             return
 
-    def _feed_long(self, matcher: Matcher, line: bytes) -> None:
-        """A single very long line, printed as it is: neither a copy of it is made nor is it cut at its matches."""
-        if (next(iter(matcher.lines(line)), None) is None) is self.plan.invert:
-            self.selected += 1
-            self.out.append(line)
-            if not line.endswith(b"\n"):
-                self.out.append(b"\n")
-
     def _feed_lines(self, block: bytes) -> None:
         """Without context: hits are printed straight from the block."""
         plan, out = self.plan, self.out
@@ -365,9 +353,6 @@ class Search:
         limit = plan.max_count
         simple = plan.plain and not check
         if limit is None and not check and plan.select is not None and plan.delim == b"\n":
-            if simple and self.name is None and len(block) > _LONG_LINE and block.find(b"\n", 0, -1) < 0:
-                self._feed_long(plan.select, block)
-                return
             if simple and self.name is None:
                 data, count = select(plan.select, _complete(block), plan.invert)
                 self.selected += count
@@ -407,14 +392,6 @@ class Search:
         """Lines behind their numbers or their file's name and nothing else."""
         plan, head = self.plan, self.name_head(self.plan.match_mark)
         lines = numbered(matcher, block, plan.invert, self._number + 1)
-        if len(block) > LONG:  # very long lines are not copied behind what stands before them
-            selected = len(self.out)
-            for number, line in lines:
-                self.out += (head + (b"%d" % number + plan.match_mark if plan.line_number else b""), line, b"\n")
-            self.selected += (len(self.out) - selected) // 3
-            if plan.line_number:
-                self._number += occurrences(block, b"\n")
-            return
         if plan.line_number:
             form = head.replace(b"%", b"%%") + b"%d" + plan.match_mark.replace(b"%", b"%%") + b"%b\n"
             shown = [form % pair for pair in lines]
@@ -431,9 +408,8 @@ class Search:
             return False
         # There is no line behind the last newline, not even an empty one.
         end = len(block) - block.endswith(b"\n")
-        if pattern.groups or len(block) > _LONG_LINE:
-            # One by one: what takes long is done in a thread, which must not keep the interpreter to itself.
-            found = list(_one_by_one(pattern, block, end))
+        if pattern.groups:
+            found = [match[0] for match in pattern.finditer(block, 0, end)]
         else:
             found = pattern.findall(block, 0, end)
         shown = list(filter(None, found))
@@ -596,10 +572,7 @@ class Search:
 
     def _print_pieces(self, line: bytes, offset: int, sep: bytes, check: bool) -> None:
         colours = self.plan.colours
-        for count, (start, stop) in enumerate(self._pieces(line), 1):
-            if not count & 4095:
-                checkpoint()
-                self.out[:] = [b"".join(self.out)]
+        for start, stop in self._pieces(line):
             piece = line[start:stop]
             if check and not _valid(piece):
                 self.binary_hit = True
@@ -623,13 +596,6 @@ class Search:
         if pos < len(line):
             parts.append(colours.paint(line_sgr, line[pos:]))
         return b"".join(parts)
-
-
-def _one_by_one(pattern: re.Pattern[bytes], block: bytes, end: int) -> Iterator[bytes]:
-    for count, match in enumerate(pattern.finditer(block, 0, end)):
-        if not count & 1023:
-            checkpoint()
-        yield match[0]
 
 
 def _valid(data: bytes) -> bool:

@@ -9,11 +9,12 @@ import lzma
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
+from typing import TypeVar
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, help_text
 from ramet.commands.framework.inputs import slurp
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.search.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.search.pushdown import Sieve, sieve
 from ramet.commands.search.rg_checks import check_plain, chosen_colours
@@ -22,6 +23,7 @@ from ramet.commands.search.rg_multiline import SpanSearch
 from ramet.commands.search.rg_options import TYPES, RgOptions
 from ramet.commands.search.rg_walk import Walk
 from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
@@ -29,6 +31,8 @@ from ramet.core.proc import Proc
 from ramet.core.streams import Capture, FileStream, PipeReader
 from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError, perl
 from ramet.text.glob import fnmatch
+
+T = TypeVar("T")
 
 
 async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
@@ -44,7 +48,7 @@ async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
         return 0
     try:
         wanted = [] if o.list_files else await _patterns(proc, o, operands)
-        run = await patiently(proc, wanted, partial(_Run, proc, o, wanted, operands))
+        run = await offload_long(proc, wanted, partial(_Run, proc, o, wanted, operands))
         status = await run.all()
         if o.stats and run.messages is None:
             await proc.emit(run.statistics())
@@ -80,19 +84,19 @@ _NOTHING = (
 )
 
 
-_PIECE = 128 * 1024
-"""Bytes that are searched without a look at the clock."""
+_BLOCK = 128 * 1024
+"""Bytes that are searched between two yields."""
 
 
-def _pieces(data: bytes, delim: bytes) -> Iterator[bytes]:
-    """A file in parts that end at a line end; one with a NUL is looked at as a whole."""
-    if len(data) <= _PIECE or b"\0" in data:
+def _blocks(data: bytes, delim: bytes) -> Iterator[bytes]:
+    """Split a file into blocks that end at a line end; one with a NUL stays whole."""
+    if len(data) <= _BLOCK or b"\0" in data:
         if data:
             yield data
         return
     start = 0
     while start < len(data):
-        end = data.find(delim, min(start + _PIECE, len(data) - 1)) + 1 or len(data)
+        end = data.find(delim, min(start + _BLOCK, len(data) - 1)) + 1 or len(data)
         yield data[start:end]
         start = end
 
@@ -335,7 +339,7 @@ class _Run:
     async def search(self, name: str, data: bytes) -> None:
         o = self.o
         if self.messages is not None:
-            out = await self.beside(data, partial(self.messages.file, name, data, o.max_count))
+            out = await self.offload(len(data), partial(self.messages.file, name, data, o.max_count))
             self.selected = self.selected or bool(out)
             await self.proc.emit(out)
             return
@@ -346,22 +350,18 @@ class _Run:
         if o.multiline and self.matcher is not None and not o.files_with:
             spans = SpanSearch(self.plan, self.matcher, encode(name) if self.show_name and not self.headed else None)
             fill = self.filled if o.replace is not None else None
-            out = await self.beside(data, partial(spans.run, data, fill, self.shared))
+            out = await self.offload(len(data), partial(spans.run, data, fill, self.shared))
             self.selected = self.selected or spans.selected
             if (self.plan.count or o.count_matches) and (spans.matches or o.include_zero):
                 out = spans.name_head() + b"%d\n" % spans.matches
             if o.quiet:
                 out = b""
         elif o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim or o.max_columns:
-            out = await self.beside(data, partial(self.detailed, name, data))
+            out = await self.offload(len(data), partial(self.detailed, name, data))
         else:
             search = Search(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
-            for piece in _pieces(data, self.plan.delim):
-                work = partial(search.feed, piece)
-                if len(piece) < 4 * _PIECE:
-                    await patiently(self.proc, self.wanted, work)
-                else:
-                    await offload(self.proc.budget, work)  # a very long line, or what is no text
+            for block in _blocks(data, self.plan.delim):
+                await self.offload(len(block), partial(search.feed, block))
                 if search.done:
                     break
                 await self.proc.budget.yield_turn()
@@ -383,13 +383,11 @@ class _Run:
             self.printed += len(out)
             await self.proc.emit(out)
 
-    async def beside(self, data: bytes, work: Callable[[], bytes]) -> bytes:
-        """What is made of a file; of a large one while others go on."""
-        return (
-            await patiently(self.proc, self.wanted, work)
-            if len(data) < _PIECE
-            else await offload(self.proc.budget, work)
-        )
+    async def offload(self, size: int, work: Callable[[], T]) -> T:
+        """Run `work` on `size` bytes; in a thread if the bytes or the patterns are many."""
+        if size > LARGE:
+            return await offload(self.proc.budget, work)
+        return await offload_long(self.proc, self.wanted, work)
 
     @property
     def headed(self) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, optional, ordered, several, value
 from ramet.commands.framework.inputs import HELD, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, Source
@@ -69,7 +69,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env)
     try:
         texts = [source.text for source in sources]
-        program = await patiently(proc, texts, partial(_parsed, tuple(sources), flavour))
+        program = await offload_long(proc, texts, partial(_parsed, tuple(sources), flavour))
         heavy = sum(map(len, texts)) > patterns.LONG
         run = _Run(proc, o, program, quiet, operands, place_behind(sources), heavy)
         return await run.all()

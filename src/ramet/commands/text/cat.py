@@ -8,8 +8,6 @@ from functools import partial
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, optional, quote, value
 from ramet.commands.framework.inputs import PART, Apart, Inputs, is_utf8
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
 from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -139,12 +137,11 @@ async def _feeds_itself(proc: Proc, reader: object) -> bool:
 
 
 async def _pass_through(proc: Proc, reader: object) -> None:
-    out, budget = proc.stdout, proc.budget
+    out = proc.stdout
     while block := await reader.read():  # type: ignore[attr-defined]
         out.write(block)
         if out.full:
             await out.drain()
-        await budget.yield_turn()
 
 
 # ---------------------------------------------------------------------------------------------------------- rev
@@ -160,32 +157,13 @@ async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
     inputs = Inputs(proc, operands, form="cannot open {}: {}", dash=False, name=str)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, end, PART):
-            plain = not utf8 or block.isascii()
-            if len(block) > _LONG:
-                *lines, last = await offload_large(proc.budget, len(block), partial(longbytes.split, block, end))
-                for line in lines:
-                    await _turned_line(proc, line if plain else decode(line))
-                    await proc.emit(end)
-                await _turned_line(proc, last if plain else decode(last))
-                continue
-            if plain:
+            if not utf8 or block.isascii():
                 lines = [line[::-1] for line in block.removesuffix(end).split(end)]
             else:
                 lines = [encode(decode(line)[::-1]) for line in block.removesuffix(end).split(end)]
             await proc.emit(end.join(lines) + end if block.endswith(end) else end.join(lines))
             await proc.budget.yield_turn()
     return inputs.status
-
-
-_LONG = 1 << 20
-"""Bytes of a block that has a very long line in it, which goes out in parts."""
-
-
-async def _turned_line(proc: Proc, line: bytes | str) -> None:
-    for stop in range(len(line), 0, -PART):
-        part = line[max(stop - PART, 0) : stop][::-1]
-        await proc.emit(encode(part) if isinstance(part, str) else part)
-        await proc.budget.yield_turn()
 
 
 # ---------------------------------------------------------------------------------------------------------- tee
@@ -242,7 +220,6 @@ async def tee(proc: Proc, o: TeeOptions, operands: list[str]) -> int:
                     status = 1
             if out is None and not files:
                 break
-            await proc.budget.yield_turn()
     finally:
         for _, writer in files:
             await proc.close(writer)
@@ -278,7 +255,7 @@ class NlOptions:
 
 
 async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
-    from ramet.commands.framework.posix_regex import bre_bytes, patiently
+    from ramet.commands.framework.posix_regex import bre_bytes, offload_long
 
     def number(text: str, what: str, low: int | None = None) -> int:
         if not re.fullmatch(r"\s*[+-]?\d+", text):
@@ -300,7 +277,7 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     mark = encode(pair)
     sections = {mark * 3: o.header, mark * 2: o.body, mark: o.footer} if mark else {}
     styles = [s for s in {o.body, o.header, o.footer} if s.startswith("p")]
-    patterns = await patiently(proc, styles, lambda: {s: bre_bytes(s[1:]) for s in styles})
+    patterns = await offload_long(proc, styles, lambda: {s: bre_bytes(s[1:]) for s in styles})
     separator = encode(o.separator)
     empty = b" " * (width + len(separator))
     style, line_number, blanks = o.body, start, 0
@@ -335,8 +312,7 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
                 wanted = False
             else:
                 wanted = patterns[style].search(line) is not None
-            head = form % line_number if wanted else empty
-            out.append(head + line if len(line) < PIECE else b"".join((head, line)))
+            out.append((form % line_number if wanted else empty) + line)
             if wanted:
                 line_number += step
         if out:

@@ -9,11 +9,9 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, value, version_text
-from ramet.commands.framework.inputs import LONG, Apart, text_width
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.commands.framework.inputs import Apart, text_width
+from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import BATCH, HUGE, SMALL
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -73,7 +71,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     lines: list[str] = []
     wide = False
     async for block in inputs.joined_lines():
-        wide = wide or len(block) > LONG
+        wide = wide or len(block) > HUGE
         work = partial(_texts, block, empty=o.empty_lines and o.table)
         lines += await offload_large(proc.budget, len(block), work)
     if not lines:
@@ -84,12 +82,12 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     cells = lines
     if not cells:
         return inputs.status
-    size, turn = 0, _Turns(proc, wide)
-    for begin in range(0, len(cells), _SLICE):
-        size = max(size, await turn.take(_widest, cells[begin : begin + _SLICE]))
+    size, batches = 0, _Batches(proc, wide)
+    for begin in range(0, len(cells), BATCH):
+        size = max(size, await batches.run(_widest, cells[begin : begin + BATCH]))
     if size >= width:
-        for begin in range(0, len(cells), _SLICE):
-            await proc.emit(await turn.take(_encoded, cells[begin : begin + _SLICE]))
+        for begin in range(0, len(cells), BATCH):
+            await proc.emit(await batches.run(_encoded, cells[begin : begin + BATCH]))
         return inputs.status
     size = (size + 8) & ~7
     per_row = max(1, width // size)
@@ -110,7 +108,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
                     line += "\t"
                     at_ = (at_ & ~7) + 8
         out.append(line + "\n")
-        if len(out) >= _SLICE:
+        if len(out) >= BATCH:
             await proc.emit(encode("".join(out)))
             out.clear()
             await proc.budget.yield_turn()
@@ -123,21 +121,17 @@ def _widest(cells: list[str]) -> int:
 
 
 def _encoded(lines: list[str]) -> bytes:
-    if any(len(line) > PIECE for line in lines):
-        return b"\n".join([*map(growth.encoded, lines), b""])
     return encode("\n".join([*lines, ""]))
 
 
 def _visible_width(text: str) -> int:
     """Columns of a text in which tabs and their like take none."""
-    if len(text) > PIECE:
-        return sum(map(_visible_width, longbytes.pieces(text)))
     return text_width(text) if text.isprintable() else text_width(_CONTROLS.sub("", text))
 
 
 def _texts(block: bytes, empty: bool) -> list[str]:
     """The lines of a block; what is no text shows as escapes."""
-    pieces = growth.decoded(block, errors="backslashreplace").split("\n")
+    pieces = block.decode("utf-8", "backslashreplace").split("\n")
     if not pieces[-1]:
         pieces.pop()
     if b"\0" in block:
@@ -152,19 +146,17 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     cut = _cutter(o.separator, limit)
     names = o.names.split(",") if o.names is not None else []
     count = len(names)
-    turn = _Turns(proc, any(len(line) > _WIDE for line in lines))
-    for begin in range(0, len(lines), _SLICE):
-        part = await turn.take(lambda some: [tuple(cut(line)) for line in some], lines[begin : begin + _SLICE])
+    batches = _Batches(proc, any(len(line) > SMALL for line in lines))
+    for begin in range(0, len(lines), BATCH):
+        part = await batches.run(lambda some: [tuple(cut(line)) for line in some], lines[begin : begin + BATCH])
         rows += part
         count = max(count, max(map(len, part)))
-        # What is done goes at once: to let go of everything in the end would take a while.
-        lines[begin : begin + _SLICE] = [""] * len(part)
     if o.json:
         if not names:
             proc.complain("option --table-columns required for --json")
             return 1
-        for begin in range(0, max(1, len(rows)), _SLICE):
-            part, last = rows[begin : begin + _SLICE], begin + _SLICE >= len(rows)
+        for begin in range(0, max(1, len(rows)), BATCH):
+            part, last = rows[begin : begin + BATCH], begin + BATCH >= len(rows)
             await proc.emit(encode(_json_table(o.name, names, part, begin == 0, last)))
             await proc.budget.yield_turn()
         return 0
@@ -180,9 +172,9 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     if names and not o.no_headings and rows:
         rows.insert(0, tuple(names))
     widths = [0] * count
-    for begin in range(0, len(rows), _SLICE):
-        part, widths = await turn.take(partial(_measured, widths), rows[begin : begin + _SLICE])
-        rows[begin : begin + _SLICE] = part
+    for begin in range(0, len(rows), BATCH):
+        part, widths = await batches.run(partial(_measured, widths), rows[begin : begin + BATCH])
+        rows[begin : begin + BATCH] = part
 
     def planned(rows: list[Row]) -> tuple[list[Row], list[int], set[int]]:
         """The rows as wide as they may be, which columns they show, and which of these stand at the right."""
@@ -195,8 +187,8 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
         right = set(_columns(o.right, names, count)) if o.right else set()
         return _fitted(proc, o, names, rows, widths, order), order, right
 
-    rows, order, right = await turn.take(planned, rows)
-    straight = not turn.wide and order == list(range(count))
+    rows, order, right = await batches.run(planned, rows)
+    straight = not batches.wide and order == list(range(count))
     shape = _shape(o.output, widths, order, right) if straight else ""
 
     def text(some: list[Row]) -> bytes:
@@ -208,9 +200,8 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
                 out.append(_row(o.output, widths, order, right, row))
         return encode("".join(out))
 
-    for begin in range(0, len(rows), _SLICE):
-        part, rows[begin : begin + _SLICE] = rows[begin : begin + _SLICE], _NOTHING
-        await proc.emit(await turn.take(text, part))
+    for begin in range(0, len(rows), BATCH):
+        await proc.emit(await batches.run(text, rows[begin : begin + BATCH]))
     return 0
 
 
@@ -222,13 +213,13 @@ def _measured(widths: list[int], rows: list[Row]) -> tuple[list[Row], list[int]]
     return full, [max(width, max(map(text_width, cells))) for width, cells in columns]
 
 
-class _Turns:
-    """Work on some rows after others, between which the event loop has its turn; on very wide ones beside it."""
+class _Batches:
+    """Work on batches of rows: yields the event loop between them, offloads very wide ones."""
 
     def __init__(self, proc: Proc, wide: bool) -> None:
         self.proc, self.wide = proc, wide
 
-    async def take(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
+    async def run(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
         done = await offload(self.proc.budget, partial(work, some)) if self.wide else work(some)
         await self.proc.budget.yield_turn()
         return done
@@ -267,13 +258,6 @@ def _pieces(text: str, width: int) -> list[str]:
             part = ""
         part += char
     return [*parts, part]
-
-
-_SLICE = 1024
-"""Rows that are worked on before others get a turn."""
-_WIDE = 32 * 1024
-"""Characters of a line from which on it alone takes long."""
-_NOTHING: list[Row] = [()] * _SLICE
 
 
 def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
@@ -341,8 +325,6 @@ def _shape(glue: str, widths: list[int], order: list[int], right: set[int]) -> s
 def _row(glue: str, widths: list[int], order: list[int], right: set[int], row: Row) -> str:
     cells: list[str] = []
     for n, i in enumerate(order):
-        if not n & 1023:
-            checkpoint()
         pad = " " * (widths[i] - text_width(row[i]))
         last = n == len(order) - 1
         cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)

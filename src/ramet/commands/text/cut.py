@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import cycle, islice
 from operator import add, gt
 
@@ -21,9 +20,7 @@ from ramet.commands.framework.command import (
     several,
     value,
 )
-from ramet.commands.framework.inputs import LONG, PART, Inputs, filter_lines
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import offload, offload_large
+from ramet.commands.framework.inputs import PART, Inputs, filter_lines
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -169,44 +166,11 @@ def _cut_bytes(ranges: list[tuple[int, int]], output: bytes | None) -> Change:
     slices = [slice(low - 1, high) for low, high in ranges]
     if len(slices) == 1:
         only = slices[0]
-        return lambda lines: [line[only] for line in lines] if not _is_long(lines) else [_sliced(lines[0], only)]
+        return lambda lines: [line[only] for line in lines]
     glue = output or b""
     if not glue:
-
-        def several(lines: list[bytes]) -> list[bytes]:
-            if _is_long(lines):
-                return [b"".join([_sliced(lines[0], s) for s in slices])]
-            return [b"".join([line[s] for s in slices]) for line in lines]
-
-        return several
+        return lambda lines: [b"".join([line[s] for s in slices]) for line in lines]
     return lambda lines: [glue.join([part for s in slices if (part := line[s])]) for line in lines]
-
-
-def _is_long(lines: list[bytes]) -> bool:
-    """Whether this is one very long line, which is a block of its own."""
-    return len(lines) == 1 and len(lines[0]) > LONG
-
-
-def _sliced(line: bytes, part: slice) -> bytes:
-    start, stop, _ = part.indices(len(line))
-    return line[start : max(start, stop)]
-
-
-def _long_fields(line: bytes, delim: bytes, low: int, high: int) -> bytes | None:
-    """The fields of a line from one to another with what is between them; None where it has one only."""
-    start = 0
-    for place in range(1, low):
-        start = line.find(delim, start) + 1
-        if not start:
-            return None if place == 1 else b""
-    stop = start - 1
-    for place in range(low, high + 1):
-        stop = line.find(delim, stop + 1)
-        if stop < 0:
-            return None if place == 1 else line[start:]
-        if high == END:
-            return line[start:]
-    return line[start:stop]
 
 
 def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: bool, end: bytes) -> Change:
@@ -216,9 +180,6 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
         index = ranges[0][0] - 1
 
         def single(lines: list[bytes]) -> list[bytes]:
-            if _is_long(lines):
-                found = _long_fields(lines[0], delim, index + 1, index + 1)
-                return [lines[0] if found is None else found]
             if index == 0:
                 return [line.partition(delim)[0] for line in lines]
             try:
@@ -243,9 +204,6 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
     def many(lines: list[bytes]) -> list[bytes]:
         if len(spans) > 1 and (rows := table(lines)) is not None:
             return rows
-        if len(spans) == 1 and limit >= 0 and glue == delim and _is_long(lines):
-            found = _long_fields(lines[0], delim, *ranges[0])
-            return [found] if found is not None else [] if only else lines
         out: list[bytes] = []
         for line in lines:
             parts = line.split(delim, limit)
@@ -341,36 +299,32 @@ async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
 class _Column:
     """The lines of a reader that are still to be pasted; several columns may take turns at one reader."""
 
-    def __init__(self, proc: Proc, reader: Reader, end: bytes) -> None:
-        self._proc = proc
+    def __init__(self, reader: Reader, end: bytes) -> None:
         self._blocks = line_blocks(reader, end, PART)
         self._end = end
         self.lines: list[bytes] = []
         self.turns = 0
         self.ended = False
-        self.long = False
-        """Whether there is a very long line among them."""
 
     async def fill(self) -> None:
         """At least one line for each turn, while there are any; the last row is filled up."""
         while len(self.lines) < self.turns and not self.ended:
             block = await anext(self._blocks, b"")
             self.ended = not block
-            self.long = len(block) > LONG
-            self.lines += await _lines_of(self._proc, block, self._end)
+            self.lines += _lines_of(block, self._end)
         if self.ended and (missing := -len(self.lines) % self.turns):
             self.lines += [b""] * missing
 
 
-async def _lines_of(proc: Proc, block: bytes, end: bytes) -> list[bytes]:
-    lines = await offload_large(proc.budget, len(block), partial(longbytes.split, block, end))
+def _lines_of(block: bytes, end: bytes) -> list[bytes]:
+    lines = block.split(end)
     if not lines[-1]:
         lines.pop()
     return lines
 
 
 async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes], end: bytes) -> None:
-    sources = {reader: _Column(proc, reader, end) for reader in readers}
+    sources = {reader: _Column(reader, end) for reader in readers}
     places: list[tuple[_Column, int]] = []
     for reader in readers:
         places.append((sources[reader], sources[reader].turns))
@@ -392,8 +346,7 @@ async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes]
                 out[2 * index :: len(row)] = source.lines[turn : count * source.turns : source.turns]
         for source in live:
             del source.lines[: count * source.turns]
-        make = partial(longbytes.joined, out, b"")
-        await proc.emit(await offload(proc.budget, make) if any(source.long for source in live) else make())
+        await proc.emit(b"".join(out))
         await proc.budget.yield_turn()
 
 
@@ -441,14 +394,12 @@ class CommOptions:
 class Sorted:
     """A sorted file being merged: the current line, a block of lines, and whether these are in order."""
 
-    def __init__(self, proc: Proc, reader: Reader, delim: bytes) -> None:
-        self._source = _pieces(proc, reader, delim)
+    def __init__(self, reader: Reader, delim: bytes) -> None:
+        self._source = _pieces(reader, delim)
         self.batch: list[bytes] = []
         self.at = -1
         self.line: bytes | None = b""
         self.in_order = True
-        self.long = False
-        """Whether there is a very long line in the block: it is the first of it."""
 
     async def advance(self) -> bytes | None:
         self.at += 1
@@ -457,16 +408,15 @@ class Sorted:
             self.at = 0
             self.in_order = not any(map(gt, self.batch, self.batch[1:]))
             if not self.batch:
-                self.line, self.long = None, False
+                self.line = None
                 return None
-            self.long = len(self.batch[0]) > LONG
         self.line = self.batch[self.at]
         return self.line
 
 
-async def _pieces(proc: Proc, reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
+async def _pieces(reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
     async for block in line_blocks(reader, delim, PART):
-        yield await _lines_of(proc, block, delim)
+        yield _lines_of(block, delim)
 
 
 def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: list[bytes]) -> tuple[int, int, int]:
@@ -498,14 +448,8 @@ def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: li
     return counts
 
 
-async def _ended(rows: list[bytes], end: bytes) -> bytes:
-    if sum(map(len, rows)) > LONG:
-        return b"".join([part for row in rows for part in (row, end)])
+def _ended(rows: list[bytes], end: bytes) -> bytes:
     return end.join(rows) + end if rows else b""
-
-
-async def _behind(lead: bytes, line: bytes) -> bytes:
-    return lead + line if len(line) <= LONG or not lead else b"".join((lead, line))
 
 
 async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
@@ -520,7 +464,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         except OSError as error:
             proc.complain(f"{called(word)}: {reason(error)}")
             return 1
-    left, right = Sorted(proc, readers[0], end), Sorted(proc, readers[1], end)
+    left, right = Sorted(readers[0], end), Sorted(readers[1], end)
     counts = [0, 0, 0]
     lead2 = b"" if o.hide1 else sep
     lead3 = (b"" if o.hide1 else sep) + (b"" if o.hide2 else sep)
@@ -543,7 +487,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         return after
 
     while a is not None or b is not None:
-        quick = not (left.long or right.long) and (o.check == "no" or (left.in_order and right.in_order))
+        quick = o.check == "no" or (left.in_order and right.in_order)
         if b is not None and a is not None and quick:
             found = _merge(left, right, leads, out)
             counts = list(map(add, counts, found))
@@ -563,26 +507,26 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
             counts[1] += 1
             unpaired = True
             if not o.hide2:
-                out.append(await _behind(lead2, b))
+                out.append(lead2 + b)
             b = await step(right, 1)
         else:
             counts[2] += 1
             if not o.hide3:
-                out.append(await _behind(lead3, a))
+                out.append(lead3 + a)
             a, b = await step(left, 0), await step(right, 1)
         for index, bad in enumerate(warned):
             if bad and not told[index]:
                 told[index] = True
-                await proc.emit(await _ended(out, end))
+                await proc.emit(_ended(out, end))
                 out.clear()
                 proc.complain(f"file {index + 1} is not in sorted order")
                 if o.check == "yes":
                     return 1
         if len(out) > 1000:
-            await proc.emit(await _ended(out, end))
+            await proc.emit(_ended(out, end))
             out.clear()
         await proc.budget.yield_turn()
-    await proc.emit(await _ended(out, end))
+    await proc.emit(_ended(out, end))
     if o.total:
         between = b"" if o.output == "" else sep
         await proc.emit(between.join([b"%d" % n for n in counts] + [b"total"]) + end)

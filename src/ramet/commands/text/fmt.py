@@ -7,15 +7,14 @@ import string
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, islice
+from itertools import accumulate
 from operator import add
 from typing import NamedTuple
 
 from ramet.commands.framework.command import Command, UsageError, flag, quote, several, value
 from ramet.commands.framework.inputs import PART, Inputs, filter_lines, parse_count
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -359,15 +358,14 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     async for _, reader in inputs.each():
         made = _Paragraphs(o, width, goal, prefix, lead)
         async for block in line_blocks(reader, size=PART):
-            lines = await offload_large(proc.budget, len(block), partial(longbytes.split, block, b"\n"))
+            lines = block.split(b"\n")
             unfinished = bool(lines[-1])
             if not unfinished:
                 lines.pop()
             for index, line in enumerate(lines, 1):
                 found = made.feed(line, unfinished and index == len(lines))
-                if len(line) > 4 * PART:
-                    while some := await offload(proc.budget, partial(_some, found)):
-                        await proc.emit(b"".join(some))
+                if len(line) > LARGE:
+                    await proc.emit(await offload(proc.budget, partial(b"".join, found)))
                     continue
                 for finished in found:
                     await proc.emit(finished)
@@ -376,20 +374,9 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     return inputs.status
 
 
-def _some(parts: Iterator[bytes]) -> list[bytes]:
-    """Some of what comes, which is done in a moment."""
-    found: list[bytes] = []
-    for part in islice(parts, 4):
-        checkpoint()
-        found.append(part)
-    return found
-
-
 _TABBED = re.compile(rb" *\t")
 _WORDS = re.compile(rb"([^ \t][^ \t\v\f\r]*)([ \t]*)")
 _ODD_SPACE = re.compile(rb"  |[\t\v\f\r]")
-_ODD_SPACES = (b"  ", b"\t", b"\v", b"\f", b"\r")
-"""The same, which are found faster one by one in a very long line."""
 
 
 def _with_tabs(line: bytes) -> bytes:
@@ -562,15 +549,9 @@ class _Paragraphs:
         return indent, body, True
 
     def _words(self, line: bytes) -> Iterator[Word]:
-        odd = _ODD_SPACE.search(line) if len(line) <= PIECE else any(space in line for space in _ODD_SPACES)
-        if not odd:
+        if not _ODD_SPACE.search(line):
             known = self._known
-            texts: list[bytes] = []
-            for run in longbytes.runs(line, b" "):
-                for text in texts:
-                    yield known.get(text) or self._word(text)
-                texts = run
-            last = texts.pop()
+            *texts, last = line.split(b" ")
             for text in texts:
                 yield known.get(text) or self._word(text)
             yield _word(last, 0, True, self.o.uniform)

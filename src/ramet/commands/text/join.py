@@ -6,13 +6,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import gt, itemgetter
 
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, quote, several, value
-from ramet.commands.framework.inputs import LONG, PART, read_lines
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import offload, offload_large
+from ramet.commands.framework.inputs import PART, read_lines
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
@@ -47,16 +44,13 @@ class _Side:
     """One of the two files: lines with their keys, a block of them at a time."""
 
     def __init__(
-        self, proc: Proc, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
+        self, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
     ) -> None:
-        self._proc = proc
         self.number, self.field, self.separator, self.fold, self.end = number, field, separator, fold, end
         self._blocks = line_blocks(reader, end, PART)
         self.lines: list[bytes] = []
         self.keys: list[bytes] = []
         self.at = -1
-        self.long = False
-        """Whether there is a very long line in this block."""
         self.ragged = False
         """Whether a line of this block comes before the one above it."""
         self.strict = False
@@ -98,17 +92,12 @@ class _Side:
         self._before += len(self.lines)
         self.at, self.ragged = 0, False
         block = await anext(self._blocks, b"")
-        self.long = len(block) > LONG
-        await offload_large(self._proc.budget, len(block), partial(self._take, block, last))
-
-    def _take(self, block: bytes, last: bytes | None) -> None:
         self._raw = self.lines = block.split(self.end)
         if not self.lines[-1]:
             self.lines.pop()
         if self.separator is None and not self._parted(block):
             # Fields are parted by one blank from here on, as they will be in the output.
-            one = _blanks_of_long if self.long else _single_blanks
-            self.lines = list(map(one, self.lines))
+            self.lines = list(map(_single_blanks, self.lines))
         self.keys = self._keys()
         keys = self.keys if last is None else [last, *self.keys]
         self.ragged = any(map(gt, keys, keys[1:]))
@@ -123,8 +112,6 @@ class _Side:
         field, separator = self.field, b" " if self.separator is None else self.separator
         if not separator:
             keys = self.lines if field == 0 else [b""] * len(self.lines)
-        elif self.long:
-            keys = [_field_of_long(line, separator, field) for line in self.lines]
         elif field == 0:
             keys = [line.partition(separator)[0] for line in self.lines]
         else:
@@ -151,28 +138,6 @@ class _Side:
 def _single_blanks(line: bytes) -> bytes:
     """A line with one blank wherever some part its fields."""
     return b" ".join(_BLANKS.split(line.lstrip(b" \t\n")))
-
-
-def _blanks_of_long(line: bytes) -> bytes:
-    """The same, a part at a time."""
-    made: list[bytes] = []
-    parted = True
-    for piece in longbytes.pieces(line):
-        part = _BLANKS.sub(b" ", piece)
-        made.append(part[1:] if parted and part[:1] == b" " else part)
-        parted = part[-1:] == b" "
-    return b"".join(made)
-
-
-def _field_of_long(line: bytes, separator: bytes, field: int) -> bytes:
-    """One field of a line that is not copied for it."""
-    at = 0
-    for _ in range(field):
-        at = line.find(separator, at) + 1
-        if not at:
-            return b""
-    stop = line.find(separator, at)
-    return line[at : len(line) if stop < 0 else stop]
 
 
 def _field(texts: tuple[str, ...], both: str | None) -> int:
@@ -235,7 +200,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     sides: list[_Side] = []
     for n, (word, field) in enumerate(zip(operands, fields, strict=True), 1):
         try:
-            sides.append(_Side(proc, await proc.open(word), n, field, separator, o.ignore_case, end))
+            sides.append(_Side(await proc.open(word), n, field, separator, o.ignore_case, end))
         except OSError as error:
             proc.complain(f"{called(word)}: {reason(error)}")
             return 1
@@ -246,30 +211,28 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     await right.advance()
     writer.auto_counts(left, right)
     if o.header and left.line is not None and right.line is not None:
-        await offload_large(proc.budget, len(left.line) + len(right.line), partial(writer.pair, left.line, right.line))
+        writer.pair(left.line, right.line)
         await left.advance()
         await right.advance()
         left.disorder = right.disorder = None
     elif o.header:
         for side in sides:
             if side.line is not None:
-                await offload_large(proc.budget, len(side.line), partial(writer.single, side, side.line))
+                writer.single(side, side.line)
                 await side.advance()
     unpairable = False
     while left.lines or right.lines:
-        if not (left.ragged or right.ragged or left.long or right.long):
+        if not (left.ragged or right.ragged):
             unpairable = writer.merge() or unpairable
         if not right.lines or (left.lines and left.key < right.key):
             if writer.show1:
-                line = left.lines[left.at]
-                await offload_large(proc.budget, len(line), partial(writer.single, left, line))
+                writer.single(left, left.lines[left.at])
             await left.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(right.lines)
         elif not left.lines or right.key < left.key:
             if writer.show2:
-                line = right.lines[right.at]
-                await offload_large(proc.budget, len(line), partial(writer.single, right, line))
+                writer.single(right, right.lines[right.at])
             await right.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(left.lines)
@@ -280,21 +243,18 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             if writer.pairs and (in_order or o.check != "yes"):
                 for a in first:
                     for b in second:
-                        if long := len(a) + len(b) > LONG:
-                            await offload(proc.budget, partial(writer.pair, a, b))
-                        else:
-                            writer.pair(a, b)
-                        if len(writer.out) > 1023 or long:
-                            await proc.emit(await writer.take())
+                        writer.pair(a, b)
+                        if len(writer.out) > 1023:
+                            await proc.emit(writer.take())
                             await proc.budget.yield_turn()
         if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
             break
         # The line behind the first without a counterpart is not looked at yet.
         left.strict = right.strict = unpairable or o.check == "yes"
         if len(writer.out) > 1023:
-            await proc.emit(await writer.take())
+            await proc.emit(writer.take())
         await proc.budget.yield_turn()
-    await proc.emit(await writer.take())
+    await proc.emit(writer.take())
     if not any(side.told for side in sides):
         return 0
     if o.check == "auto":
@@ -308,7 +268,7 @@ async def _tell(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[s
         if side.disorder is None or side.told or o.check == "no":
             continue
         side.told = True
-        await proc.emit(await writer.take())
+        await proc.emit(writer.take())
         proc.complain(f"{called(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
         if o.check == "yes":
             return
@@ -378,8 +338,8 @@ class _Rows:
         left.at, right.at = i, j
         return lone
 
-    async def take(self) -> bytes:
-        """The rows that are ready."""
+    def take(self) -> bytes:
+        """Return the finished rows and forget them."""
         out, self.out = self.out, []
         return b"".join(out)
 
@@ -404,10 +364,7 @@ class _Rows:
         cells = pick((*(a or ()), *(b or ()), b""))
         if self.empty and b"" in cells:
             cells = [cell or self.empty for cell in cells]
-        if self.left.long or self.right.long:
-            self.out += (self.glue.join(cells), self.end)
-        else:
-            self.out.append(self.glue.join(cells) + self.end)
+        self.out.append(self.glue.join(cells) + self.end)
 
     def _pick(self, ours: int, theirs: int) -> Callable[[tuple[bytes, ...]], Sequence[bytes]]:
         """What takes the cells of a row out of the fields of both lines, of so many each and -1 where there is none.

@@ -230,7 +230,7 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
             for at in range(begin, stop):
                 other = at + chooser.randrange(size - at)
                 items[at], items[other] = items[other], items[at]
-            yield _taken(items, begin, stop)
+            yield items[begin:stop]
             await budget.yield_turn()
         return
     pick = chooser.random
@@ -239,15 +239,8 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
         for at in range(begin, stop):
             other = at + int(pick() * (size - at))
             items[at], items[other] = items[other], items[at]
-        yield _taken(items, begin, stop)
+        yield items[begin:stop]
         await budget.yield_turn()
-
-
-def _taken(items: list[Any], begin: int, stop: int) -> list[Any]:
-    """Some items, which then are gone: to let go of all in the end would take a while."""
-    taken = items[begin:stop]
-    items[begin:stop] = [None] * len(taken)
-    return taken
 
 
 COMMANDS = [

@@ -22,8 +22,6 @@ from ramet.commands.framework.command import (
     value,
 )
 from ramet.commands.framework.inputs import parse_count, parse_size
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -222,7 +220,7 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
     pieces = {
         "bytes": _by_bytes(reader, amount),
         "lines": _by_lines(reader, amount, separator),
-        "line-bytes": _by_line_bytes(proc, reader, amount, separator),
+        "line-bytes": _by_line_bytes(reader, amount, separator),
     }[kind]
     writer: Writer | None = None
     async for fresh, data in pieces:
@@ -275,7 +273,7 @@ async def _by_lines(reader: Reader, amount: int, separator: bytes) -> Pieces:
             at, left = end, 0
 
 
-async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: bytes) -> Pieces:
+async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Pieces:
     used = 0
     rest: list[bytes] = []
     held = 0
@@ -295,8 +293,7 @@ async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: byt
                 reader.hold(held)
             continue
         whole = b"".join(rest)
-        *lines, _ = await offload_large(proc.budget, held, partial(longbytes.split, whole, separator))
-        del whole
+        *lines, _ = whole.split(separator)
         rest, held = ([block[end:]], len(block) - end) if end < len(block) else ([], 0)
         for line in lines:
             line += separator
@@ -372,24 +369,23 @@ async def _inode(reader: Reader) -> int | None:
 
 
 async def _sized(proc: Proc, reader: Reader) -> tuple[Reader, int]:
-    """The input with its size; what does not know its size is laid aside until it has ended."""
+    """The input and its size; an input of unknown size is spooled to a temporary file first."""
     if isinstance(reader, FileStream) and (size := (await reader.stat()).size):
         return reader, max(0, size - reader.tell())
-    aside = tempfile.SpooledTemporaryFile(_IN_MEMORY)
+    spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)
     size = 0
     try:
         while block := await reader.read():
-            size += aside.write(block)
+            size += spool.write(block)
             proc.budget.spilled(size)
-            await proc.budget.yield_turn()
     except BaseException:
-        aside.close()
+        spool.close()
         raise
-    aside.seek(0)
-    return IteratorReader(_laid_aside(aside)), size
+    spool.seek(0)
+    return IteratorReader(_spooled(spool)), size
 
 
-async def _laid_aside(file: IO[bytes]) -> AsyncIterator[bytes]:
+async def _spooled(file: IO[bytes]) -> AsyncIterator[bytes]:
     with file:
         while block := file.read(BLOCK):
             yield block
@@ -534,9 +530,9 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
     except OSError as error:
         proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
         return 1
-    from ramet.commands.framework.posix_regex import patiently
+    from ramet.commands.framework.posix_regex import offload_long
 
-    controls = await patiently(proc, operands[1:], partial(_controls, operands[1:]))
+    controls = await offload_long(proc, operands[1:], partial(_controls, operands[1:]))
     _suffix(o, 0)
     job = _Csplit(proc, o, lines)
     status = 0

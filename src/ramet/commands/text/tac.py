@@ -1,4 +1,4 @@
-"""tac: a file is read from its end in blocks, a pipe is laid aside first, so memory does not grow with the input."""
+"""tac: lines in reverse, read in blocks from the end of a file; a pipe is spooled to a temporary file first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO
 
 from ramet.commands.framework.command import Command, flag, quote, value
 from ramet.commands.framework.inputs import Inputs
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.concurrency.offload import offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -40,10 +40,10 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
     separator = encode(o.separator) or b"\0"
     async for _, reader in inputs.each():
         if o.regex or len(separator) > 1:
-            # Where such a separator begins depends on what stands before it.
+            # Where such a separator begins depends on the text before it, so all of it is read.
             data = await reader.read_all()
             if o.regex:
-                turned = await patiently(proc, (o.separator, data), lambda: _turned(_records(data, o)))  # noqa: B023
+                turned = await offload_long(proc, (o.separator, data), lambda: _turned(_records(data, o)))  # noqa: B023
             else:
                 turned = await offload_large(proc.budget, len(data), partial(_backward, data, separator, o.before))
             await proc.emit(turned)
@@ -51,9 +51,9 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
             await _backwards(proc, _stream_part(reader), reader.tell(), size, separator, o.before)
             reader.seek(size)
         else:
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY) as aside:
-                size = await _lay_aside(proc, reader, aside)
-                await _backwards(proc, _file_part(aside), 0, size, separator, o.before)
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+                size = await _spool(proc, reader, spool)
+                await _backwards(proc, _file_part(spool), 0, size, separator, o.before)
     return inputs.status
 
 
@@ -89,14 +89,12 @@ def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
 
 async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> None:
     """The records of [start, stop), last one first; `separator` is one byte."""
-    async for data in _whole_records(proc, read, start, stop, separator, before):
+    async for data in _whole_records(read, start, stop, separator, before):
         await proc.emit(await offload_large(proc.budget, len(data), partial(_backward, data, separator, before)))
         await proc.budget.yield_turn()
 
 
-async def _whole_records(
-    proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool
-) -> AsyncIterator[bytes]:
+async def _whole_records(read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> AsyncIterator[bytes]:
     """Blocks from the end to the beginning, each of whole records."""
     held: list[bytes] = []
     """What belongs to a record that begins in a block not read yet, the last part first."""
@@ -107,7 +105,6 @@ async def _whole_records(
         cut = 0 if at == start else block.find(separator) + (0 if before else 1)
         if at > start and separator not in block:
             held.append(block)
-            await proc.budget.yield_turn()
             continue
         held.append(block[cut:])
         held.reverse()
@@ -131,12 +128,11 @@ def _file_part(file: IO[bytes]) -> ReadAt:
     return read
 
 
-async def _lay_aside(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
+async def _spool(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
     size = 0
     while block := await reader.read():
         size += file.write(block)
         proc.budget.spilled(size)
-        await proc.budget.yield_turn()
     return size
 
 

@@ -10,12 +10,9 @@ from itertools import groupby, islice, pairwise
 from operator import eq
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, mixed, optional, quote, value
-from ramet.commands.framework.inputs import LONG, only_opens
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import offload, offload_large
+from ramet.commands.framework.inputs import only_opens
+from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
-from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer, line_blocks
@@ -96,7 +93,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
         proc.complain(f"error reading {quote(word)}" if unread else f"{called(word)}: {reason(error)}")
         return 1
     key = _key(fields, chars, width, o.ignore_case)
-    groups = _Groups(o, end, out, proc.budget)
+    groups = _Groups(o, end, out)
     held: list[bytes] = []
     held_key: bytes | None = None
     plain = key is None
@@ -132,22 +129,16 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
                     groups.add_all(held)
                 held, held_key = list(members), this
 
-    def finish() -> None:
-        if held_key is not None:
-            if counting:
-                groups.add(held[0], count)
-            else:
-                groups.add_all(held)
-        groups.finish()
-
-    longest = 0
     async for block in line_blocks(reader, end):
         await offload_large(proc.budget, len(block), partial(take, block))
-        longest = max(longest, len(block))
-        await groups.flush(long=longest > LONG)
-        await proc.budget.yield_turn()
-    await offload_large(proc.budget, longest, finish)
-    await groups.flush(long=longest > LONG)
+        await groups.flush()
+    if held_key is not None:
+        if counting:
+            groups.add(held[0], count)
+        else:
+            groups.add_all(held)
+    groups.finish()
+    await groups.flush()
     await proc.close(reader)
     await proc.close(out)
     return 0
@@ -159,15 +150,9 @@ def _key(fields: int, chars: int, width: int | None, fold: bool) -> Callable[[by
     skip = re.compile(rb"(?:[ \t]*[^ \t]+|[ \t]+){0,%d}" % min(fields, 1 << 31)) if fields else None
 
     def key(line: bytes) -> bytes:
-        if skip is not None and len(line) > PIECE:
-            line = line[_behind_fields(line, fields) :]
-        elif skip is not None:
+        if skip is not None:
             found = skip.match(line)
             line = line[found.end() :] if found else b""
-        if len(line) > PIECE:
-            start = min(chars, len(line))
-            line = line[start : len(line) if width is None else min(start + width, len(line))]
-            return bytes.upper(line) if fold else line
         if chars:
             line = line[chars:]
         if width is not None:
@@ -177,25 +162,11 @@ def _key(fields: int, chars: int, width: int | None, fold: bool) -> Callable[[by
     return key
 
 
-_BLANKS = re.compile(rb"[ \t]*")
-_WORD = re.compile(rb"[^ \t]*")
-
-
-def _behind_fields(line: bytes, fields: int) -> int:
-    """Where a very long line goes on behind so many fields: nobody else runs while an engine goes through it."""
-    at = 0
-    for _ in range(fields):
-        at = longbytes.run_end(_WORD, line, longbytes.run_end(_BLANKS, line, at))
-        if at >= len(line):
-            break
-    return at
-
-
 class _Groups:
     """Turns groups of equal lines into output."""
 
-    def __init__(self, o: UniqOptions, end: bytes, out: Writer, budget: Budget) -> None:
-        self.o, self.end, self.out, self.budget = o, end, out, budget
+    def __init__(self, o: UniqOptions, end: bytes, out: Writer) -> None:
+        self.o, self.end, self.out = o, end, out
         self.parts: list[bytes] = []
         self.any = False
         self.only_unique = o.unique
@@ -207,7 +178,7 @@ class _Groups:
         if self.only_unique and count > 1:
             return
         if self.o.count:
-            line = b"%7d %s" % (count, line) if len(line) <= PIECE else b"".join((b"%7d " % count, line))
+            line = b"%7d %s" % (count, line)
         self.parts.append(line)
 
     def add_singles(self, lines: list[bytes]) -> None:
@@ -239,11 +210,10 @@ class _Groups:
         if self.o.group == "both" and self.any:
             self.parts.append(b"")
 
-    async def flush(self, *, long: bool) -> None:
+    async def flush(self) -> None:
         if self.parts:
             self.parts.append(b"")
-            make = partial(longbytes.joined, self.parts, self.end)
-            self.out.write(await offload(self.budget, make) if long else make())
+            self.out.write(self.end.join(self.parts))
             self.parts.clear()
             if self.out.full:
                 await self.out.drain()
@@ -426,7 +396,6 @@ async def tr(proc: Proc, o: TrOptions, operands: list[str]) -> int:
     change = _changer(table, delete, squeeze)
     while block := await proc.stdin.read():
         await proc.emit(change(block))
-        await proc.budget.yield_turn()
     return 0
 
 

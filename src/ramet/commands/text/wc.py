@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, called, flag, quote, typographic, value
 from ramet.commands.framework.files0_from import Listed, listed
-from ramet.commands.framework.inputs import LARGE, char_width, is_utf8, only_opens
+from ramet.commands.framework.inputs import char_width, is_utf8, only_opens
+from ramet.concurrency.sizes import HUGE
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -125,7 +126,7 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
     width = _Width(utf8) if need_width else None
     lines = words = size = chars = 0
     in_word = False
-    while block := await reader.read(LARGE):
+    while block := await reader.read(HUGE):
         size += len(block)
         lines += occurrences(block, b"\n")
         if need_words:
@@ -143,14 +144,13 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
             for at in range(0, len(block), _LOOKED_AT):
                 width.feed(block[at : at + _LOOKED_AT])
                 await proc.budget.yield_turn()
-        await proc.budget.yield_turn()
     counts.lines, counts.words, counts.bytes = lines, words, size
     counts.chars = chars if decoder is not None else size
     counts.longest = width.finish() if width is not None else 0
 
 
 _LOOKED_AT = 16 * 1024
-"""Bytes of which each character is looked at before others get a turn."""
+"""Bytes whose characters are measured between two yields."""
 
 
 class _Width:

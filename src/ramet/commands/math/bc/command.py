@@ -9,15 +9,14 @@ from functools import partial
 from typing import Final
 
 from ramet.commands.framework.command import Command, flag, parse, shown
-from ramet.commands.framework.inputs import LONG, PART
+from ramet.commands.framework.inputs import PART
 from ramet.commands.math.bc.machine import Break, Continue, Machine, Quit, Return
 from ramet.commands.math.bc.numbers import Trouble
 from ramet.commands.math.bc.parser import Parser, SyntaxTrouble
 from ramet.commands.math.bc.tokens import Token, tokens
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import offload, offload_large
-from ramet.core.paths import encode
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LARGE, SMALL
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
 
@@ -42,8 +41,7 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
         for word in operands:
             try:
                 reader = await proc.open(word)
-                raw = await reader.read_all()
-                text = await offload_large(proc.budget, len(raw), partial(growth.decoded, raw))
+                text = decode(await reader.read_all())
                 await proc.close(reader)
             except OSError as error:
                 del error
@@ -71,13 +69,13 @@ async def _standard_input(machine: Machine) -> None:
         await proc.budget.yield_turn()
         if "\n" not in parts[-1]:
             continue
-        pending = await offload_large(proc.budget, held, partial(growth.grown, [pending, *parts]))
+        pending = "".join((pending, *parts))
         parts.clear()
         cut = pending.rfind("\n") + 1
-        if tried > _LONG and cut < 2 * tried:
-            continue
+        if tried > SMALL and cut < 2 * tried:
+            continue  # looked at again only when it has doubled
         tried = cut
-        whole = pending[:cut] if cut <= LONG else await offload(proc.budget, partial(longbytes.cut, pending, 0, cut))
+        whole = pending[:cut]
         if await offload_large(proc.budget, cut, partial(_complete, whole)):
             await _program(machine, whole, "(standard_in)", line)
             await machine.flush()
@@ -85,10 +83,10 @@ async def _standard_input(machine: Machine) -> None:
             pending, tried = pending[cut:], 0
         held = len(pending)
     parts.append(decoder.decode(b"", True))
-    pending = await offload_large(proc.budget, held, partial(growth.grown, [pending, *parts]))
+    pending = "".join((pending, *parts))
     if not pending.endswith("\n"):
         # A statement ends with its line, and this one never does; `quit` is obeyed as soon as it is read.
-        items = await offload_large(proc.budget, len(pending), partial(tokens, pending))
+        items = tokens(pending)
         words = [token for token in items if token.kind not in ("newline", "end")]
         if not words or any(token.text == "quit" for token in words):
             return
@@ -97,8 +95,6 @@ async def _standard_input(machine: Machine) -> None:
     await _program(machine, pending, "(standard_in)", line)
 
 
-_LONG: Final = 1 << 16
-"""A block that is longer is looked at again only when it has doubled."""
 _QUOTED: Final = re.compile(r'"[^"]*"|/\*.*?\*/|#[^\n]*', re.DOTALL)
 _HEAD: Final = re.compile(r"\s*(?:define|if|while|for)\b[^{;]*\)\s*|.*\belse\s*", re.DOTALL)
 
@@ -111,7 +107,7 @@ def _complete(text: str) -> bool:
     last = code.rstrip("\n").rpartition("\n")[2]
     if code.count("{") > code.count("}"):
         return False
-    # Nobody else runs while the pattern goes through a very long line, which has to end like this.
+    # A cheap test first: the pattern is slow on a long line.
     return not last.rstrip().endswith((")", "else")) or _HEAD.fullmatch(last) is None
 
 
@@ -129,12 +125,12 @@ def _troubles(line: list[Token], machine: Machine) -> list[str]:
 
 
 async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
-    items = await offload_large(machine.proc.budget, len(text), partial(tokens, text))
+    items = await offload_large(machine.proc.budget, len(text), partial(tokens, text), LARGE)
     parser = Parser(items, machine)
     while True:
         start = parser.at
         try:
-            run = await offload_large(machine.proc.budget, len(text), parser.line_deep)
+            run = await offload_large(machine.proc.budget, len(text), parser.line_deep, LARGE)
         except SyntaxTrouble as wrong:
             await machine.flush()
             line = first + sum(t.text.count("\n") for t in items[: parser.at + 1])

@@ -75,17 +75,17 @@ class Conditions(Words):
         return self.p_lname(True)
 
     async def p_regex(self, icase: bool = False) -> Node:
-        from ramet.commands.framework.posix_regex import patiently
+        from ramet.commands.framework.posix_regex import offload_long
         from ramet.patterns import POSIX_BASIC, POSIX_EXTENDED, PatternError, compile
 
         pattern = self.argument("-iregex" if icase else "-regex")
         kind = self.settings.regex_type
         basic = kind in ("posix-basic", "ed", "grep", "sed", "posix-minimal-basic")
         if kind in ("emacs", "findutils-default"):
-            pattern = await patiently(self.proc, (pattern,), partial(_from_emacs, pattern))
+            pattern = await offload_long(self.proc, (pattern,), partial(_from_emacs, pattern))
         try:
             dialect = POSIX_BASIC if basic else POSIX_EXTENDED
-            matcher = await patiently(self.proc, (pattern,), partial(compile, encode(pattern), dialect, icase=icase))
+            matcher = await offload_long(self.proc, (pattern,), partial(compile, encode(pattern), dialect, icase=icase))
         except PatternError as error:
             raise UsageError(f"failed to compile regular expression '{pattern}': {error}") from None
 
