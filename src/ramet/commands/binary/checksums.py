@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ramet.commands.binary.sum import bsd_total, sysv_total
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, ordered, quote, value
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -370,16 +371,43 @@ async def sum_(proc: Proc, o: OldSumOptions, operands: list[str]) -> int:
 
 COMMANDS = [
     *(
-        Command(f"{kind}sum", checksum, SumOptions, summary=f"Print or check {_TAGS[kind]} checksums.")
+        Command(
+            f"{kind}sum",
+            checksum,
+            SumOptions,
+            summary=f"Print or check {_TAGS[kind]} checksums.",
+            original="GNU coreutils 9.1",
+            curly_quotes=True,
+            stdin_error=StdinError(closing="standard input: {}"),
+        )
         for kind in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
     ),
-    Command("b2sum", checksum, B2Options, summary="Print or check BLAKE2b checksums."),
+    Command(
+        "b2sum",
+        checksum,
+        B2Options,
+        summary="Print or check BLAKE2b checksums.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="standard input: {}"),
+    ),
     Command(
         "cksum",
         cksum,
         CksumOptions,
         summary="Print or verify checksums; by default the 32 bit CRC and byte counts.",
         ignored=("--debug",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="standard input: {}"),
     ),
-    Command("sum", sum_, OldSumOptions, summary="Print or check BSD (16-bit) checksums."),
+    Command(
+        "sum",
+        sum_,
+        OldSumOptions,
+        summary="Print or check BSD (16-bit) checksums.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="standard input: {}"),
+    ),
 ]

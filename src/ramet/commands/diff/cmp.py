@@ -179,5 +179,9 @@ COMMANDS = [
         summary="Compare two files byte by byte.",
         usage="[OPTION]... FILE1 [FILE2 [SKIP1 [SKIP2]]]",
         bad_usage=2,
+        original="GNU diffutils 3.8",
+        version_letters="v",
+        prefix_hint=True,
+        write_error=("standard output: ", 2),
     )
 ]

@@ -229,5 +229,9 @@ COMMANDS = [
             ("diff -u OLD NEW", "unified, as patch reads it"),
             ("diff -rq A B", "which files of two trees differ"),
         ],
+        original="GNU diffutils 3.8",
+        version_letters="v",
+        prefix_hint=True,
+        write_error=("standard output: ", 2),
     ),
 ]

@@ -7,16 +7,6 @@ import re
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
-TYPOGRAPHIC = frozenset((
-    "[", "arch", "b2sum", "base32", "base64", "basename", "basenc", "cat", "chgrp", "chmod", "chown", "cksum", "comm",
-    "csplit", "cut", "date", "dd", "df", "dirname", "du", "expand", "expr", "factor", "find", "fmt", "fold", "head",
-    "hostid", "id", "install", "join", "link", "ln", "logname", "ls", "md5sum", "mkdir", "mktemp", "nice", "nl",
-    "nproc", "numfmt", "od", "paste", "pathchk", "printf", "readlink", "realpath", "rmdir", "seq", "sha1sum",
-    "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf",
-    "sum", "sync", "tac", "tail", "tee", "test", "timeout", "touch", "tr", "truncate", "tsort", "tty", "uname",
-    "unexpand", "uniq", "unlink", "wc", "whoami", "xargs", "yes", "mknod", "dircolors",
-))  # fmt: skip
-"""Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
 PLAIN_MESSAGES = re.compile(
     r"unrecognized option|invalid option|options? (?!--output)|range-endpoints|target |leading |cannot |failed "
     r"|invalid output address|extra operand .* not allowed|missing destination|invalid -[jNSsw] argument"

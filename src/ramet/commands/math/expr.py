@@ -393,6 +393,9 @@ COMMANDS = [
         usage="EXPRESSION",
         details="Operators, lowest first: |  &  < <= = != >= >  + -  * / %  STRING : REGEXP;\n"
         "match, substr, index, length; ( ).",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        write_error=("write error: ", 3),
     ),
     Command(
         "test",
@@ -403,6 +406,19 @@ COMMANDS = [
         usage="EXPRESSION",
         details="Strings: -n -z = != < >; integers: -eq -ne -lt -le -gt -ge;\n"
         "files: -e -f -d -s -r -w -x -L -nt -ot -ef; ! -a -o ( ).",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        literal_help=True,
     ),
-    Command("[", test, raw=True, bad_usage=2, summary="Check file types and compare values.", usage="EXPRESSION ]"),
+    Command(
+        "[",
+        test,
+        raw=True,
+        bad_usage=2,
+        summary="Check file types and compare values.",
+        usage="EXPRESSION ]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        literal_help=True,
+    ),
 ]

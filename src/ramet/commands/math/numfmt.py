@@ -11,6 +11,7 @@ from typing import Final
 
 from ramet.commands.framework.command import Command, UsageError, flag, optional, ordered, quote, typographic, value
 from ramet.commands.framework.inputs import PART
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.text.cut import END, parse_ranges
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import HUGE
@@ -502,5 +503,8 @@ COMMANDS = [
         NumfmtOptions,
         summary="Convert numbers from/to human-readable strings.",
         usage="[OPTION]... [NUMBER]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("error reading input: {}", status=0),
     ),
 ]

@@ -12,6 +12,7 @@ from itertools import islice
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, quote, typographic, value
 from ramet.commands.framework.inputs import PART, Inputs
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.sizes import BATCH
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -494,14 +495,26 @@ COMMANDS = [
         summary="Print numbers from FIRST to LAST, in steps of INCREMENT.",
         usage="[OPTION]... [FIRST [INCREMENT]] LAST",
         rewrite=_seq_words,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
-    Command("yes", yes, summary="Repeatedly output a line with all specified STRING(s), or 'y'.", usage="[STRING]..."),
+    Command(
+        "yes",
+        yes,
+        summary="Repeatedly output a line with all specified STRING(s), or 'y'.",
+        usage="[STRING]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
     Command(
         "factor",
         factor,
         FactorOptions,
         summary="Print the prime factors of each specified integer NUMBER.",
         usage="[OPTION] [NUMBER]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("", status=0),
     ),
     Command(
         "tsort",
@@ -509,5 +522,8 @@ COMMANDS = [
         summary="Write totally ordered list consistent with the partial ordering in FILE.",
         usage="[FILE]",
         max_operands=1,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("", "standard input: {}", status=0),
     ),
 ]

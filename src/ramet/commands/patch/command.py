@@ -6,6 +6,7 @@ from functools import partial
 
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.patch.files import patch_file
 from ramet.commands.patch.job import Job, PatchOptions
 from ramet.commands.patch.parser import BadPatch, parse_patch
@@ -80,5 +81,9 @@ COMMANDS = [
             ("patch -p1 < change.diff", "apply to the files below here"),
             ("patch -R -p1 -i change.diff", "take it back"),
         ],
+        original="GNU patch 2.7.6",
+        version_letters="v",
+        prefix_hint=True,
+        stdin_error=StdinError("**** fstat : {}", status=2, fatal=True, directory="**** read error : {}"),
     )
 ]

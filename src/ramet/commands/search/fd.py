@@ -441,6 +441,8 @@ COMMANDS = [
             ("fd -t d node_modules", "directories of that name"),
             ("fd -H -g '*.env'", "hidden files too, by glob"),
         ],
+        version_letters="V",
+        help_letters="h",
     )
     for name in ("fd", "fdfind")
 ]

@@ -666,6 +666,10 @@ COMMANDS = [
         ignored=("-U --binary",),
         bad_usage=2,
         rewrite=_split_numbers,
+        original="GNU grep 3.8",
+        version_letters="V",
+        usage_on_error="line",
+        write_error=("write error: ", 2),
     ),
     Command(
         "egrep",
@@ -676,6 +680,9 @@ COMMANDS = [
         ignored=("-U --binary",),
         bad_usage=2,
         rewrite=_split_numbers,
+        original="GNU grep 3.8",
+        version_letters="V",
+        usage_on_error="line",
     ),
     Command(
         "fgrep",
@@ -686,5 +693,8 @@ COMMANDS = [
         ignored=("-U --binary",),
         bad_usage=2,
         rewrite=_split_numbers,
+        original="GNU grep 3.8",
+        version_letters="V",
+        usage_on_error="line",
     ),
 ]

@@ -562,5 +562,6 @@ COMMANDS = [
             "--pcre2-unicode",
         ),
         bad_usage=2,
+        version_letters="V",
     )
 ]

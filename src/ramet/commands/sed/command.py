@@ -571,5 +571,8 @@ COMMANDS = [
             ("sed -i.bak '/^#/d' file", "edit in place, keep a backup"),
         ),
         ignored=("-b --binary",),
+        original="GNU sed 4.9",
+        usage_on_error="full",
+        write_error=("couldn't flush stdout: ", 4),
     ),
 ]

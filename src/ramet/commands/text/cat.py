@@ -8,6 +8,7 @@ from functools import partial
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, optional, quote, value
 from ramet.commands.framework.inputs import PART, Apart, Inputs, is_utf8
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -325,8 +326,42 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
 
 
 COMMANDS = [
-    Command("cat", cat, CatOptions, summary="Concatenate FILE(s) to standard output.", ignored=("-u",)),
-    Command("rev", rev, RevOptions, summary="Reverse the characters of every line."),
-    Command("tee", tee, TeeOptions, summary="Copy standard input to each FILE, and also to standard output."),
-    Command("nl", nl, NlOptions, summary="Write each FILE to standard output, with line numbers added."),
+    Command(
+        "cat",
+        cat,
+        CatOptions,
+        summary="Concatenate FILE(s) to standard output.",
+        ignored=("-u",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "closing standard input: {}"),
+    ),
+    Command(
+        "rev",
+        rev,
+        RevOptions,
+        summary="Reverse the characters of every line.",
+        version_letters="V",
+        help_letters="h",
+        stdin_error=StdinError("stdin: 0: {}"),
+    ),
+    Command(
+        "tee",
+        tee,
+        TeeOptions,
+        summary="Copy standard input to each FILE, and also to standard output.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        write_error=("'standard output': ", 1),
+        stdin_error=StdinError("read error: {}", "standard input: {}"),
+    ),
+    Command(
+        "nl",
+        nl,
+        NlOptions,
+        summary="Write each FILE to standard output, with line numbers added.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "-: {}"),
+    ),
 ]

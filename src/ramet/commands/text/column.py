@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, value, version_text
 from ramet.commands.framework.inputs import Apart, text_width
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import BATCH, HUGE, SMALL
 from ramet.core.paths import encode
@@ -363,5 +364,13 @@ def _json_table(name: str, names: list[str], rows: list[Row], first: bool, last:
 
 
 COMMANDS = [
-    Command("column", column, ColumnOptions, summary="Columnate lists."),
+    Command(
+        "column",
+        column,
+        ColumnOptions,
+        summary="Columnate lists.",
+        version_letters="V",
+        help_letters="h",
+        stdin_error=StdinError("read failed: {}", fatal=True),
+    ),
 ]

@@ -21,6 +21,7 @@ from ramet.commands.framework.command import (
     value,
 )
 from ramet.commands.framework.inputs import PART, Inputs, filter_lines
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -547,12 +548,18 @@ COMMANDS = [
         usage="OPTION... [FILE]...",
         ignored=("-n",),
         examples=[("cut -d: -f1,3 FILE", "the first and third field"), ("cut -c1-10 FILE", "the first ten bytes")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "-: {}"),
     ),
     Command(
         "paste",
         paste,
         PasteOptions,
         summary="Write lines consisting of the sequentially corresponding lines of each FILE.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "-: {}"),
     ),
     Command(
         "comm",
@@ -562,5 +569,7 @@ COMMANDS = [
         usage="[OPTION]... FILE1 FILE2",
         min_operands=2,
         max_operands=2,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ramet.commands.framework.command import Command, UsageError, flag, quote, several, value
 from ramet.commands.framework.inputs import PART, Inputs, filter_lines, parse_count
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
@@ -648,16 +649,43 @@ class _Paragraphs:
 
 
 COMMANDS = [
-    Command("fold", fold, FoldOptions, summary="Wrap input lines in each FILE, writing to standard output."),
+    Command(
+        "fold",
+        fold,
+        FoldOptions,
+        summary="Wrap input lines in each FILE, writing to standard output.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "-: {}"),
+    ),
     Command(
         "fmt",
         fmt,
         FmtOptions,
         summary="Reformat each paragraph in the FILE(s), writing to standard output.",
         rewrite=_old_width,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="closing standard input: {}"),
     ),
-    Command("expand", expand, ExpandOptions, summary="Convert tabs in each FILE to spaces.", rewrite=_old_tabs),
     Command(
-        "unexpand", unexpand, UnexpandOptions, summary="Convert blanks in each FILE to tabs.", rewrite=_old_first_tabs
+        "expand",
+        expand,
+        ExpandOptions,
+        summary="Convert tabs in each FILE to spaces.",
+        rewrite=_old_tabs,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "-: {}"),
+    ),
+    Command(
+        "unexpand",
+        unexpand,
+        UnexpandOptions,
+        summary="Convert blanks in each FILE to tabs.",
+        rewrite=_old_first_tabs,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "-: {}"),
     ),
 ]

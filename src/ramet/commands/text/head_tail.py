@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, mixed, optional, quote, value
 from ramet.commands.framework.inputs import Inputs, leave, only_opens, parse_size
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
@@ -532,6 +533,9 @@ COMMANDS = [
         summary="Print the first 10 lines of each FILE to standard output.",
         rewrite=_old_head,
         examples=[("head -n 3 FILE", "the first three lines"), ("head -c 1K FILE", "the first 1024 bytes")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("error reading 'standard input': {}", "-: {}"),
     ),
     Command(
         "tail",
@@ -540,5 +544,8 @@ COMMANDS = [
         summary="Print the last 10 lines of each FILE to standard output.",
         rewrite=_old_tail,
         examples=[("tail -n +2 FILE", "everything from line 2 on"), ("tail -f LOG", "follow a growing file")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="-: {}"),
     ),
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, UsageError, flag, value
 from ramet.commands.framework.inputs import Inputs
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -287,6 +288,9 @@ COMMANDS = [
         IconvOptions,
         summary="Convert text from one character encoding to another.",
         bad_usage=64,
+        version_letters="V",
+        hint="`{} --help' or `{} --usage'",
+        stdin_error=StdinError("error while reading the input: {}", fatal=True),
     ),
     Command(
         "dos2unix",

@@ -10,6 +10,7 @@ from operator import gt, itemgetter
 
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, quote, several, value
 from ramet.commands.framework.inputs import PART, read_lines
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
@@ -440,6 +441,9 @@ COMMANDS = [
         JoinOptions,
         summary="For each pair of input lines with identical join fields, write a line.",
         usage="[OPTION]... FILE1 FILE2",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("read error: {}", fatal=True),
     ),
     Command(
         "look",
@@ -447,5 +451,7 @@ COMMANDS = [
         LookOptions,
         summary="Display lines beginning with a given string.",
         usage="[OPTION]... STRING [FILE]",
+        version_letters="V",
+        help_letters="h",
     ),
 ]

@@ -99,6 +99,7 @@ COMMANDS = [
             *_SWITCHES, "-n --line-numbers", "-x= --tabs=", "-P= --prompt=", "-p= --pattern=", "-j= --jump-target=",
             "-b=", "-h=", "-y=", "-z= --window=", "-t= --tag=", "-T=", "-D=",
         ),
+        version_letters="V",
     ),
     Command(
         "more",
@@ -106,6 +107,8 @@ COMMANDS = [
         summary=_SUMMARY,
         usage="[OPTION]... [FILE]...",
         ignored=(*_SWITCHES, "-n= --lines=", "-l", "-p"),
+        version_letters="V",
+        help_letters="h",
     ),
     *(
         Command(name, zless, summary="Show possibly compressed files.", usage="[FILE]...", ignored=_SWITCHES)

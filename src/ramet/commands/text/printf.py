@@ -400,6 +400,8 @@ COMMANDS = [
         usage="FORMAT [ARGUMENT]...",
         details="Conversions: %s %b %q %c %d %i %o %u %x %X %e %f %g %a %(FORMAT)T %%;\n"
         "escapes \\n \\t \\\\ \\NNN \\xHH \\uHHHH \\c.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "echo",
@@ -408,7 +410,25 @@ COMMANDS = [
         summary="Print the STRING(s) to standard output.",
         usage="[-neE] [STRING]...",
         details="-n  no newline at the end\n-e  interpret backslash escapes\n-E  do not (the default)",
+        original="GNU coreutils 9.1",
+        literal_help=True,
     ),
-    Command("true", true, raw=True, summary="Exit with a status code indicating success.", usage=""),
-    Command("false", false, raw=True, summary="Exit with a status code indicating failure.", usage=""),
+    Command(
+        "true",
+        true,
+        raw=True,
+        summary="Exit with a status code indicating success.",
+        usage="",
+        original="GNU coreutils 9.1",
+        literal_help=True,
+    ),
+    Command(
+        "false",
+        false,
+        raw=True,
+        summary="Exit with a status code indicating failure.",
+        usage="",
+        original="GNU coreutils 9.1",
+        literal_help=True,
+    ),
 ]

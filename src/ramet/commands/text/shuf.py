@@ -250,5 +250,7 @@ COMMANDS = [
         ShufOptions,
         summary="Write a random permutation of the input lines to standard output.",
         usage="[OPTION]... [FILE]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

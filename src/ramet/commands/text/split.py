@@ -22,6 +22,7 @@ from ramet.commands.framework.command import (
     value,
 )
 from ramet.commands.framework.inputs import parse_count, parse_size
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -658,6 +659,9 @@ COMMANDS = [
             ("split -l 100 FILE part-", "a hundred lines each"),
             ("split -n 4 FILE", "four pieces of equal size"),
         ],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", fatal=True),
     ),
     Command(
         "csplit",
@@ -665,5 +669,8 @@ COMMANDS = [
         CsplitOptions,
         summary="Output pieces of FILE separated by PATTERN(s).",
         usage="[OPTION]... FILE PATTERN...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("read error: {}", fatal=True),
     ),
 ]

@@ -13,6 +13,7 @@ from typing import IO
 from ramet.commands.framework.command import Command, flag, quote, value
 from ramet.commands.framework.inputs import Inputs
 from ramet.commands.framework.posix_regex import offload_long
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -137,5 +138,13 @@ async def _spool(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
 
 
 COMMANDS = [
-    Command("tac", tac, TacOptions, summary="Write each FILE to standard output, last line first."),
+    Command(
+        "tac",
+        tac,
+        TacOptions,
+        summary="Write each FILE to standard output, last line first.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("'standard input': read error: {}", "-: {}"),
+    ),
 ]

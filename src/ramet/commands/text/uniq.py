@@ -11,6 +11,7 @@ from operator import eq
 
 from ramet.commands.framework.command import Command, UsageError, called, flag, mixed, optional, quote, value
 from ramet.commands.framework.inputs import only_opens
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -484,6 +485,8 @@ COMMANDS = [
         usage="[OPTION]... [INPUT [OUTPUT]]",
         max_operands=2,
         rewrite=_old_uniq,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "tr",
@@ -493,5 +496,8 @@ COMMANDS = [
         usage="[OPTION]... STRING1 [STRING2]",
         examples=[("tr a-z A-Z", "to upper case"), ("tr -s ' '", "one space for many")],
         operands_first=True,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("read error: {}", fatal=True),
     ),
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ramet.commands.framework.command import Command, called, flag, quote, typographic, value
 from ramet.commands.framework.files0_from import Listed, listed
 from ramet.commands.framework.inputs import char_width, is_utf8, only_opens
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.sizes import HUGE
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -188,5 +189,8 @@ COMMANDS = [
         WcOptions,
         summary="Print newline, word, and byte counts for each FILE.",
         examples=[("wc -l FILE", "the number of lines"), ("wc -w < FILE", "the number of words")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="-: {}"),
     ),
 ]

@@ -10,6 +10,7 @@ from typing import Final
 
 from ramet.commands.framework.command import Command, flag, parse, shown
 from ramet.commands.framework.inputs import PART
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.math.bc.machine import Break, Continue, Machine, Quit, Return
 from ramet.commands.math.bc.numbers import Trouble
 from ramet.commands.math.bc.parser import Parser, SyntaxTrouble
@@ -165,5 +166,8 @@ COMMANDS = [
         summary="An arbitrary precision calculator language.",
         usage="[OPTION]... [FILE]...",
         examples=[("echo 'scale=4; 10/3' | bc", "3.3333"), ("echo 's(1)' | bc -l", "with the math library")],
+        version_letters="v",
+        help_letters="h",
+        stdin_error=StdinError("(standard_in) 1: read() in flex scanner failed", fatal=True, named=False),
     ),
 ]

@@ -258,5 +258,7 @@ COMMANDS = [
             ("find . -mmin -10", "changed in the last ten minutes"),
             ("find . -size +1M -exec ls -l {} +", "big files, listed by one ls"),
         ],
+        original="GNU findutils 4.9.0",
+        curly_quotes=True,
     )
 ]

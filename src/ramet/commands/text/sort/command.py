@@ -9,6 +9,7 @@ from typing import Any
 from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.files0_from import listed
 from ramet.commands.framework.inputs import lead
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.text.sort.keys import KeyOf, Line
 from ramet.commands.text.sort.merge import chunk
 from ramet.commands.text.sort.options import SortOptions, old_keys
@@ -278,5 +279,10 @@ COMMANDS = [
             ("sort -k2,2n -t, FILE", "by the second comma-separated field, as a number"),
             ("sort -u FILE", "distinct lines"),
         ],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        bad_choice=1,
+        write_error=("write failed: 'standard output': ", 2),
+        stdin_error=StdinError("stat failed: -: {}", status=2, fatal=True, directory="read failed: -: {}"),
     ),
 ]
