@@ -40,6 +40,7 @@ from ramet.commands.framework.command import (
     version_text,
 )
 from ramet.commands.framework.inputs import slurp
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -558,6 +559,7 @@ def _frame(job: _Pack, word: str) -> int:
     return _BARE + 1 + len(encode(_bare(job, name) or name))
 
 
+_GZIP_STDIN: Final = StdinError("gzip: standard input: {}", directory="\ngzip: stdin: {}", fatal=True, named=False)
 COMMANDS = [
     *(
         Command(
@@ -587,6 +589,9 @@ COMMANDS = [
                 "--info-memory": "the memory of the machine is not shown",
                 "--arm64[=": "the library has no filter for it",
             },
+            version_letters="" if name == "uncompress" else "V",
+            hint="`{} --help'" if name == "gzip" else "'{} --help'",
+            stdin_error=_GZIP_STDIN if name in ("gzip", "gunzip", "zcat") else None,
         )
         for name, summary in {
             "gzip": "Compress FILEs (by default, in place).",
@@ -636,6 +641,7 @@ COMMANDS = [
                 "-i[=": "there is no benchmark",
                 "-S": "there is no benchmark",
             },
+            version_letters="V",
         )
         for name, summary in {
             "zstd": "Compress or decompress FILEs in the .zst format.",

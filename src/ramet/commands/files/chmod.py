@@ -216,6 +216,8 @@ COMMANDS = [
         summary="Change the mode of each FILE to MODE.",
         usage="[OPTION]... MODE[,MODE]... FILE...",
         rewrite=_chmod_words,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "chown",
@@ -223,6 +225,8 @@ COMMANDS = [
         ChownOptions,
         summary="Change the owner and/or group of each FILE.",
         usage="[OPTION]... [OWNER][:[GROUP]] FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "chgrp",
@@ -230,5 +234,7 @@ COMMANDS = [
         ChownOptions,
         summary="Change the group of each FILE to GROUP.",
         usage="[OPTION]... GROUP FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

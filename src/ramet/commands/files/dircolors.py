@@ -197,5 +197,7 @@ COMMANDS = [
         DircolorsOptions,
         summary="Output commands to set the LS_COLORS environment variable.",
         usage="[OPTION]... [FILE]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

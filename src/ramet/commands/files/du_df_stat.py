@@ -607,6 +607,8 @@ COMMANDS = [
         DuOptions,
         summary="Summarize disk usage of the set of FILEs, recursively for directories.",
         examples=[("du -sh DIR", "one number for people"), ("du -h --max-depth=1 | sort -h", "what is big here")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "df",
@@ -614,6 +616,16 @@ COMMANDS = [
         DfOptions,
         summary="Report the mounts; sizes are nominal, mounts have no fixed size.",
         ignored=("--sync", "--no-sync", "-v"),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
-    Command("stat", stat_, StatOptions, summary="Display file or file system status.", usage="[OPTION]... FILE..."),
+    Command(
+        "stat",
+        stat_,
+        StatOptions,
+        summary="Display file or file system status.",
+        usage="[OPTION]... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
 ]

@@ -233,6 +233,8 @@ COMMANDS = [
         summary="Create the special file NAME of the given TYPE: p, a FIFO; devices are not permitted.",
         usage="[OPTION]... NAME TYPE [MAJOR MINOR]",
         ignored=("-Z --context[=",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "mkdir",
@@ -242,6 +244,8 @@ COMMANDS = [
         usage="[OPTION]... DIRECTORY...",
         min_operands=1,
         ignored=("-Z --context[=",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "mktemp",
@@ -249,6 +253,8 @@ COMMANDS = [
         MktempOptions,
         summary="Create a temporary file or directory, safely, and print its name.",
         usage="[OPTION]... [TEMPLATE]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "mkfifo",
@@ -258,5 +264,6 @@ COMMANDS = [
         usage="[OPTION]... NAME...",
         min_operands=1,
         ignored=("-Z --context[=",),
+        original="GNU coreutils 9.1",
     ),
 ]

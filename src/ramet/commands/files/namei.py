@@ -94,5 +94,5 @@ def _line(proc: Proc, o: NameiOptions, row: tuple[str, int, Stat | None, str]) -
 
 COMMANDS = [
     Command("namei", namei, NameiOptions, summary="Follow a pathname until a terminal point is found.",
-            usage="[OPTION]... PATHNAME...", ignored=("-Z --context",)),
+            usage="[OPTION]... PATHNAME...", ignored=("-Z --context",), version_letters="V", help_letters="h",),
 ]  # fmt: skip

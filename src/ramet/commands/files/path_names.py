@@ -428,6 +428,8 @@ COMMANDS = [
         summary="Print NAME with any leading directory components removed.",
         operands_first=True,
         usage="NAME [SUFFIX]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "dirname",
@@ -436,6 +438,8 @@ COMMANDS = [
         summary="Output each NAME with its last non-slash component removed.",
         usage="[OPTION] NAME...",
         min_operands=1,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "readlink",
@@ -443,6 +447,8 @@ COMMANDS = [
         ReadlinkOptions,
         summary="Print value of a symbolic link or canonical file name.",
         usage="[OPTION]... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "realpath",
@@ -450,6 +456,8 @@ COMMANDS = [
         RealpathOptions,
         summary="Print the resolved absolute file name.",
         usage="[OPTION]... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "pathchk",
@@ -458,6 +466,8 @@ COMMANDS = [
         summary="Diagnose invalid or unportable file names.",
         usage="[OPTION]... NAME...",
         min_operands=1,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "which",

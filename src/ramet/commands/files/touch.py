@@ -309,6 +309,8 @@ COMMANDS = [
         TouchOptions,
         summary="Update the access and modification times of each FILE to the current time.",
         ignored=("-f",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "truncate",
@@ -316,6 +318,8 @@ COMMANDS = [
         TruncateOptions,
         summary="Shrink or extend the size of each FILE to the specified size.",
         usage="OPTION... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "fallocate",

@@ -517,6 +517,8 @@ _ENV = Command(
     usage="[OPTION]... [-] [NAME=VALUE]... [COMMAND [ARG]...]",
     bad_usage=125,
     operands_first=True,
+    original="GNU coreutils 9.1",
+    write_error=("write error: ", 125),
 )
 
 COMMANDS = [
@@ -529,6 +531,7 @@ COMMANDS = [
         operands_first=True,
         bad_usage=125,
         min_operands=1,
+        original="GNU coreutils 9.1",
     ),
     Command(
         "nice",
@@ -538,6 +541,8 @@ COMMANDS = [
         usage="[OPTION] [COMMAND [ARG]...]",
         operands_first=True,
         bad_usage=125,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "ionice",
@@ -546,6 +551,8 @@ COMMANDS = [
         summary="Run COMMAND with an I/O class, which has no effect here.",
         usage="[OPTION]... [COMMAND [ARG]...]",
         operands_first=True,
+        version_letters="V",
+        help_letters="h",
     ),
     Command(
         "stdbuf",
@@ -555,6 +562,8 @@ COMMANDS = [
         usage="OPTION... COMMAND",
         operands_first=True,
         bad_usage=125,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "setsid",
@@ -563,6 +572,8 @@ COMMANDS = [
         summary="Run a program in a new session.",
         usage="[OPTION]... COMMAND [ARG]...",
         operands_first=True,
+        version_letters="V",
+        help_letters="h",
     ),
     Command(
         "timeout",
@@ -572,8 +583,17 @@ COMMANDS = [
         usage="[OPTION] DURATION COMMAND [ARG]...",
         operands_first=True,
         bad_usage=125,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
-    Command("sleep", sleep, summary="Pause for NUMBER seconds (s, m, h, d).", usage="NUMBER[SUFFIX]..."),
+    Command(
+        "sleep",
+        sleep,
+        summary="Pause for NUMBER seconds (s, m, h, d).",
+        usage="NUMBER[SUFFIX]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
     Command(
         "time",
         time,
@@ -589,5 +609,7 @@ COMMANDS = [
         summary="Execute a program periodically, printing its output when it changes.",
         usage="[OPTION]... COMMAND",
         operands_first=True,
+        version_letters="v",
+        help_letters="h",
     ),
 ]

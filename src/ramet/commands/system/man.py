@@ -211,10 +211,17 @@ COMMANDS = [
         ManOptions,
         summary="Show the manual page of a command, made from its declaration.",
         usage="[OPTION]... NAME...",
+        version_letters="V",
+        help_letters="h",
     ),
     Command("help", help_, summary="List the commands, or show the help of one.", usage="[NAME]..."),
     Command("clear", clear, ClearOptions, summary="Clear the terminal screen.", usage="", ignored=("-x", "-V")),
     Command(
-        "tput", tput, TputOptions, summary="Print terminal control sequences.", usage="[-T TERM] CAPNAME [PARAMETER]..."
+        "tput",
+        tput,
+        TputOptions,
+        summary="Print terminal control sequences.",
+        usage="[-T TERM] CAPNAME [PARAMETER]...",
+        version_letters="V",
     ),
 ]

@@ -57,4 +57,14 @@ async def uuidgen(proc: Proc, o: UuidgenOptions, operands: list[str]) -> int:
     return 0
 
 
-COMMANDS = [Command("uuidgen", uuidgen, UuidgenOptions, summary="Create a new UUID.", usage="[OPTION]...")]
+COMMANDS = [
+    Command(
+        "uuidgen",
+        uuidgen,
+        UuidgenOptions,
+        summary="Create a new UUID.",
+        usage="[OPTION]...",
+        version_letters="V",
+        help_letters="h",
+    )
+]

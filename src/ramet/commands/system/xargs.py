@@ -22,6 +22,7 @@ from ramet.commands.framework.command import (
     value,
 )
 from ramet.commands.framework.inputs import LONG, PART
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.bigbytes import PIECE
 from ramet.concurrency.offload import checkpoint, offload, offload_large
@@ -565,5 +566,8 @@ COMMANDS = [
             ("find . -name '*.o' -print0 | xargs -0 rm", "names with any character"),
             ("ls | xargs -I{} mv {} {}.bak", "one command per line"),
         ],
+        original="GNU findutils 4.9.0",
+        curly_quotes=True,
+        stdin_error=StdinError("", "error closing file: {}", directory="error closing file"),
     )
 ]
