@@ -199,14 +199,19 @@ async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, delim):
-            lines = block.split(delim)
-            ended = not lines[-1]
-            if ended:
-                lines.pop()
-            found += lines
+            found += split_lines(block, delim)
+            ended = block.endswith(delim)
     finally:
         await proc.close(reader)
     return found, ended
+
+
+def split_lines(block: bytes, delim: bytes = b"\n") -> list[bytes]:
+    """Split a block into its lines without their delimiters."""
+    lines = block.split(delim)
+    if not lines[-1]:
+        lines.pop()
+    return lines
 
 
 # ------------------------------------------------------------------------------------------------------ numbers
