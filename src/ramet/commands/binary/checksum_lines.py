@@ -106,7 +106,7 @@ async def check_file(proc: Proc, o: SumOptions, word: str, kind: str) -> int:
         return 1
     shown_word = quote("standard input") if word == "-" else called(word)
     bad_lines = bad_sums = unreadable = good = 0
-    style = _Style()
+    style = _LineStyle()
     size = len(new_hash(kind).hexdigest()) if kind != "auto" else 0
     for number, line in enumerate(text.split("\0" if o.zero else "\n"), 1):
         line = line.rstrip("\r")
@@ -149,13 +149,13 @@ def _escaped(name: str) -> str:
 
 
 @dataclass
-class _Style:
+class _LineStyle:
     """Whether one blank stands before the names of a list, as BSD's -r writes it; None before the first of them."""
 
     one_blank: bool | None = None
 
 
-def _parse_line(line: str, kind: str, size: int, style: _Style) -> tuple[str, str, str] | None:
+def _parse_line(line: str, kind: str, size: int, style: _LineStyle) -> tuple[str, str, str] | None:
     line = line.lstrip(" \t")
     found = _BSD.fullmatch(line)
     if found is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from math import isqrt
 
-Breathe = Callable[[], None]
+Check = Callable[[], None]
 Box = tuple[int, int, int, int]
 """Lines [x, x end) of the first file and [y, y end) of the second."""
 Split = tuple[int, int, bool, bool, int]
@@ -33,12 +33,12 @@ _SAMPLE = 16
 _FAR = 1 << 60
 
 
-class Search:
+class MyersSearch:
     """Finds which lines of two files, as numbers, are deleted and inserted."""
 
-    def __init__(self, xs: list[int], ys: list[int], check: Breathe | None) -> None:
+    def __init__(self, xs: list[int], ys: list[int], check: Check | None) -> None:
         self.xs, self.ys = xs, ys
-        self.check: Breathe = check or (lambda: None)
+        self.check: Check = check or (lambda: None)
         self.deleted: list[int] = []
         self.inserted: list[int] = []
         diagonals = len(xs) + len(ys) + 3

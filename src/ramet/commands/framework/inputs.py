@@ -113,7 +113,7 @@ class Inputs:
             yield b"".join(rest)
 
 
-class Apart(Inputs):
+class LineInputs(Inputs):
     """Files that each begin a line of their own."""
 
     async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:

@@ -8,7 +8,7 @@ from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError
 from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.patch.files import patch_file
-from ramet.commands.patch.job import Job, PatchOptions
+from ramet.commands.patch.job import PatchJob, PatchOptions
 from ramet.commands.patch.parser import BadPatch, parse_patch
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import LARGE
@@ -28,7 +28,7 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
         raise UsageError(f"{operands[2]}: extra operand")
     source = o.input if o.input is not None else operands[1] if len(operands) > 1 else "-"
     cwd = proc.path(o.directory) if o.directory is not None else proc.cwd
-    job = Job(proc, o, cwd, fuzz=int(o.fuzz))
+    job = PatchJob(proc, o, cwd, fuzz=int(o.fuzz))
     if o.directory is not None:
         there = await lookup(proc, cwd, follow=True)
         if there is None or not there.is_dir:

@@ -60,7 +60,7 @@ class PatchOptions:
 
 
 @dataclass
-class Job:
+class PatchJob:
     proc: Proc
     o: PatchOptions
     cwd: Path

@@ -9,7 +9,7 @@ from ramet.commands.diff.changes import changes
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Region:
     """A region where the three files are not all the same: half-open line ranges in mine, older and yours."""
 
     mine: tuple[int, int]
@@ -19,7 +19,7 @@ class Block:
 
 def blocks(
     mine: list[bytes], old: list[bytes], yours: list[bytes], check: Callable[[], object] | None = None
-) -> list[Block]:
+) -> list[Region]:
     """Regions changed in either file, overlapping ones joined; `check` is called now and then."""
 
     def looked() -> None:
@@ -28,7 +28,7 @@ def blocks(
 
     left = [(c.a, c.b, c.c, c.d) for c in changes(old, mine, check=looked)]
     right = [(c.a, c.b, c.c, c.d) for c in changes(old, yours, check=looked)]
-    out: list[Block] = []
+    out: list[Region] = []
     i = j = 0
     shift_left = shift_right = 0
     while i < len(left) or j < len(right):
@@ -58,5 +58,5 @@ def blocks(
             shift_left += (d - c) - (b - a)
         for a, b, c, d in right[first_j:j]:
             shift_right += (d - c) - (b - a)
-        out.append(Block((begin_mine, high + shift_left), (low, high), (begin_yours, high + shift_right)))
+        out.append(Region((begin_mine, high + shift_left), (low, high), (begin_yours, high + shift_right)))
     return out

@@ -20,7 +20,7 @@ _SPEC = re.compile(
 
 
 @dataclass
-class Format:
+class PrintfFormat:
     """A format being applied to arguments; collects its output, its complaints and its status."""
 
     proc: Proc
@@ -318,7 +318,7 @@ async def printf(proc: Proc, o: None, words: list[str]) -> int:
         words = words[1:]
     if not words:
         raise UsageError("missing operand")
-    engine = Format(proc)
+    engine = PrintfFormat(proc)
     engine.run(words[0], words[1:])
     await proc.emit(b"".join(engine.out))
     return engine.status

@@ -12,7 +12,7 @@ from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
 from ramet.commands.framework.inputs import PART, is_utf8, leave, slurp
 from ramet.commands.framework.posix_regex import offload_long
-from ramet.commands.search.grep_lines import Colours, Plan, Search, Shared
+from ramet.commands.search.grep_lines import Colours, LineSearch, Plan, Shared
 from ramet.commands.search.grep_tree import TreeWalk
 from ramet.commands.search.pushdown import sieve
 from ramet.concurrency.offload import offload
@@ -210,7 +210,7 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     plan = _plan(proc, o, made, o.syntax or default)
     if o.max_count == 0:
         plan = replace(plan, select=None, pieces=None, invert=False)
-    run = _Run(proc, o, plan, wanted, many=len(operands) > 1)
+    run = _GrepRun(proc, o, plan, wanted, many=len(operands) > 1)
     try:
         await run.all(operands)
     except MatchTimeout as error:
@@ -409,7 +409,7 @@ def _suffixes(word: str) -> list[str]:
     return ["/".join(parts[index:]) for index in range(len(parts)) if parts[index]] or [word]
 
 
-class _Run:
+class _GrepRun:
     """One grep over its files."""
 
     def __init__(self, proc: Proc, o: GrepOptions, plan: Plan, wanted: list[bytes], many: bool) -> None:
@@ -559,9 +559,9 @@ class _Run:
         source, target = await reader.stat(), await out.stat()
         return source.kind is Kind.FILE and source.inode is not None and source.inode == target.inode
 
-    def search(self, name: str) -> Search:
+    def search(self, name: str) -> LineSearch:
         self.name = name
-        return Search(self.plan, self.shared, encode(name) if self.show_name else None)
+        return LineSearch(self.plan, self.shared, encode(name) if self.show_name else None)
 
     def digits(self, size: int | None) -> int:
         """With -T numbers are as wide as the largest that can come: the size, if there is one, says what that is."""
@@ -601,7 +601,7 @@ class _Run:
             leave(reader, search.unused, _READ)
         self.report(search, name)
 
-    def report(self, search: Search, name: str) -> None:
+    def report(self, search: LineSearch, name: str) -> None:
         """What is printed after an input: the rest of its lines, its count or its name."""
         write, plan = self.proc.stdout.write, self.plan
         if search.selected:

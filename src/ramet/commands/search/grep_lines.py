@@ -161,7 +161,7 @@ class Shared:
 
 
 @dataclass(slots=True)
-class Search:
+class LineSearch:
     """The search of one input: feed it blocks that end at line ends; it fills `out`."""
 
     plan: Plan

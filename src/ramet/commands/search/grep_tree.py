@@ -14,7 +14,7 @@ TOGETHER = 64
 """Files that are read at once."""
 
 
-class Batch(NamedTuple):
+class DirectoryBatch(NamedTuple):
     """Files of one directory. They are shown as `prefix` and their name, or as `alias` when a link leads to the one."""
 
     directory: Path
@@ -48,7 +48,7 @@ class TreeWalk:
         self._proc, self._follow, self._fail = proc, follow, fail
         self._skip_file, self._skip_dir = skip_file, skip_dir
 
-    async def batches(self, top: Path, prefix: str) -> AsyncIterator[Batch]:
+    async def batches(self, top: Path, prefix: str) -> AsyncIterator[DirectoryBatch]:
         above: tuple[Path, ...] = (await self._proc.fs.resolve(top),) if self._follow else ()
         levels = [await self._level(top, prefix, above)]
         skip = self._skip_file
@@ -62,7 +62,7 @@ class TreeWalk:
                     if skip is None or not skip(name):
                         names.append(name)
                         if len(names) == TOGETHER:
-                            yield Batch(directory, names, prefix)
+                            yield DirectoryBatch(directory, names, prefix)
                             names = []
                 elif kind is Kind.DIR:
                     deeper = await self._deeper(directory / name, prefix + name, name, above)
@@ -75,13 +75,13 @@ class TreeWalk:
                         deeper = await self._deeper(path, prefix + name, name, above)
                     elif kind is Kind.FILE and (skip is None or not skip(name)):
                         if names:
-                            yield Batch(directory, names, prefix)
+                            yield DirectoryBatch(directory, names, prefix)
                             names = []
-                        yield Batch(path.parent, [path.name], "", prefix + name)
+                        yield DirectoryBatch(path.parent, [path.name], "", prefix + name)
                 if deeper is not None:
                     break
             if names:
-                yield Batch(directory, names, prefix)
+                yield DirectoryBatch(directory, names, prefix)
             if deeper is not None:
                 levels.append(deeper)
             else:

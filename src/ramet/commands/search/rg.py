@@ -15,7 +15,7 @@ from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, help_text
 from ramet.commands.framework.inputs import slurp
 from ramet.commands.framework.posix_regex import offload_long
-from ramet.commands.search.grep_lines import Colours, Plan, Search, Shared
+from ramet.commands.search.grep_lines import Colours, LineSearch, Plan, Shared
 from ramet.commands.search.pushdown import Sieve, sieve
 from ramet.commands.search.rg_checks import check_plain, chosen_colours
 from ramet.commands.search.rg_json import Messages
@@ -48,7 +48,7 @@ async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
         return 0
     try:
         wanted = [] if o.list_files else await _patterns(proc, o, operands)
-        run = await offload_long(proc, wanted, partial(_Run, proc, o, wanted, operands))
+        run = await offload_long(proc, wanted, partial(_RgRun, proc, o, wanted, operands))
         status = await run.all()
         if o.stats and run.messages is None:
             await proc.emit(run.statistics())
@@ -122,7 +122,7 @@ _LINE_END = re.compile(rb"(?<!\\)\$(?=[)|]|\Z)")
 _UNPACKERS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".lzma": "lzma"}
 
 
-class _Run:
+class _RgRun:
     def __init__(self, proc: Proc, o: RgOptions, wanted: list[bytes], operands: list[str]) -> None:
         self.proc, self.o, self.operands, self.wanted = proc, o, operands, wanted
         self.icase = o.case == "i" or (o.case == "S" and not any(_has_upper(pattern) for pattern in wanted))
@@ -359,7 +359,7 @@ class _Run:
         elif o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim or o.max_columns:
             out = await self.offload(len(data), partial(self.detailed, name, data))
         else:
-            search = Search(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
+            search = LineSearch(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
             for block in _blocks(data, self.plan.delim):
                 await self.offload(len(block), partial(search.feed, block))
                 if search.done:

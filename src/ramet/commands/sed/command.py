@@ -16,8 +16,8 @@ from ramet.commands.framework.command import Command, UsageError, flag, help_tex
 from ramet.commands.framework.inputs import HELD, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
 from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.sed.blocks import BlockChange, block_change
-from ramet.commands.sed.machine import Machine, Need, Output
-from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, Source
+from ramet.commands.sed.machine import Need, SedMachine, SedOutput
+from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, ScriptSource
 from ramet.commands.sed.script import parse, place_behind
 from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import HUGE
@@ -71,7 +71,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
         texts = [source.text for source in sources]
         program = await offload_long(proc, texts, partial(_parsed, tuple(sources), flavour))
         heavy = sum(map(len, texts)) > patterns.LONG
-        run = _Run(proc, o, program, quiet, operands, place_behind(sources), heavy)
+        run = _SedRun(proc, o, program, quiet, operands, place_behind(sources), heavy)
         return await run.all()
     except ScriptError as error:
         for name in error.written:
@@ -93,22 +93,22 @@ async def _emptied(proc: Proc, name: str) -> None:
         raise UsageError(f"couldn't open file {name}: {reason(error)}", 4, hint=False) from None
 
 
-async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[Source] | None:
-    sources: list[Source] = []
+async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[ScriptSource] | None:
+    sources: list[ScriptSource] = []
     for name, stored in o.order:
         if name == "scripts":
-            sources.append(Source(str(stored)))
+            sources.append(ScriptSource(str(stored)))
         elif name == "script_files":
             try:
                 data = await slurp(proc, str(stored))
             except OSError as error:
                 raise UsageError(f"couldn't open file {stored}: {reason(error)}", 4, hint=False) from None
             text = data.decode("utf-8", "surrogateescape")
-            sources.append(Source(text.removesuffix("\n"), str(stored), text.endswith("\n")))
+            sources.append(ScriptSource(text.removesuffix("\n"), str(stored), text.endswith("\n")))
     if not sources:
         if not operands:
             return None
-        sources.append(Source(operands.pop(0)))
+        sources.append(ScriptSource(operands.pop(0)))
     return sources
 
 
@@ -118,7 +118,7 @@ def _line_length(proc: Proc) -> int:
 
 
 @functools.lru_cache(maxsize=128)
-def _parsed(sources: tuple[Source, ...], flavour: Flavour) -> list[Instruction]:
+def _parsed(sources: tuple[ScriptSource, ...], flavour: Flavour) -> list[Instruction]:
     return parse(list(sources), flavour)
 
 
@@ -128,7 +128,7 @@ def _light(item: Instruction) -> bool:
     return substitution is None or (substitution.matcher is not None and bool(substitution.matcher.literal))
 
 
-class _Run:
+class _SedRun:
     """One sed over its files."""
 
     def __init__(
@@ -156,8 +156,8 @@ class _Run:
         self.word = "-"
         self.rest = b""
         self.sources: dict[bytes, Reader | None] = {}
-        self.files: dict[str, Output] = {}
-        self.out = Output(None if self.in_place else proc.stdout, self.delim)
+        self.files: dict[str, SedOutput] = {}
+        self.out = SedOutput(None if self.in_place else proc.stdout, self.delim)
         self.heavy = heavy
         """Whether there are patterns that take their time for every line."""
 
@@ -206,14 +206,14 @@ class _Run:
                 continue
             if name == "/dev/stdout" and not self.in_place and self.o.posix:
                 # A file like any other: what goes there arrives at once, and what is printed when sed has enough of it.
-                self.files[name] = self.out.ahead = Output(self.proc.stdout, self.delim)
+                self.files[name] = self.out.ahead = SedOutput(self.proc.stdout, self.delim)
                 continue
             if name == "/dev/stdout" and not self.in_place:
                 # The same stream, but a newline that is missing in the one is not the other's business.
-                self.files[name] = Output(self.proc.stdout, self.delim, self.out.parts)
+                self.files[name] = SedOutput(self.proc.stdout, self.delim, self.out.parts)
                 continue
             try:
-                self.files[name] = Output(await self.proc.create(name), self.delim)
+                self.files[name] = SedOutput(await self.proc.create(name), self.delim)
                 if name == "/dev/stderr":
                     self.files[name].ahead, self.out.ahead = self.out.ahead, self.files[name]
             except OSError as error:
@@ -350,7 +350,7 @@ class _Run:
 
     async def by_line(self) -> None:
         make = partial(
-            Machine,
+            SedMachine,
             self.program,
             quiet=self.quiet,
             delim=self.delim,
@@ -389,7 +389,7 @@ class _Run:
         if machine.at < len(machine.lines) or self.rest:
             await self.after_quit(machine)
 
-    def may_stop(self, machine: Machine) -> bool:
+    def may_stop(self, machine: SedMachine) -> bool:
         """Nothing that is still to come can be changed: it is passed on unread, or not wanted at all."""
         return machine.at >= len(machine.lines) and not machine.separate and not self.out.missing
 
@@ -416,7 +416,7 @@ class _Run:
                 return
             begun = True
 
-    async def after_quit(self, machine: Machine) -> None:
+    async def after_quit(self, machine: SedMachine) -> None:
         """`q` leaves what it has not read to whoever shares the input; edited in place, the rest of a file is lost."""
         left = machine.lines[machine.at :]
         tail = self.delim.join(left) + (self.delim if left and not machine.unfinished else b"") + self.rest
@@ -431,7 +431,7 @@ class _Run:
             await self.proc.stdout.drain()
         await self.proc.budget.yield_turn()
 
-    async def fill(self, machine: Machine) -> None:
+    async def fill(self, machine: SedMachine) -> None:
         """More lines of the current file."""
         await self.yield_turn()
         assert self.reader is not None
@@ -465,7 +465,7 @@ class _Run:
         machine.large_lines = held > HUGE
         machine.unfinished = False
 
-    async def next_input(self, machine: Machine) -> None:
+    async def next_input(self, machine: SedMachine) -> None:
         """The next file."""
         if await self.next_file():
             machine.file_done = False
@@ -477,7 +477,7 @@ class _Run:
         else:
             machine.input_done = True
 
-    async def write_queue(self, machine: Machine) -> None:
+    async def write_queue(self, machine: SedMachine) -> None:
         for kind, data in machine.queue:
             if kind == "a":
                 self.out.text(data)
@@ -495,7 +495,7 @@ class _Run:
             if item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO:
                 await self.append_file(item.text)
 
-    async def run_command(self, machine: Machine) -> None:
+    async def run_command(self, machine: SedMachine) -> None:
         """What the command of the script prints; what it has to say itself goes where ours goes."""
         self.out.flush()
         sink = Capture()

@@ -32,7 +32,7 @@ class Need(Enum):
     """The output of the command line in `command`, put into `answer`."""
 
 
-class Output:
+class SedOutput:
     """Where lines go; remembers a newline that the last line of the input lacked until something follows."""
 
     __slots__ = ("ahead", "delim", "missing", "parts", "writer")
@@ -41,7 +41,7 @@ class Output:
         self.writer, self.delim = writer, delim
         self.parts: list[bytes] = [] if parts is None else parts
         self.missing = False
-        self.ahead: Output | None = None
+        self.ahead: SedOutput | None = None
         """What is written before this is."""
 
     def complete(self) -> None:
@@ -72,7 +72,7 @@ class Output:
             self.parts.clear()
 
 
-class Machine:
+class SedMachine:
     def __init__(
         self,
         program: list[Instruction],
@@ -82,8 +82,8 @@ class Machine:
         separate: bool,
         posix: bool,
         line_length: int,
-        out: Output,
-        files: dict[str, Output],
+        out: SedOutput,
+        files: dict[str, SedOutput],
         behind: str,
         most: int,
     ) -> None:

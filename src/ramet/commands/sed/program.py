@@ -92,7 +92,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScriptSource:
     """One -e or -f; `name` is the file's, None for an expression."""
 
     text: str

@@ -16,15 +16,15 @@ from ramet.commands.sed.program import (
     Kind,
     Piece,
     ScriptError,
-    Source,
+    ScriptSource,
     Substitution,
 )
 from ramet.patterns import Lines, Matcher, PatternError
 from ramet.patterns.errors import CLASS_SYNTAX, RECURSIVE_ESCAPE
 
 
-def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
-    parser = _Parser(sources, flavour)
+def parse(sources: list[ScriptSource], flavour: Flavour) -> list[Instruction]:
+    parser = _ScriptParser(sources, flavour)
     try:
         return parser.program()
     except ScriptError as error:
@@ -32,7 +32,7 @@ def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
         raise
 
 
-def place_behind(sources: Sequence[Source]) -> str:
+def place_behind(sources: Sequence[ScriptSource]) -> str:
     """Where an error is that shows when the script runs: behind all of it."""
     last = sources[-1]
     if last.name is not None:
@@ -62,8 +62,8 @@ def _with_codes(regex: str) -> str:
     return _CODE.sub(plain, regex) if "\\" in regex else regex
 
 
-class _Parser:
-    def __init__(self, sources: list[Source], flavour: Flavour) -> None:
+class _ScriptParser:
+    def __init__(self, sources: list[ScriptSource], flavour: Flavour) -> None:
         self.sources, self.flavour = sources, flavour
         self.text = "\n".join(source.text for source in sources)
         self.ends: dict[int, bool] = {}
@@ -651,10 +651,10 @@ class _Parser:
             out += char if self.flavour.utf8 else char.encode("utf-8", "surrogateescape").decode("latin-1")
         return out
 
-    def inner(self, text: str) -> _Parser:
-        return _Parser([Source(text)], self.flavour)
+    def inner(self, text: str) -> _ScriptParser:
+        return _ScriptParser([ScriptSource(text)], self.flavour)
 
-    def coded_in(self, inner: _Parser, letter: str) -> str:
+    def coded_in(self, inner: _ScriptParser, letter: str) -> str:
         """As `coded`, of an argument that has been cut out already; what is wrong is wrong here."""
         try:
             return inner.coded(letter)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ramet.commands.framework.command import Command, UsageError, flag, quote, value
-from ramet.commands.framework.inputs import Apart
+from ramet.commands.framework.inputs import LineInputs
 from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload_large
 from ramet.core.paths import encode
@@ -60,7 +60,7 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     separator = encode(o.separator)
     empty = b" " * (width + len(separator))
     style, line_number, blanks = o.body, start, 0
-    inputs = Apart(proc, operands)
+    inputs = LineInputs(proc, operands)
 
     flags = {"ln": "-", "rz": "0", "rn": ""}[o.format]
     form = f"%{flags}{width}d".encode() + separator.replace(b"%", b"%%")

@@ -11,10 +11,10 @@ from typing import Final
 from ramet.commands.framework.command import Command, flag, parse, shown
 from ramet.commands.framework.inputs import PART
 from ramet.commands.framework.stdin_errors import StdinError
-from ramet.commands.math.bc.machine import Break, Continue, Machine, Quit, Return
+from ramet.commands.math.bc.machine import BcBreak, BcContinue, BcMachine, BcQuit, BcReturn
 from ramet.commands.math.bc.numbers import Trouble
-from ramet.commands.math.bc.parser import Parser, SyntaxTrouble
-from ramet.commands.math.bc.tokens import Token, tokens
+from ramet.commands.math.bc.parser import BcParser, SyntaxTrouble
+from ramet.commands.math.bc.tokens import BcToken, tokens
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.core.paths import decode, encode
@@ -34,7 +34,7 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
     usual, words = parse(COMMANDS[0], proc.env.get("BC_ENV_ARGS", "").split())
     operands = [*words, *operands]
     mathlib = o.mathlib or (usual is not None and usual.mathlib)
-    machine = Machine(proc, mathlib=mathlib, scale=20 if mathlib else 0)
+    machine = BcMachine(proc, mathlib=mathlib, scale=20 if mathlib else 0)
     length = proc.env.get("BC_LINE_LENGTH", "")
     if length.isdigit():
         machine.line_length = int(length) if int(length) != 1 else 70
@@ -50,13 +50,13 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
                 return 1
             await _program(machine, text, word)
         await _standard_input(machine)
-    except Quit:
+    except BcQuit:
         pass
     await machine.flush()
     return 0
 
 
-async def _standard_input(machine: Machine) -> None:
+async def _standard_input(machine: BcMachine) -> None:
     """What is piped in runs as it arrives: whoever asks and waits for the answer gets it."""
     proc = machine.proc
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
@@ -112,22 +112,22 @@ def _complete(text: str) -> bool:
     return not last.rstrip().endswith((")", "else")) or _HEAD.fullmatch(last) is None
 
 
-def _troubles(line: list[Token], machine: Machine) -> list[str]:
+def _troubles(line: list[BcToken], machine: BcMachine) -> list[str]:
     """What is wrong with a line: characters that mean nothing are left out, and then it may still be no statement."""
     found = [f"illegal character: {token.text}" for token in line if token.kind == "bad"]
     rest = [token for token in line if token.kind != "bad"]
     try:
         if not found:
             raise SyntaxTrouble
-        Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line_deep()
+        BcParser([*rest, BcToken("newline", "\n"), BcToken("end", "")], machine).line_deep()
     except SyntaxTrouble:
         found.append("syntax error")
     return found
 
 
-async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
+async def _program(machine: BcMachine, text: str, name: str, first: int = 1) -> None:
     items = await offload_large(machine.proc.budget, len(text), partial(tokens, text), LARGE)
-    parser = Parser(items, machine)
+    parser = BcParser(items, machine)
     while True:
         start = parser.at
         try:
@@ -151,7 +151,7 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
             await machine.flush()
             machine.depth = 0
             machine.tell("error", trouble.spot or parser.spot, trouble.text)
-        except (Break, Continue, Return):
+        except (BcBreak, BcContinue, BcReturn):
             pass
         except RecursionError:
             machine.proc.stderr.write(b"Runtime error: nested too deeply\n")

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Awaitable, Callable
 
 from ramet.commands.framework.command import UsageError, quote, typographic
-from ramet.commands.search.find.nodes import Found, Node, Quit, Settings
+from ramet.commands.search.find.nodes import FindQuit, Found, Node, Settings
 from ramet.commands.search.find.printf import compile_printf, ls_line
 from ramet.commands.search.find.words import Words
 from ramet.core.errors import fail, reason
@@ -17,7 +17,7 @@ from ramet.core.stat import Kind
 from ramet.core.streams import Null, Writer
 
 
-class Batch:
+class ExecBatch:
     """`-exec CMD {} +`: arguments gathered until they fill a command line."""
 
     LIMIT = 128 * 1024
@@ -59,7 +59,7 @@ class Actions(Words):
     def __init__(self, proc: Proc, words: list[str], settings: Settings) -> None:
         super().__init__(proc, words, settings)
         self.out: list[bytes] = []
-        self.batches: list[Batch] = []
+        self.batches: list[ExecBatch] = []
         self.files: dict[str, Writer] = {}
 
     def push(self) -> None:
@@ -149,7 +149,7 @@ class Actions(Words):
 
         def stop(found: Found) -> bool:
             settings.quit = True
-            raise Quit
+            raise FindQuit
 
         return Node(stop, acts=True)
 
@@ -207,7 +207,7 @@ class Actions(Words):
     def execute(self, option: str, in_dir: bool, ask: bool) -> Node:
         argv, batched = self.command(option)
         if batched:
-            batch = Batch(self, argv, in_dir)
+            batch = ExecBatch(self, argv, in_dir)
             self.batches.append(batch)
             return Node(None, batch.add, acts=True)
         proc = self.proc

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ramet.commands.framework.command import Command, UsageError, help_text, quote, typographic, version_text
 from ramet.commands.framework.inputs import slurp
-from ramet.commands.search.find.nodes import Found, Quit, Settings
+from ramet.commands.search.find.nodes import FindQuit, Found, Settings
 from ramet.commands.search.find.parser import Expression, parse_expression
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -19,7 +19,7 @@ from ramet.core.stat import Kind, Stat
 
 
 @dataclass
-class _Walk:
+class _FindWalk:
     """The state of one run: where we are, what we have met, whether to stop."""
 
     proc: Proc
@@ -81,7 +81,7 @@ async def find(proc: Proc, o: None, words: list[str]) -> int:
             return 1
         if not starts:
             return 0
-    walk = _Walk(proc, settings, expression)
+    walk = _FindWalk(proc, settings, expression)
     for word in starts or ["."]:
         if settings.quit:
             break
@@ -114,7 +114,7 @@ def _leading(words: list[str]) -> tuple[list[str], list[str], Settings]:
     return starts, words[i:], settings
 
 
-async def _start(walk: _Walk, word: str) -> None:
+async def _start(walk: _FindWalk, word: str) -> None:
     proc, settings = walk.proc, walk.settings
     try:
         path = proc.path(word)
@@ -129,7 +129,7 @@ async def _start(walk: _Walk, word: str) -> None:
     settings.top = word
     try:
         await (_post_order if settings.depth_first else _pre_order)(walk, Found(word, path, stat, 0))
-    except Quit:
+    except FindQuit:
         settings.quit = True
 
 
@@ -142,7 +142,7 @@ async def _followed(proc: Proc, path: Path, stat: Stat) -> Stat:
         raise
 
 
-async def _pre_order(walk: _Walk, top: Found) -> None:
+async def _pre_order(walk: _FindWalk, top: Found) -> None:
     settings, expression, proc = walk.settings, walk.expression, walk.proc
     pending = [top]
     evaluate, evaluate_now = expression.evaluate, expression.evaluate_now
@@ -163,7 +163,7 @@ async def _pre_order(walk: _Walk, top: Found) -> None:
             await proc.budget.yield_turn()
 
 
-async def _post_order(walk: _Walk, top: Found) -> None:
+async def _post_order(walk: _FindWalk, top: Found) -> None:
     settings = walk.settings
     pending: list[tuple[Found, bool]] = [(top, False)]
     while pending and not settings.quit:
@@ -177,7 +177,7 @@ async def _post_order(walk: _Walk, top: Found) -> None:
             await walk.expression.evaluate(found)
 
 
-async def _entries(walk: _Walk, found: Found) -> list[Found]:
+async def _entries(walk: _FindWalk, found: Found) -> list[Found]:
     settings, fs = walk.settings, walk.proc.fs
     path, word, depth = found.path, found.word, found.depth + 1
     prefix = word if word.endswith("/") else word + "/"
@@ -200,7 +200,7 @@ async def _entries(walk: _Walk, found: Found) -> list[Found]:
     return out
 
 
-async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> AsyncIterator[Found]:
+async def _follow_all(walk: _FindWalk, parent: Found, children: list[Found]) -> AsyncIterator[Found]:
     """With -L every link is what it points to; what leads back to where the way came from is a loop."""
     proc, above = walk.proc, None
     crossed = await proc.fs.resolve(parent.path) != parent.path

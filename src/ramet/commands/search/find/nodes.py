@@ -45,7 +45,7 @@ class Settings:
     """The expression asks for names and kinds alone, so nothing needs a stat."""
 
 
-class Quit(Exception):
+class FindQuit(Exception):
     """-quit was met: nothing more is looked at, not even the rest of the expression."""
 
 

@@ -7,7 +7,7 @@ from ramet.commands.search.find.nodes import TRUE, Node
 from ramet.commands.search.find.words import Words
 
 
-class Options(Words):
+class FindOptions(Words):
     """What each option of an expression sets."""
 
     def p_maxdepth(self) -> Node:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from ramet.commands.framework.command import UsageError
-from ramet.commands.search.find.actions import Actions, Batch
+from ramet.commands.search.find.actions import Actions, ExecBatch
 from ramet.commands.search.find.conditions import TIMES, Conditions
 from ramet.commands.search.find.nodes import (
     Found,
@@ -22,7 +22,7 @@ from ramet.commands.search.find.nodes import (
     negated,
     on_own_stack,
 )
-from ramet.commands.search.find.options import Options
+from ramet.commands.search.find.options import FindOptions
 from ramet.concurrency.recursion import HOP
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
@@ -35,7 +35,7 @@ class Expression:
     proc: Proc
     root: Node
     out: list[bytes]
-    batches: list[Batch]
+    batches: list[ExecBatch]
     files: dict[str, Writer]
 
     @property
@@ -66,7 +66,7 @@ class Expression:
 
 async def parse_expression(proc: Proc, words: list[str], settings: Settings) -> Expression:
     """The expression of a command line; UsageError in find's words."""
-    parser = Parser(proc, words, settings)
+    parser = FindParser(proc, words, settings)
     root = await parser.comma() if words else None
     if parser.at < len(words):
         word = words[parser.at]
@@ -81,7 +81,7 @@ async def parse_expression(proc: Proc, words: list[str], settings: Settings) -> 
     return Expression(proc, root, parser.out, parser.batches, parser.files)
 
 
-class Parser(Conditions, Options, Actions):
+class FindParser(Conditions, FindOptions, Actions):
     """Recursive descent over the words of the expression."""
 
     nested = 0

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, value, version_text
-from ramet.commands.framework.inputs import Apart, text_width
+from ramet.commands.framework.inputs import LineInputs, text_width
 from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import BATCH, HUGE, SMALL
@@ -68,7 +68,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         raise UsageError("option --table required for all --table-*", hint=False)
     if o.table and o.fill_rows:
         raise UsageError("mutually exclusive arguments: --table --fillrows", hint=False)
-    inputs = Apart(proc, operands, dash=False, name=str)
+    inputs = LineInputs(proc, operands, dash=False, name=str)
     lines: list[str] = []
     wide = False
     async for block in inputs.joined_lines():

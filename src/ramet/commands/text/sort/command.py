@@ -152,13 +152,13 @@ async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], 
                 await runs.add(counted, budget)
             return await _write_out(proc, o, end, runs.merged(budget), order)
         return await _write_blocks(proc, o, tally.sorted(budget))
-    except _Unreadable:
+    except _UnreadableInput:
         return 2
     finally:
         runs.close()
 
 
-class _Unreadable(Exception):
+class _UnreadableInput(Exception):
     """An input could not be opened; the message is out."""
 
 
@@ -171,7 +171,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
             reader = await proc.open(word)
         except OSError as error:
             proc.complain(f"cannot read: {called(word)}: {reason(error)}")
-            raise _Unreadable from None
+            raise _UnreadableInput from None
         try:
             last = end
             while block := await reader.read(PIECE):

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from ramet.commands.text.sort.keys import Line
-from ramet.commands.text.sort.order import ODD_SPACES, Order, Reversed
+from ramet.commands.text.sort.order import ODD_SPACES, Order, ReversedKey
 
 _SLICE = 16_384
 """Lines of a slice, about; with keys a part of it, for a key takes longer to compare."""
@@ -143,8 +143,8 @@ def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
     """How far each loaded chunk goes into the slice, where lines compare as they are."""
     lasts = [head.lines[head.last] for head in heads]
     if reverse:
-        pivot = Reversed(max(lasts))
-        return [bisect_right(head.lines, pivot, head.at, key=Reversed) for head in heads]
+        pivot = ReversedKey(max(lasts))
+        return [bisect_right(head.lines, pivot, head.at, key=ReversedKey) for head in heads]
     first = min(lasts)
     return [bisect_right(head.lines, first, head.at) for head in heads]
 
@@ -170,8 +170,8 @@ def _keys(head: _Head) -> list[Any]:
 def _equal(values: list[Any], value: Any, low: int, high: int, reverse: bool) -> tuple[int, int]:
     """Where `value` stands among sorted values."""
     if reverse:
-        wrapped = Reversed(value)
-        low = bisect_left(values, wrapped, low, high, key=Reversed)
-        return low, bisect_right(values, wrapped, low, high, key=Reversed)
+        wrapped = ReversedKey(value)
+        low = bisect_left(values, wrapped, low, high, key=ReversedKey)
+        return low, bisect_right(values, wrapped, low, high, key=ReversedKey)
     low = bisect_left(values, value, low, high)
     return low, bisect_right(values, value, low, high)

@@ -14,7 +14,7 @@ from ramet.commands.text.sort.keys import Key, KeyOf, Line, check_orderings, par
 from ramet.commands.text.sort.options import LETTERS, WORDS, SortOptions
 
 
-class Reversed:
+class ReversedKey:
     """Compares the other way round; for a reversed key beside ordinary ones."""
 
     __slots__ = ("value",)
@@ -22,11 +22,11 @@ class Reversed:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __lt__(self, other: Reversed) -> bool:
+    def __lt__(self, other: ReversedKey) -> bool:
         return bool(other.value < self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reversed) and bool(self.value == other.value)
+        return isinstance(other, ReversedKey) and bool(self.value == other.value)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -81,11 +81,11 @@ class Order:
         """One key that orders as `sort` does."""
         key = self.key
         if key is None:
-            return Reversed if self.reverse else lambda line: line
-        wrap: Callable[[Any], Any] = Reversed if self.reverse else lambda x: x
+            return ReversedKey if self.reverse else lambda line: line
+        wrap: Callable[[Any], Any] = ReversedKey if self.reverse else lambda x: x
         if not self.last_resort:
             return lambda line: wrap(key(line))
-        tail: Callable[[Any], Any] = Reversed if self.last_reverse else lambda x: x
+        tail: Callable[[Any], Any] = ReversedKey if self.last_reverse else lambda x: x
         return lambda line: (wrap(key(line)), tail(line))
 
 
@@ -159,7 +159,7 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
         for index, key in enumerate(keys):
             if "r" in key.ordering:
                 turn = _turn(key.ordering)
-                slow = slow or turn is Reversed
+                slow = slow or turn is ReversedKey
                 parts[index] = _then(parts[index], turn)
     if len(parts) == 2:
         a, b = parts
@@ -189,7 +189,7 @@ def _turn(ordering: frozenset[str]) -> Callable[[Any], Any]:
         return neg
     if ordering & {"g", "h"}:
         return lambda pair: (-pair[0], -pair[1])
-    return _turned_text if not ordering & {"V", "R"} else Reversed
+    return _turned_text if not ordering & {"V", "R"} else ReversedKey
 
 
 _TURNED = bytes(range(255, -1, -1))
