@@ -1,4 +1,4 @@
-"""base64, base32 and basenc: whole blocks that are multiples of the encoding's group."""
+"""base64, base32 and basenc: encode and decode blocks of whole groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hexdump and hd: bytes in its fixed layouts, and by format strings that each show the same block anew."""
+"""hexdump and hd: show bytes in fixed layouts or by format strings."""
 
 from __future__ import annotations
 

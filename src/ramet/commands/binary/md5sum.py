@@ -1,4 +1,4 @@
-"""md5sum, sha1sum, sha224sum and so on, b2sum: print and check digests."""
+"""md5sum, the sha*sum family and b2sum: print and check digests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes made visible: od, and the names and windows that hexdump shares."""
+"""od: show bytes as numbers and characters; type names and windows are shared with hexdump."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""strings: printable sequences found block by block; one that goes on in the next block is written as it comes."""
+"""strings: print printable sequences, also across block boundaries."""
 
 from __future__ import annotations
 

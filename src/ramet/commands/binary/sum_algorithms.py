@@ -1,4 +1,4 @@
-"""The checksums of BSD's and System V's `sum`, worked out for groups of bytes at a time."""
+"""BSD and System V checksums of `sum`, computed for groups of bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""xxd: bytes as hexadecimal or binary digits and back again."""
+"""xxd: show bytes as hexadecimal or binary digits, and reverse it."""
 
 from __future__ import annotations
 

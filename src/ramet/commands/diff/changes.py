@@ -1,6 +1,7 @@
-"""Line differences as GNU diff chooses them: ends cut, confusing lines set aside, Myers in linear space, runs shifted.
+"""Line differences as GNU diff chooses them.
 
-Lines are numbers here: equal lines have equal numbers. The result says which lines of each file are changed.
+- Common ends are cut, confusing lines are discarded, Myers runs in linear space, runs of changes are shifted.
+- Equal lines have equal numbers; the result marks the changed lines of each file.
 """
 
 from __future__ import annotations

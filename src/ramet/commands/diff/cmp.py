@@ -1,4 +1,4 @@
-"""cmp: two files compared byte by byte, block by block."""
+"""cmp: compare two files byte by byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""diff: files and directories compared with GNU's options, messages and exit codes."""
+"""diff: compare files and directories line by line."""
 
 from __future__ import annotations
 

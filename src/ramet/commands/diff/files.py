@@ -1,4 +1,4 @@
-"""What diff compares: two files, or two directories entry by entry; what differs goes to the output format."""
+"""Compare two files, or two directories entry by entry, and print the differences."""
 
 from __future__ import annotations
 

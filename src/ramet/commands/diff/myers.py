@@ -1,8 +1,8 @@
-"""The search of GNU diff: Myers' middle snake in linear space, and the same answer from the equal lines alone.
+"""Shortest edit search of GNU diff: the middle snake of Myers in linear space.
 
-Fronts say how far a number of edits leads on each diagonal x - y. Stepping them from cost to cost takes the square of
-the cost. Where pairs of equal lines are few, their longest chains (Hunt and Szymanski) tell the fronts of any cost at
-once: behind a chain of k pairs, a front of cost c stands at x + y = start + 2k + c as far as its edits reach.
+A front is the farthest point that a number of edits reaches on each diagonal x - y. Stepping fronts from cost to cost
+takes the square of the cost. Where pairs of equal lines are few, their longest chains (Hunt and Szymanski) give the
+fronts of any cost directly: behind a chain of k pairs, a front of cost c is at x + y = start + 2k + c.
 """
 
 from __future__ import annotations

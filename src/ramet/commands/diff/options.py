@@ -1,4 +1,4 @@
-"""The options of diff."""
+"""Options of diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formats of diff: normal, unified, context, ed, RCS, side by side, if-then-else; from changes to bytes."""
+"""Output formats of diff: normal, unified, context, ed, RCS, side by side and if-then-else."""
 
 from __future__ import annotations
 

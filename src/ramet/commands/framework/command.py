@@ -1,4 +1,4 @@
-"""How a command declares itself once: options class -> parser, `--help`, unknown-flag errors, documentation, schema.
+"""Command declarations: one options class gives the parser, `--help`, error messages and documentation.
 
 Parsing is GNU getopt_long's: options and operands mix, `--` ends options, long names may be abbreviated, short flags
 combine, values attach (`-n5`, `--lines=5`) or follow. Messages and exit codes are GNU's.

@@ -1,4 +1,4 @@
-"""Permission bits: GNU's symbolic and octal modes, `drwxr-xr-x` strings, and defaults where a backend knows nothing."""
+"""Permission bits: symbolic and octal modes, `drwxr-xr-x` strings, and default modes."""
 
 from __future__ import annotations
 

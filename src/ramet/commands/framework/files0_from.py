@@ -1,4 +1,4 @@
-"""--files0-from: operands that a file lists, each ended by NUL, for wc, du and sort."""
+"""`--files0-from`: NUL-separated file names as operands of wc, du and sort."""
 
 from __future__ import annotations
 

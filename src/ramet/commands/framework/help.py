@@ -1,4 +1,4 @@
-"""What people read about a command: its help and version, made from its declaration and nothing else."""
+"""`--help` and `--version` texts, generated from the declaration of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many commands share: opening their operands with GNU's messages, numbers with suffixes, the locale's text."""
+"""Shared input helpers: open operands with GNU's messages, read lines, parse counts, measure text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of the user in messages: quoted as GNU quotes them, in the locale's quotes where the original does so."""
+"""Quote arguments and file names in messages as GNU does, with the locale's quotes where GNU uses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a field of an options class says which options set it; nothing here parses a command line."""
+"""Option fields of an options class: `flag`, `value`, `choose` and the like; parsing is in `command`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POSIX patterns for nl, csplit, tac, expr and find: the shared engine, with usage errors in the caller's words."""
+"""Compile POSIX patterns for nl, csplit, tac, expr and find, with usage errors in the caller's words."""
 
 from __future__ import annotations
 

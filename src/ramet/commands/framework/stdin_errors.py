@@ -1,7 +1,7 @@
-"""A standard input that cannot be read, because it is closed or a directory: what each command says, and what it does.
+"""Errors of a standard input that is closed or a directory: the message and exit status of each command.
 
-Rule: most commands do not know. They are given an input that tells on the first read what the original tells, and then
-is at its end or, where the original gives up, ends the command.
+- Most commands need no code for it: they get a reader that reports the error on the first read.
+- After the report the reader is at its end or, where the original gives up, ends the command.
 """
 
 from __future__ import annotations

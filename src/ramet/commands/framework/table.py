@@ -1,4 +1,4 @@
-"""The table of all commands: name -> module. Listing names imports nothing; a module is imported when it first runs."""
+"""Command table: name to module. A module is imported when its command first runs."""
 
 from __future__ import annotations
 

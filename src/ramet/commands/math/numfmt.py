@@ -1,4 +1,4 @@
-"""numfmt: numbers to and from the way people write them, rounded and refused as GNU does."""
+"""numfmt: convert numbers to and from human-readable forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `patch`: the input is found and read whole before any file changes."""
+"""Command patch: read the whole input before any file changes."""
 
 from __future__ import annotations
 

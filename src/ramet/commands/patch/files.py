@@ -1,4 +1,4 @@
-"""The file a patch is for: chosen, changed, backed up, renamed or removed; never one outside the directory."""
+"""Choose, change, back up, rename or remove the file of a patch; never outside the directory."""
 
 from __future__ import annotations
 

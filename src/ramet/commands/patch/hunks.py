@@ -1,4 +1,4 @@
-"""What a patch says: the hunks of each file, the same for every format."""
+"""Hunks of a patch, the same for every format."""
 
 from __future__ import annotations
 

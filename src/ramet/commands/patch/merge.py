@@ -1,4 +1,4 @@
-"""Hunks merged into text that has changed since: conflicts are marked in the text, nothing is rejected."""
+"""`patch --merge`: merge hunks into changed text and mark conflicts."""
 
 from __future__ import annotations
 

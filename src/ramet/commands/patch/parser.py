@@ -1,4 +1,4 @@
-"""Patches read: unified, context, normal and ed text to hunks; a malformed one is an error, never half a patch."""
+"""Parse unified, context, normal and ed diffs into hunks; a malformed patch is an error."""
 
 from __future__ import annotations
 

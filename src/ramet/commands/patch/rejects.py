@@ -1,4 +1,4 @@
-"""Hunks that did not apply, told and saved in the format they came in."""
+"""Reject files: save hunks that did not apply, in their own format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fd: find with the flags people type, hidden and ignored files left out unless asked for."""
+"""fd: find files by pattern, without hidden and ignored files by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`.gitignore` and its like: which paths a set of ignore files leaves out; the last pattern that matches decides."""
+"""`.gitignore` rules: decide which paths are ignored; the last matching pattern wins."""
 
 from __future__ import annotations
 

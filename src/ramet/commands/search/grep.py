@@ -1,4 +1,4 @@
-"""grep, egrep and fgrep: options and files; what happens to the lines lives in `grep_lines`."""
+"""grep, egrep and fgrep: options, patterns and files; `grep_lines` works on the lines."""
 
 from __future__ import annotations
 

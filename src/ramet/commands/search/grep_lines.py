@@ -1,6 +1,6 @@
-"""What grep does with the lines of one input: selects, counts and prints them, block by block, with context.
+"""Select, count and print the matching lines of one input, block by block, with context.
 
-The work per block is a search over the whole block; a loop per line happens only for lines that are printed.
+A block is searched as a whole; only printed lines cost a step of a Python loop.
 """
 
 from __future__ import annotations

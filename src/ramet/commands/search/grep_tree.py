@@ -1,4 +1,4 @@
-"""The files below a directory as `grep -r` goes through them: by name, and neighbours together, to be read at once."""
+"""Walk a tree for `grep -r`: files by name, in batches that are read together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a tree a search has to read: mounts that can search by themselves say it, for plain texts."""
+"""Let mounts that can search decide which files of a tree a search must read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rg: recursive search that leaves out hidden, ignored and binary files, with the options people use."""
+"""rg: search a tree, without hidden, ignored and binary files by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rg looks at before it searches: whether its own engine takes a pattern, and which colours were asked for."""
+"""Checks of rg before a search: patterns its engine refuses, and colour settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rg --json`: one JSON object per line for each file that has matches, each matching line, and the sums."""
+"""`rg --json`: JSON lines for files with matches, matching lines and totals."""
 
 from __future__ import annotations
 

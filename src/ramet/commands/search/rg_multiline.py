@@ -1,4 +1,4 @@
-"""`rg -U`: matches that may span lines, found in a text as a whole and printed line by line."""
+"""`rg -U`: matches that span lines, found in the whole text and printed line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files rg looks at: below a directory, in order, without what is hidden, ignored or of another type."""
+"""Walk a tree for rg: files in order, without hidden, ignored and filtered ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Scripts that need no cycle per line: substitutions of every line, and lines kept or dropped by a pattern.
+"""Run simple sed scripts on whole blocks of lines instead of one cycle per line.
 
-A script that is nothing else becomes one function over whole blocks of lines.
+Such a script only substitutes in every line, or keeps or drops lines by a pattern.
 """
 
 from __future__ import annotations

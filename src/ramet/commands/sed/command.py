@@ -1,4 +1,4 @@
-"""The sed command: options, files, editing in place, and the short cuts for scripts that need no cycle per line."""
+"""Command sed: options, files, editing in place, and the choice between blocks and cycles."""
 
 from __future__ import annotations
 

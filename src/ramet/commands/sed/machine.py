@@ -1,6 +1,6 @@
-"""Runs a sed program over lines; the machine never waits, it is a generator that asks its driver for what must wait.
+"""Run a sed program over lines as a generator that never awaits.
 
-It yields a `Need`; the driver fills in `lines`, or empties `queue`, and resumes it: in a thread where it is `laden`.
+It yields a `Need`; the driver provides `lines`, or writes `queue`, and resumes it: in a thread if `is_large`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A sed script that has been read: addresses, instructions and what they carry; all of it frozen."""
+"""Parsed sed script: addresses, instructions and their arguments, all frozen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a sed script into a flat list of frozen instructions; errors carry GNU's words and GNU's idea of the place."""
+"""Parse a sed script into a flat list of instructions, with GNU's messages and positions."""
 
 from __future__ import annotations
 

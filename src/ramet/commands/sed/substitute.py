@@ -1,4 +1,4 @@
-"""The `s` command: one function per substitution, made once, from a line to the line it becomes."""
+"""The `s` command of sed: one function per substitution, from a line to the changed line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""envsubst: $NAME and ${NAME} in a text replaced by what the environment holds; line by line, nothing else changes."""
+"""envsubst: replace $NAME and ${NAME} by values of the environment."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""less, more, zless and zmore: without a terminal there is nothing to page, and files are passed through.
+"""less, more, zless and zmore: without a terminal, files are passed through unpaged.
 
-Rule: a file that cannot be shown is told of, and is no failure: that is how the originals have it.
+A file that cannot be shown is reported and does not change the exit status, as in the originals.
 """
 
 from __future__ import annotations

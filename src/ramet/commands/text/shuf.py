@@ -1,4 +1,4 @@
-"""shuf: lines, words or numbers in random order, shuffled slice by slice."""
+"""shuf: print lines, words or numbers in random order."""
 
 from __future__ import annotations
 

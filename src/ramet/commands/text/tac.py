@@ -1,4 +1,4 @@
-"""tac: lines in reverse, read in blocks from the end of a file; a pipe is spooled to a temporary file first."""
+"""tac: print lines in reverse; a file is read from its end in blocks, a pipe is spooled first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wc: counts taken from whole blocks by translation and counting, so a word costs nothing per byte in Python."""
+"""wc: count lines, words, characters and bytes by translating and counting whole blocks."""
 
 from __future__ import annotations
 

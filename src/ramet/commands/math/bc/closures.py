@@ -1,4 +1,4 @@
-"""What each construct of bc does, as closures over its parts; nothing here knows the syntax."""
+"""Closures of the constructs of bc; independent of the syntax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `bc`: programs are read, parsed a line at a time and run; an error ends its line, not the program."""
+"""Command bc: read programs, parse and run them line by line; an error ends its line only."""
 
 from __future__ import annotations
 

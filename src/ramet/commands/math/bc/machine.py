@@ -1,4 +1,4 @@
-"""What a running bc program has: variables, arrays, functions, registers, and the jumps that leave a statement."""
+"""State of a running bc program: variables, arrays, functions, registers and jumps."""
 
 from __future__ import annotations
 

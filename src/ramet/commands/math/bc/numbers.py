@@ -1,4 +1,4 @@
-"""The numbers of bc: integers with a scale, cut off and never rounded, and the functions of its math library."""
+"""Numbers of bc: scaled integers that truncate, and the functions of the math library."""
 
 from __future__ import annotations
 

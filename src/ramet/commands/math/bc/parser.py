@@ -1,4 +1,4 @@
-"""The syntax of bc: tokens to closures; nothing runs while it is parsed."""
+"""Parser of bc: tokens to closures; parsing runs nothing."""
 
 from __future__ import annotations
 

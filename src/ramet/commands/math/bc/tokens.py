@@ -1,4 +1,4 @@
-"""The words of bc."""
+"""Tokens of bc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions of find: printing, deleting, running commands; output is gathered and goes out in blocks."""
+"""Actions of find: print, delete and run commands; output goes out in blocks."""
 
 from __future__ import annotations
 

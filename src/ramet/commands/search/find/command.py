@@ -1,4 +1,4 @@
-"""find: walking the tree, one scan per directory; what is done to each file is compiled by `parser`."""
+"""Command find: walk the tree with one scan per directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of find: names, kinds, owners, modes and times; a test looks at a file and changes nothing."""
+"""Tests of find: names, types, owners, modes, sizes and times."""
 
 from __future__ import annotations
 

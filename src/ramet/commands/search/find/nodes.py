@@ -1,4 +1,4 @@
-"""The parts of a find expression: a file met, the settings, nodes and their operators; what can be known at once is."""
+"""Nodes of a find expression: visited file, settings, operators; synchronous where nothing awaits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of find that stand in its expression; each is always true and changes the settings."""
+"""Options inside a find expression: always true, they change the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expressions of find, parsed once into closures; what need not wait stays synchronous: no await per file."""
+"""Parse a find expression into closures; a test that never awaits stays synchronous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What find prints: -printf formats compiled once, and the lines of -ls."""
+"""`find -printf` formats compiled once, and the lines of -ls."""
 
 from __future__ import annotations
 

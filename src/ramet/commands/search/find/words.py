@@ -1,4 +1,4 @@
-"""The words of a find expression, taken one at a time; an argument that is missing or no number is an error."""
+"""Words of a find expression and their arguments; a missing or non-numeric one is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""column: lines laid out in columns, or their fields as a table or as JSON."""
+"""column: arrange lines in columns, or their fields as a table or as JSON."""
 
 from __future__ import annotations
 

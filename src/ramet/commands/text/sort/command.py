@@ -1,4 +1,4 @@
-"""The command `sort`: inputs are read whole or merged, and the result goes out in blocks."""
+"""Command sort: read inputs, sort or merge or check them, write the result in blocks."""
 
 from __future__ import annotations
 

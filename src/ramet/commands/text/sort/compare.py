@@ -1,4 +1,4 @@
-"""How a key compares: numbers, sizes, months, versions, folded text; each becomes a value that Python orders."""
+"""Comparison keys of sort: numbers, sizes, months, versions and folded text as values that Python orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of sort: what -k says, and the part of a line it means."""
+"""`-k` of sort: parse a key definition and extract its part of a line."""
 
 from __future__ import annotations
 

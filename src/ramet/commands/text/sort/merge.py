@@ -1,6 +1,6 @@
-"""Sorted runs merged into one, a slice of every run at a time: the list sort of C does the merging, never a heap.
+"""Merge sorted runs slice by slice with the list sort of C, without a heap.
 
-A slice ends within every chunk that is loaded, so everything that belongs into it is in memory.
+A slice ends inside every loaded chunk, so all lines that belong to it are in memory.
 """
 
 from __future__ import annotations

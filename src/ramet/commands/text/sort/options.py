@@ -1,4 +1,4 @@
-"""The options of sort, the letters of its orderings, and its historical keys rewritten to -k."""
+"""Options of sort, its ordering letters, and historical keys rewritten to -k."""
 
 from __future__ import annotations
 

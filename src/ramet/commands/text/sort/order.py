@@ -1,4 +1,4 @@
-"""The order of lines that all keys make together; lists sort by it in place, at C speed where the key allows."""
+"""Line order from all keys together; sorts lists in place, at C speed where the key allows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The runs of a sort: pieces of input sorted one by one, packed as bytes, in memory and then in temporary files.
+"""Sorted runs: pieces of input sorted one by one, kept in memory and then in temporary files.
 
-A piece is small enough that sorting it does not hold up the event loop. No run is a file of the workspace.
+A piece is small enough to be sorted in a slice of the event loop. Runs are not files of the workspace.
 """
 
 from __future__ import annotations

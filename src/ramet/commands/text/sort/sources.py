@@ -1,4 +1,4 @@
-"""sort -m: inputs that are in order already, merged as they arrive."""
+"""`sort -m`: merge sorted inputs as they arrive."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lines counted instead of kept, for input that repeats itself: only the distinct ones are sorted.
+"""Count repeated lines instead of keeping them, so that only distinct lines are sorted.
 
-Whether that pays shows early: input whose lines are mostly new goes to the runs instead.
+Input whose lines are mostly new goes to the runs instead; the first lines decide.
 """
 
 from __future__ import annotations
