@@ -77,7 +77,7 @@ Body = Callable[[Proc, Any, list[str]], Awaitable[int]]
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its name, its body, and everything `--help` and `man` say."""
+    """A command: its name, its body, and all that `--help` and `man` print."""
 
     name: str
     body: Body
@@ -95,9 +95,9 @@ class Command:
     operands_first: bool = False
     """The first operand ends the options (env, nohup, timeout, xargs)."""
     raw: bool = False
-    """The body parses its own words (echo, test, expr, find, dd, printf); it is called with options=None."""
+    """The body parses argv itself (echo, test, expr, find, dd, printf) and gets options=None."""
     rewrite: Callable[[list[str]], list[str]] | None = None
-    """Turns historical spellings (`head -5c`, `tar xzf`) into ordinary options before parsing."""
+    """Rewrite historical spellings (`head -5c`, `tar xzf`) to ordinary options before parsing."""
     min_operands: int = 0
     max_operands: int | None = None
     aliases: Sequence[str] = ()
@@ -214,7 +214,7 @@ class Table:
     defaults: Mapping[str, object]
     ordered: str | None
     places_operands: bool
-    """Whether it matters between which options an operand stands."""
+    """Whether the position of operands among the options matters."""
     specs: tuple[Spec, ...]
 
     @classmethod
@@ -246,9 +246,9 @@ def _bare(names: str, store: str, text: str) -> Spec:
 
 
 def parse(command: Command, words: Sequence[str], posix: bool = False) -> tuple[Any, list[str]]:
-    """Options and operands; `(None, [text])` when help or version was asked for. Raises UsageError.
+    """Parse options and operands; return `(None, [text])` for help and version. Raises UsageError.
 
-    With `posix` the first operand ends the options, as POSIXLY_CORRECT asks.
+    With `posix` (POSIXLY_CORRECT) the first operand ends the options.
     """
     table = command.table
     if not any(w[:1] == "-" and w != "-" for w in words):
@@ -429,12 +429,12 @@ _SYNONYMS = (
 
 
 def _one_meaning(words: list[str]) -> bool:
-    """Whether it does not matter which of the words somebody began to write."""
+    """Return whether an ambiguous abbreviation has one meaning: all its completions are synonyms."""
     return len(words) == 1 or any(set(words) <= set(group) for group in _SYNONYMS)
 
 
 def _listed(choices: tuple[str, ...]) -> list[str]:
-    """The choices as GNU lists them: words that mean the same share a row."""
+    """List the choices as GNU does: synonyms share a row."""
     rows: list[str] = []
     for choice in choices:
         group = next((g for g in _SYNONYMS if choice in g and set(g) <= set(choices)), (choice,))
@@ -444,7 +444,7 @@ def _listed(choices: tuple[str, ...]) -> list[str]:
 
 
 def table_of(*groups: Iterable[Command]) -> dict[str, Exec]:
-    """Commands by every name they answer to."""
+    """Index commands by name and alias."""
     table: dict[str, Exec] = {}
     for group in groups:
         for command in group:

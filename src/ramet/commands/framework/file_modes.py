@@ -36,7 +36,7 @@ def mode_string(kind: Kind, mode: int) -> str:
 
 
 def size_of(stat: Stat) -> int:
-    """The size to show: directories look like one block, links like the length of their target."""
+    """Return the size to show: one block for directories, the length of the target for links."""
     if stat.kind is Kind.DIR:
         return BLOCK
     if stat.kind is Kind.LINK:

@@ -12,14 +12,14 @@ VERSION = "0.1.0"
 
 
 class Rows(Protocol):
-    """The options of a command, as far as help tells them."""
+    """The options of a command, for help."""
 
     @property
     def specs(self) -> tuple[Spec, ...]: ...
 
 
 class Described(Protocol):
-    """What a declaration says for people."""
+    """The parts of a declaration that help and version print."""
 
     @property
     def name(self) -> str: ...

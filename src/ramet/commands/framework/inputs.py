@@ -26,7 +26,7 @@ HELD = 4096
 
 
 def leave(reader: Reader, rest: bytes, taken: int) -> None:
-    """What a command has read and not used goes back; from a pipe it has taken what its buffer holds."""
+    """Return unused input to the reader; from a pipe, the first `taken` bytes are lost as in the originals."""
     if not reader.lasting:
         rest = rest[taken:]
     if rest:
@@ -34,12 +34,12 @@ def leave(reader: Reader, rest: bytes, taken: int) -> None:
 
 
 def only_opens(error: OSError) -> bool:
-    """Whether what failed would be opened well and only not be read: a directory, a standard input that is closed."""
+    """Return whether the originals would open this and fail on reading: a directory, a closed standard input."""
     return error.errno in (errno.EISDIR, errno.EBADF)
 
 
 class Inputs:
-    """The files a command reads, one after another; an unreadable one is a message and a failing status."""
+    """The operands of a command, opened one after another; an unreadable one is reported and sets the status."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class Inputs:
     ) -> None:
         self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
         self.directory = directory or form
-        """The message about what the originals open and only fail to read: a directory, a closed standard input."""
+        """Message for inputs that open and fail on reading: a directory, a closed standard input."""
         self.status = 0
         self.failed = 0
-        """How many of them could not be read."""
+        """Number of inputs that could not be read."""
         self.missing = 0
-        """How many of them could not even be opened."""
+        """Number of inputs that could not be opened."""
         self.name = name
-        """How a file is called in messages."""
+        """Formats a file name for messages."""
         self.dash = dash or not words
         """Whether `-` is standard input."""
 
@@ -87,14 +87,14 @@ class Inputs:
                 await self.proc.close(reader)
 
     async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
-        """The content of all files as one stream."""
+        """Read all files as one stream."""
         async for _, reader in self.each():
             while block := await reader.read(size):
                 yield block
                 await self.proc.budget.yield_turn()
 
     async def joined_lines(self, delim: bytes = b"\n") -> AsyncIterator[bytes]:
-        """The content of all files as one stream, in blocks that end at a line end, for work on each line."""
+        """Read all files as one stream of blocks that end at a line end."""
         rest: list[bytes] = []
         held, longest = 0, self.proc.budget.limits.string_bytes
         async for block in self.blocks(PART):
@@ -114,7 +114,7 @@ class Inputs:
 
 
 class LineInputs(Inputs):
-    """Files that each begin a line of their own."""
+    """Inputs that each begin a new line: a missing last newline is added."""
 
     async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
         async for _, reader in self.each():
@@ -136,7 +136,7 @@ async def filter_lines(
     complete: bool = True,
     form: str = "{}: {}",
 ) -> int:
-    """Every file through `change`, many lines at a time; `complete` gives an unfinished last line its delimiter."""
+    """Pass every file through `change` by blocks of lines; `complete` adds a missing last delimiter."""
     inputs = Inputs(proc, words, form=form)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, delim, PART):
@@ -158,7 +158,7 @@ def _changed(block: bytes, change: Callable[[list[bytes]], list[bytes]], delim: 
 
 
 async def lead(proc: Proc, word: str, size: int) -> bytes:
-    """The first bytes of one operand, which may have no end; errors are the caller's."""
+    """Read the first bytes of one operand, which may be endless; OSError is the caller's."""
     reader = await proc.open(word)
     parts: list[bytes] = []
     try:
@@ -171,7 +171,7 @@ async def lead(proc: Proc, word: str, size: int) -> bytes:
 
 
 async def slurp(proc: Proc, word: str) -> bytes:
-    """All of one operand; errors are the caller's. What has no end is an error."""
+    """Read all of one operand; OSError is the caller's. An endless input is an error."""
     reader = await proc.open(word)
     parts: list[bytes] = []
     most = proc.budget.limits.string_bytes * WHOLE
@@ -188,12 +188,12 @@ async def slurp(proc: Proc, word: str) -> bytes:
 
 
 async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
-    """All lines of one operand without their delimiters."""
+    """Read all lines of one operand, without delimiters."""
     return (await read_ended_lines(proc, word, delim))[0]
 
 
 async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
-    """The same, and whether there is none at the end that lacks its delimiter."""
+    """Read all lines, and return whether the last one has its delimiter."""
     found: list[bytes] = []
     ended = True
     reader = await proc.open(word)
@@ -264,12 +264,12 @@ def parse_count(text: str, what: str, low: int = 0, high: int | None = None) -> 
 
 
 def is_unbuffered(proc: Proc) -> bool:
-    """Whether `stdbuf` asked that output does not wait."""
+    """Return whether `stdbuf` disabled output buffering."""
     return proc.env.get("_STDBUF_O") in ("0", "L")
 
 
 def is_utf8(proc: Proc) -> bool:
-    """Whether characters are UTF-8 here; only an explicit C locale, or another charset, says otherwise."""
+    """Return whether the locale is UTF-8: yes unless it names C, POSIX or another charset."""
     env = proc.env
     name = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "C.UTF-8"
     charset = name.partition(".")[2].partition("@")[0]

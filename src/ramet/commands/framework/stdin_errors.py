@@ -19,23 +19,23 @@ from ramet.core.streams import Reader
 
 @dataclass(frozen=True, slots=True)
 class StdinError:
-    """How a command takes an input that cannot be read; `{}` is the reason, `{last}` the last word of the command."""
+    """Messages and status for an unreadable standard input; `{}` is the reason, `{last}` the last word of argv."""
 
     reading: str | None = None
-    """Said by the first read; nothing where it is empty. None: reading fails, and the command says so itself."""
+    """Message of the first read; empty: none. None: reading raises, and the command reports it."""
     closing: str = ""
-    """Said at the end of what is closed: it cannot be closed again."""
+    """Message at exit for a closed input, which cannot be closed again."""
     status: int = 1
     fatal: bool = False
-    """Whether the command ends there; else the input is an empty one."""
+    """Whether the first read ends the command; otherwise the input is empty."""
     directory: str | None = None
-    """Said instead of `reading` of a directory."""
+    """Message instead of `reading` for a directory."""
     named: bool = True
     """Whether messages begin with the command as typed."""
 
 
 class _Ended(Exception):
-    """A command that gives up."""
+    """Ends the command after a fatal read error."""
 
 
 class _Unreadable(Reader):

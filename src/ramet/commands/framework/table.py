@@ -125,14 +125,14 @@ MODULES: dict[str, str] = {
 
 
 _imported: set[str] = set()
-"""Modules that a command was taken from."""
+"""Modules that are fully imported."""
 _one_at_a_time = threading.RLock()
-"""Held while one is imported: the stages of a pipeline come to the same packages from different sides, and Python would
-rather give a thread a module that is not ready than let two of them wait for each other."""
+"""Held during an import: stages of a pipeline import overlapping packages in several threads, and Python breaks such
+deadlocks by handing out modules that are not ready."""
 
 
 class Lazy:
-    """A command that is imported when it is first needed."""
+    """A command that is imported on first use."""
 
     __slots__ = ("_command", "name")
 
@@ -141,7 +141,7 @@ class Lazy:
         self._command: Command | None = None
 
     def load(self) -> Command:
-        """The declaration, for `man`, documentation and schemas."""
+        """Import the module and return the declaration."""
         if self._command is None:
             place = MODULES[self.name]
             with nullcontext() if place in _imported else _one_at_a_time:
@@ -158,7 +158,7 @@ class Lazy:
     async def __call__(self, proc: Proc) -> int:
         command = self._command
         if command is None:
-            # What is imported the first time takes its time, in which others run; nobody does where nothing may wait.
+            # A first import is slow, so it runs in a thread, unless the caller may not suspend.
             at_once = MODULES[self.name] in _imported or proc.budget.slice_end == float("inf")
             command = self.load() if at_once else await asyncio.to_thread(self.load)
         return await command(proc)

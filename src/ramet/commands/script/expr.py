@@ -14,7 +14,7 @@ from ramet.patterns import EXPR, PatternError, compile
 
 
 class ExprError(Exception):
-    """The expression is wrong; what to say about it."""
+    """Wrong expression; the message to print."""
 
 
 async def expr(proc: Proc, o: None, words: list[str]) -> int:

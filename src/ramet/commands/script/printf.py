@@ -21,7 +21,7 @@ _SPEC = re.compile(
 
 @dataclass
 class PrintfFormat:
-    """A format being applied to arguments; collects its output, its complaints and its status."""
+    """Apply a format to arguments; collects the output and the exit status."""
 
     proc: Proc
     out: list[bytes] = field(default_factory=list)
@@ -71,7 +71,7 @@ class PrintfFormat:
             assert found is not None
             at_ = found.end()
             if found["conv"] is None:
-                # The character that is no conversion belongs to what is told.
+                # The message includes the invalid conversion character.
                 self._bad(raw[percent : at_ + 1])
             self._convert(found)
 
@@ -227,7 +227,7 @@ def pad(prefix: str, digits: str, flags: str, width: int | None, *, zeros: bool)
 
 
 def long_double(number: object) -> object:
-    """The number that C's widest type, of 64 binary digits, has for a decimal one."""
+    """Round a decimal to the 64-bit mantissa of a C long double."""
     from decimal import Decimal, localcontext
     from fractions import Fraction
 

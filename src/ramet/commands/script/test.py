@@ -13,7 +13,7 @@ from ramet.core.stat import Kind, Stat
 
 
 class ConditionError(Exception):
-    """The expression of `test` is wrong."""
+    """Wrong expression of `test`; the message to print."""
 
 
 async def test(proc: Proc, o: None, words: list[str]) -> int:

@@ -11,11 +11,11 @@ from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
 
 TOGETHER = 64
-"""Files that are read at once."""
+"""Files per batch."""
 
 
 class DirectoryBatch(NamedTuple):
-    """Files of one directory. They are shown as `prefix` and their name, or as `alias` when a link leads to the one."""
+    """Files of one directory, shown with `prefix`, or as `alias` for a single linked file."""
 
     directory: Path
     names: list[str]
@@ -31,11 +31,11 @@ class _Level(NamedTuple):
     prefix: str
     rest: Iterator[tuple[str, Stat]]
     above: tuple[Path, ...]
-    """The directories that lead here, where links are followed."""
+    """Directories above this one, if links are followed."""
 
 
 class TreeWalk:
-    """`skip_file` and `skip_dir` are asked with bare names, None where none is skipped; `fail` hears what is wrong."""
+    """`skip_file` and `skip_dir` test bare names, None: skip nothing; `fail` reports errors."""
 
     def __init__(
         self,

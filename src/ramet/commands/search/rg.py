@@ -102,7 +102,7 @@ def _blocks(data: bytes, delim: bytes) -> Iterator[bytes]:
 
 
 class _Colours(Colours):
-    """Colours as rg writes them: each begins by giving up all others."""
+    """Colours as rg writes them: each begins with a reset."""
 
     def start(self, sgr: str) -> bytes:
         return b"\x1b[0m" + b"".join(b"\x1b[" + code.encode() + b"m" for code in sgr.split(";"))
@@ -133,7 +133,7 @@ class _RgRun:
         self.selected = self.failed = False
         self.show_name = False
         self.looked = False
-        """Whether there was a file to search."""
+        """Whether any file was searched."""
         self.walk = Walk(proc, o, self.fail)
         self.names = perl.group_names(wanted[0].decode("utf-8", "replace")) if wanted else {}
         self.found = self.found_lines = self.found_files = self.searched = self.bytes_searched = self.printed = 0
@@ -243,7 +243,7 @@ class _RgRun:
             self.fail(word, error)
 
     async def ordered(self, files: list[tuple[Path, str]]) -> AsyncIterator[tuple[Path, str]]:
-        """Files by their times, or the other way round."""
+        """Sort files by time, ascending or descending."""
         by, direction = self.o.sort or ("none", "")
         if by not in ("path", "none"):
             times = {path: (await self.proc.fs.stat(path)).mtime_ns or 0 for path, _ in files}
@@ -301,7 +301,7 @@ class _RgRun:
         await self.proc.budget.yield_turn()
 
     def _prepared(self, name: str) -> bool:
-        """Whether a file goes through the command of --pre: the last pattern that matches decides."""
+        """Return whether --pre applies to a file: the last matching glob wins."""
         globs = self.o.pre_globs
         if not globs:
             return True
@@ -314,7 +314,7 @@ class _RgRun:
         return chosen
 
     async def _made(self, name: str, path: Path) -> bytes | None:
-        """What the command of --pre makes of a file; None, and a message, where it fails."""
+        """Run the --pre command on a file; None after a reported failure."""
         assert self.o.pre is not None
         limit = self.proc.budget.limits.output_bytes
         out, told = Capture(limit), Capture(limit)
@@ -391,7 +391,7 @@ class _RgRun:
 
     @property
     def headed(self) -> bool:
-        """Whether the name of a file stands above its lines; a mere number needs no line of its own for that."""
+        """Whether file names are headings above their lines; not for counts."""
         o = self.o
         plain = not (o.files_with or o.count or o.count_matches)
         return (o.heading or o.pretty) and self.show_name and plain
@@ -418,7 +418,7 @@ class _RgRun:
         return "\n".join(lines).encode() + b"\n"
 
     def detailed(self, name: str, data: bytes) -> bytes:
-        """Output that looks at each match: columns, replacements, counts of matches."""
+        """Format output that depends on each match: columns, replacements, counts."""
         o, matcher = self.o, self.matcher
         assert matcher is not None
         out: list[bytes] = []
@@ -459,7 +459,7 @@ class _RgRun:
         return _filled(encode(self.o.replace or ""), text, spans, self.names)
 
     def parts(self, line: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, bytes]]:
-        """What is printed for a line, with the column it begins at."""
+        """Format a line, with its column."""
         o = self.o
         if o.only_matching:
             return [(start, self.replaced(line, start, stop)) for start, stop in spans]
@@ -484,7 +484,7 @@ _REFERENCE = re.compile(rb"\$(?:(\$)|\{(\w+)\}|(\w+))")
 
 
 def _filled(template: bytes, text: bytes, spans: list[tuple[int, int]], names: dict[str, int]) -> bytes:
-    """A replacement with `$1`, `${1}`, `$name` and `$0` put in; `$$` is a dollar."""
+    """Expand `$1`, `${1}`, `$name` and `$0` of a replacement; `$$` is a dollar."""
 
     def put(found: re.Match[bytes]) -> bytes:
         if found[1]:
@@ -498,7 +498,7 @@ def _filled(template: bytes, text: bytes, spans: list[tuple[int, int]], names: d
 
 
 async def _unpacked(name: str, data: bytes) -> bytes:
-    """What a file holds, if its name says that it is compressed; else the data as it is."""
+    """Decompress a file by its extension; return other data unchanged."""
     module = _UNPACKERS.get(name[name.rfind(".") :]) if "." in name else None
     if module is None:
         return data

@@ -90,9 +90,9 @@ async def _cat(proc: Proc, o: CatOptions, inputs: Inputs) -> None:
 
 
 def _numbered(text: str, number: int, fresh: bool) -> tuple[str, int, bool]:
-    """A text with numbers before its lines, the last one's number, and whether the next text begins a line.
+    """Number the lines of a text; return it, the last number, and whether the next text begins a line.
 
-    `fresh` says whether this one does.
+    `fresh`: this text begins a line.
     """
     begun, newline, text = ("", "", text) if fresh else text.partition("\n")
     if not text:
@@ -118,7 +118,7 @@ def _split_keep(text: str) -> list[str]:
 
 
 async def _feeds_itself(proc: Proc, reader: object) -> bool:
-    """`cat f >> f`, which would never end."""
+    """Return whether input and output are the same file (`cat f >> f`), which would never end."""
     out = proc.stdout
     if not (isinstance(out, FileStream) and isinstance(reader, FileStream)):
         return False

@@ -67,9 +67,9 @@ async def _pieces(reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
 
 
 def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: list[bytes]) -> tuple[int, int, int]:
-    """Go on to the last line of one of the blocks at hand; how many lines of each of the three kinds there were.
+    """Merge up to the last line of either block; return the number of lines of each of the three columns.
 
-    `leads` stand before the lines of each kind; those without one are not shown.
+    `leads` are the prefixes of the columns; a column without one is hidden.
     """
     ours, theirs, i, j, both = left.batch, right.batch, left.at, right.at, 0
     lead1, lead2, lead3 = leads
@@ -128,7 +128,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
             return after
         if after is not None:
             suspect[index] = after < before
-        # The last two lines are looked at once more when the file ends.
+        # At the end of the file the last two lines are compared once more.
         if suspect[index] and (o.check == "yes" or unpaired):
             warned[index] = True
         return after
@@ -139,7 +139,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
             found = _merge(left, right, leads, out)
             counts = list(map(add, counts, found))
             unpaired = unpaired or found[0] + found[1] > 0
-            # A line in order takes away the doubt that the one before it left.
+            # A line in order clears the suspicion against the line before it.
             suspect[0] = suspect[0] and not found[0] + found[2]
             suspect[1] = suspect[1] and not found[1] + found[2]
             a, b = left.batch[left.at], right.batch[right.at]

@@ -84,11 +84,11 @@ def _controls(words: list[str]) -> list[_Control]:
 
 
 _MANY = 4096
-"""Lines that are written between two looks at the clock."""
+"""Lines written between two yields."""
 
 
 class _CsplitFailed(Exception):
-    """A control found no place; what is left is still written, unless it was to be skipped."""
+    """A control did not match; the rest is still written, unless it was to be skipped."""
 
     def __init__(self, message: str, skipping: bool = False) -> None:
         super().__init__(message)
@@ -131,13 +131,13 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
 
 
 def _kept(block: bytes) -> list[bytes]:
-    """The lines of a block with their newlines; a carriage return ends none."""
+    """Split a block into lines with their newlines; a carriage return is part of the line."""
     *whole, last = block.split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])
 
 
 def _suffix(o: CsplitOptions, number: int) -> str:
-    """What numbers a piece; UsageError when the format does not take exactly one number."""
+    """Format the number of a piece; UsageError unless the format takes exactly one number."""
     if o.digits is not None and not o.digits.isdigit():
         raise UsageError(f"invalid number: {quote(o.digits)}", hint=False)
     shape = f"%0{o.digits or 2}d" if o.format is None else o.format
@@ -158,12 +158,12 @@ class _Csplit:
         self.at = 0
         """The first line that is not written yet."""
         self.seen = 0
-        """The first line that no expression has looked at yet: a cut before a match does not bring it back."""
+        """The first line not matched against an expression yet: a cut before a match does not move it back."""
         self.names: list[str] = []
         self.number = 0
 
     async def apply(self, control: _Control) -> bool:
-        """Cut where a control says, as often as it says; False when that took all the lines."""
+        """Cut at a control as often as it repeats; return False when all lines are used."""
         turn = 0
         while control.repeat < 0 or turn <= control.repeat:
             where = f" on repetition {turn}" if turn else ""
@@ -186,7 +186,7 @@ class _Csplit:
         return True
 
     async def _search(self, control: _Control) -> int | None:
-        """The first line behind those already looked at that the expression matches."""
+        """Find the next line that the expression matches."""
         from ramet.commands.framework.posix_regex import bre_bytes
 
         test = bre_bytes(control.pattern).test

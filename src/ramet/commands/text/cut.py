@@ -42,7 +42,7 @@ END = 1 << 62
 
 
 def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
-    """`1,3-5,7-` as sorted, merged, 1-based inclusive ranges."""
+    """Parse `1,3-5,7-` to sorted, merged, 1-based inclusive ranges."""
     ranges: list[tuple[int, int]] = []
     for part in re.split(r"[, \t]", text):
         found = re.fullmatch(r"(\d*)(-?)(\d*)", part)
@@ -133,7 +133,7 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
 async def _cut_lines(
     proc: Proc, operands: list[str], ranges: list[tuple[int, int]], delimiter: bytes, glue: bytes, only: bool
 ) -> int:
-    """Fields that are the lines themselves: each file is one record."""
+    """Cut lines as fields (`-d $'\\n'`): each file is one record."""
     inputs = Inputs(proc, operands)
     async for _, reader in inputs.each():
         data = await reader.read_all()
@@ -213,11 +213,11 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
         return out
 
     def table(lines: list[bytes]) -> list[bytes] | None:
-        """Lines that all have as many fields, cut as columns; None when they do not, or have far more than it takes."""
+        """Cut lines with equally many fields as columns; None if they differ or have far more fields than needed."""
         width = lines[0].count(delim) + 1
         if width == 1 or 0 <= 2 * limit < width:
             return None
-        # Between the fields of two lines stands one that no line can have.
+        # The separator between two lines is a field that no line can contain.
         cells = (delim + end + delim).join(lines).split(delim)
         if len(cells) != len(lines) * (width + 1) - 1 or cells[width :: width + 1].count(end) != len(lines) - 1:
             return None

@@ -147,7 +147,7 @@ async def _all_but_last_bytes(proc: Proc, reader: Reader, amount: int, delim: by
 
 
 def _give_back(reader: Reader, size: int) -> None:
-    """What was read and not shown stays to be read where the input is a file, as GNU leaves it."""
+    """Seek a file back over bytes that were read and not shown, as GNU does."""
     if size and isinstance(reader, FileStream):
         reader.seek(reader.tell() - size)
 
@@ -159,7 +159,7 @@ async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: by
         count, last = occurrences(block, delim), block[-1:]
         held.append((block, count))
         total += count
-        # A line that is complete here is none of the last ones if there are enough of them behind it.
+        # A complete line can be printed when enough lines follow it.
         while held and total - held[0][1] > amount:
             done, count = held.popleft()
             total -= count

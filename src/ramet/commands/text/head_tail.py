@@ -50,7 +50,7 @@ async def print_title(proc: Proc, word: str, first: bool) -> None:
 
 
 async def report_open_error(proc: Proc, word: str, error: OSError, titled: bool, first: bool) -> bool:
-    """The complaint about a file, under its title where it was opened; whether the next title is the first still."""
+    """Report an unreadable file, under its title if it was opened; return whether the next title is the first."""
     if not only_opens(error):
         proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
         return first

@@ -52,12 +52,12 @@ class _Side:
         self.keys: list[bytes] = []
         self.at = -1
         self.ragged = False
-        """Whether a line of this block comes before the one above it."""
+        """Whether this block is out of order."""
         self.strict = False
-        """Whether it matters that one does."""
+        """Whether disorder is an error."""
         self.disorder: bytes | None = None
         self.told = False
-        """Whether it was said that there is such a line."""
+        """Whether the disorder was reported."""
         self.at_line = 0
         self._before = 0
         self._raw: list[bytes] = []
@@ -71,7 +71,7 @@ class _Side:
         return self.keys[self.at]
 
     def fields(self, line: bytes) -> list[bytes]:
-        """The fields of a line as it is in `lines`."""
+        """Split a line of `lines` into fields."""
         if not line:
             return []
         separator = b" " if self.separator is None else self.separator
@@ -96,14 +96,14 @@ class _Side:
         if not self.lines[-1]:
             self.lines.pop()
         if self.separator is None and not self._parted(block):
-            # Fields are parted by one blank from here on, as they will be in the output.
+            # From here on one blank separates fields, as in the output.
             self.lines = list(map(_single_blanks, self.lines))
         self.keys = self._keys()
         keys = self.keys if last is None else [last, *self.keys]
         self.ragged = any(map(gt, keys, keys[1:]))
 
     def _parted(self, block: bytes) -> bool:
-        """Whether single blanks part all fields already."""
+        """Return whether single blanks separate all fields already."""
         if b"\t" in block or (b"  " in block) or block[:1] == b" ":
             return False
         return b"\n" not in block if self.end == b"\0" else b"\n " not in block
@@ -136,7 +136,7 @@ class _Side:
 
 
 def _single_blanks(line: bytes) -> bytes:
-    """A line with one blank wherever some part its fields."""
+    """Replace the blanks between fields by one blank."""
     return b" ".join(_BLANKS.split(line.lstrip(b" \t\n")))
 
 
@@ -167,7 +167,7 @@ _FIELDS = re.compile(r"(?:0|[12]\.[0-9]+)(?:[ ,\t](?:0|[12]\.[0-9]+))*")
 
 
 def _listed(texts: tuple[str, ...]) -> list[tuple[int, int]] | None:
-    """The places that -o lists, file and field, (0, 0) for the key; None where it does not."""
+    """Parse -o to (file, field) pairs, (0, 0) for the key; None without a list."""
     out: list[tuple[int, int]] = []
     for piece in (piece for text in texts if text != "auto" for piece in re.split(r"[ ,\t]", text)):
         file, dot, number = piece[:1], piece[1:2], piece[2:]
@@ -193,7 +193,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     if len(operands) > 2:
         if not o.output or not all(map(_FIELDS.fullmatch, operands[:-2])):
             raise UsageError(f"extra operand {quote(operands[2])}")
-        # The fields of -o may stand as words of their own.
+        # The fields of -o may be separate words.
         o, operands = replace(o, output=(*o.output, *operands[:-2])), operands[-2:]
     if operands == ["-", "-"]:
         raise UsageError("both files cannot be standard input: No such file or directory", hint=False)
@@ -249,7 +249,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
                             await proc.budget.yield_turn()
         if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
             break
-        # The line behind the first without a counterpart is not looked at yet.
+        # The line after the first unpairable one is not checked yet.
         left.strict = right.strict = unpairable or o.check == "yes"
         if len(writer.out) > 1023:
             await proc.emit(writer.take())
@@ -263,7 +263,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
 
 
 async def _tell(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[str], writer: _Rows) -> None:
-    """Say of each file once that it is not in order, behind the rows that came before."""
+    """Report each unsorted file once, after the rows before it."""
     for side, word in zip(sides, operands, strict=True):
         if side.disorder is None or side.told or o.check == "no":
             continue
@@ -298,7 +298,7 @@ class _Rows:
                 self.format += [(side.number, i) for i in range(count) if i != side.field]
 
     def merge(self) -> bool:
-        """Go on to where a block ends or a key comes twice; whether a line had no counterpart."""
+        """Merge up to the end of a block or a repeated key; return whether a line was unpairable."""
         left, right = self.left, self.right
         for side, other, shown_ in ((left, right, self.show1), (right, left, self.show2)):
             if not other.lines and side.lines:
@@ -309,7 +309,7 @@ class _Rows:
                 return False
         ours, theirs, lines, others = left.keys, right.keys, left.lines, right.lines
         i, j, lone = left.at, right.at, False
-        # The line behind each is looked at as well.
+        # The next line of each side is needed, too.
         most, mosts = len(lines) - 1, len(others) - 1
         out, end, plain = self.out, self.end, self.plain
         while i < most and j < mosts:
@@ -367,9 +367,9 @@ class _Rows:
         self.out.append(self.glue.join(cells) + self.end)
 
     def _pick(self, ours: int, theirs: int) -> Callable[[tuple[bytes, ...]], Sequence[bytes]]:
-        """What takes the cells of a row out of the fields of both lines, of so many each and -1 where there is none.
+        """Make a getter for the cells of a row; `ours` and `theirs` are field counts, -1 without a line.
 
-        An empty field is behind all of them, for those that are missing.
+        The last field is empty and stands in for missing ones.
         """
         start = max(ours, 0)
         missing = start + max(theirs, 0)
@@ -385,7 +385,7 @@ class _Rows:
             places = [key]
             for side, count in ((self.left, ours), (self.right, theirs)):
                 places += [place(side.number, index) for index in range(count) if index != side.field]
-        # Of a single place `itemgetter` gives the cell itself.
+        # With one index, `itemgetter` returns the cell instead of a tuple.
         pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
         self._picks[ours, theirs] = pick
         return pick

@@ -39,7 +39,7 @@ async def more(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 async def zless(proc: Proc, o: object, operands: list[str]) -> int:
-    """Both of them: what the files hold, decompressed."""
+    """zless and zmore: print the decompressed files."""
     return await proc.run(["gzip", "-cdfq", "--", *_files(operands)])
 
 
@@ -54,7 +54,7 @@ async def _is_directory(proc: Proc, word: str) -> bool:
     try:
         return (await proc.fs.stat(proc.path(word), follow=True)).kind is Kind.DIR
     except OSError:
-        return False  # whoever opens it says why
+        return False  # opening it reports the reason
 
 
 async def _pass_through(proc: Proc, word: str, head: str = "") -> None:

@@ -72,7 +72,7 @@ async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
 
 
 class _Column:
-    """The lines of a reader that are still to be pasted; several columns may take turns at one reader."""
+    """Unpasted lines of one reader, which several columns may share (`paste - -`)."""
 
     def __init__(self, reader: Reader, end: bytes) -> None:
         self._blocks = line_blocks(reader, end, PART)
@@ -82,7 +82,7 @@ class _Column:
         self.ended = False
 
     async def fill(self) -> None:
-        """At least one line for each turn, while there are any; the last row is filled up."""
+        """Read at least one line per turn; the last row is padded."""
         while len(self.lines) < self.turns and not self.ended:
             block = await anext(self._blocks, b"")
             self.ended = not block
@@ -122,7 +122,7 @@ async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], en
     inputs = Inputs(proc, operands)
     async for _, reader in inputs.each():
         between = cycle(delims)
-        ended = False  # whether a line end was met that is a delimiter if anything follows
+        ended = False  # whether a line end is pending: a delimiter if more follows
         while block := await reader.read(4 * PART):
             pieces = block.split(end)
             if ended:

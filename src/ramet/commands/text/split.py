@@ -28,7 +28,7 @@ from ramet.core.stat import Kind
 from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, line_blocks
 
 _IN_MEMORY = 8 << 20
-"""Bytes of a pipe that are kept in memory until its size is known; more go to a temporary file of the interpreter."""
+"""Bytes of a pipe kept in memory until its size is known; more go to a temporary file of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class _Output:
             else ("d" if "--num" in " ".join(proc.argv) else "x", o.numeric)
         )
         if start == "0" and isinstance(o.numeric, tuple):
-            # A letter alone leaves the beginning as an option before it has set it.
+            # A short option keeps the start that an earlier option has set.
             earlier = [str(given) for name, given in o.order if name == "numeric" and isinstance(given, str)]
             start = earlier[-1] if earlier else start
         if not re.fullmatch(r"[0-9a-fA-F]+" if kind == "x" else r"\d+", start):
@@ -276,7 +276,7 @@ async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Piece
     used = 0
     rest: list[bytes] = []
     held = 0
-    cutting = False  # whether files have been filled with what the line at hand began with
+    cutting = False  # whether the start of the current line already filled files
     while block := await reader.read():
         end = block.rfind(separator) + 1
         rest.append(block[:end] if end else block)
@@ -309,7 +309,7 @@ async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Piece
             used += len(line)
     whole = b"".join(rest)
     for at in range(0, held, amount):
-        # A last line without a newline takes the room that one would take.
+        # A last line without a newline is counted with one.
         yield cutting or used == 0 or used + held + 1 > amount, whole[at : at + amount]
 
 
@@ -329,7 +329,7 @@ async def _chunks(
     if mode == "r":
         return await _round_robin(proc, o, reader, only, count, prefix, separator)
     device = isinstance(reader, FileStream) and (await reader.stat()).kind is Kind.DEVICE
-    if device and await reader.read(1):  # One that has an end is no bigger than what it gives.
+    if device and await reader.read(1):  # An empty device has a known size.
         proc.complain(f"{called(word)}: cannot determine file size: Value too large for defined data type")
         return 1
     source, size = await _sized(proc, reader)
@@ -391,7 +391,7 @@ async def _spooled(file: IO[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _by_bounds(reader: Reader, bounds: list[int], separator: bytes | None) -> AsyncIterator[tuple[int, bytes]]:
-    """Pieces with the number of their chunk, which ends at its bound, or with a `separator` at the line end there."""
+    """Yield pieces with their chunk number; a chunk ends at its bound or, with `separator`, at the next line end."""
     index, pos, last = 0, 0, len(bounds) - 1
     while block := await reader.read():
         at = 0

@@ -21,7 +21,7 @@ from ramet.core.streams import FileStream, Reader
 
 _BLOCK = 128 * 1024
 _IN_MEMORY = 8 << 20
-"""Bytes of a pipe that are kept in memory; more go to a temporary file of the interpreter."""
+"""Bytes of a pipe kept in memory; more go to a temporary file of the host."""
 
 ReadAt = Callable[[int, int], Awaitable[bytes]]
 """Bytes by offset and size."""
@@ -72,13 +72,13 @@ def _records(data: bytes, o: TacOptions) -> list[bytes]:
 
 
 def _basic(pattern: str) -> str:
-    """A separator in the syntax of tac, where `+` and `?` repeat without a backslash, as a basic expression."""
+    """Translate a separator of tac, where `+` and `?` need no backslash, to a basic regular expression."""
     parts = re.findall(r"\\.|\[\^?\]?[^]]*\]|.", pattern, re.DOTALL)
     return "".join({"+": "\\+", "?": "\\?", "\\+": "+", "\\?": "?"}.get(part, part) for part in parts)
 
 
 def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
-    """The records of a text, last one first."""
+    """Reverse the records of a text."""
     pieces = data.split(separator)
     pieces.reverse()
     if before:
@@ -89,16 +89,16 @@ def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
 
 
 async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> None:
-    """The records of [start, stop), last one first; `separator` is one byte."""
+    """Print the records of [start, stop) in reverse; `separator` is one byte."""
     async for data in _whole_records(read, start, stop, separator, before):
         await proc.emit(await offload_large(proc.budget, len(data), partial(_backward, data, separator, before)))
         await proc.budget.yield_turn()
 
 
 async def _whole_records(read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> AsyncIterator[bytes]:
-    """Blocks from the end to the beginning, each of whole records."""
+    """Yield blocks of whole records from the end to the beginning."""
     held: list[bytes] = []
-    """What belongs to a record that begins in a block not read yet, the last part first."""
+    """Parts of a record that begins in a block not read yet, last part first."""
     while stop > start:
         at = max(start, stop - _BLOCK)
         block = await read(at, stop - at)

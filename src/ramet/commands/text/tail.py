@@ -83,7 +83,7 @@ def _old_tail(words: list[str]) -> list[str]:
         return words
     alone = found[3] and (found[1] == "+" or found[3] != "c")
     sign, number, unit, follow = found.groups()
-    # Behind it there is room for one file, and no other option.
+    # Only one file may follow, and no other option.
     others = words[2:] if words[1:2] == ["--"] else words[1:]
     historical = not others or (len(others) == 1 and (len(words) == 3 or not re.match("-.", others[0])))
     if not (number or alone) or (sign == "+" and not historical):
@@ -110,7 +110,7 @@ async def tail(proc: Proc, o: TailOptions, operands: list[str]) -> int:
         what = "invalid maximum number of unchanged stats between opens"
         raise UsageError(f"{what}: {quote(o.unchanged)}", hint=False)
     if not (o.follow or amount or from_start):
-        return 0  # Nothing is wanted of any file.
+        return 0  # Nothing is read.
     if not o.follow:
         if o.retry:
             proc.complain("warning: --retry ignored; --retry is useful only when following")
@@ -167,7 +167,7 @@ def _alive(proc: Proc, pid: str | None) -> object:
 async def _follow(
     proc: Proc, files: list[_Followed], pause: float, by_name: bool, retry: bool, titled: bool, jobs: object
 ) -> None:
-    """Look again and again until the reader of our output goes, the time is up or we are cancelled."""
+    """Poll the files until the reader of the output is gone, the deadline passes or the task is cancelled."""
     last = files[-1].word
     while True:
         if proc.stdout.full:
@@ -192,7 +192,7 @@ async def _follow(
 
 
 async def _reopen(proc: Proc, item: _Followed, retry: bool) -> None:
-    """The file of that name as it is now: another one than before is read from its start."""
+    """Reopen a file by name; a new file is read from its start."""
     try:
         now = await proc.fs.stat(proc.path(item.word), follow=True)
         if item.reader is not None:

@@ -31,7 +31,7 @@ async def tee(proc: Proc, o: TeeOptions, operands: list[str]) -> int:
     files: list[tuple[str, Writer]] = []
     for word in operands:
         try:
-            # Here a hyphen is a name like any other.
+            # For tee, `-` is an ordinary file name.
             files.append((word, await proc.create("./-" if word == "-" else word, append=o.append)))
         except OSError as error:
             proc.complain(f"{called(word)}: {reason(error)}")

@@ -47,7 +47,7 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         begin = len(out)
         out += ready
         while begin < len(out):
-            # What was made ready comes behind all that was ready before; the newest edge is looked at first.
+            # Newly ready names go to the end of the queue, newest edge first.
             for follower in reversed(after.pop(out[begin], ())):
                 before[follower] -= 1
                 if before[follower] == 0:

@@ -55,7 +55,7 @@ def _old_uniq(words: list[str]) -> list[str]:
         if before in ("-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars"):
             out.append(word)
         elif found := re.fullmatch(r"-([a-eg-rt-vx-zD]*)(\d+)([a-zD]*)", word):
-            # Among flags as well, where no option before them takes the digits.
+            # Also among flags, unless an option before them takes the digits.
             out += ["-f", found[2], *(f"-{flags}" for flags in (found[1], found[3]) if flags)]
         elif re.fullmatch(r"\+\d+", word):
             out += ["-s", word[1:]]
@@ -103,7 +103,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
         if not lines[-1]:
             lines.pop()
         if counting and plain and lines and not any(map(eq, lines, islice(lines, 1, None))) and lines[0] != held_key:
-            # No two neighbours are equal: each line is a group of its own.
+            # No two adjacent lines are equal: every line is a group.
             if held_key is not None:
                 groups.add(held[0], count)
             groups.add_singles(lines[:-1])
@@ -192,7 +192,7 @@ class _Groups:
         if self.o.all_repeated:
             if len(lines) < 2:
                 return
-            if self.only_unique:  # Which is said of the first of equal lines alone.
+            if self.only_unique:  # -u drops the first of equal lines only.
                 lines = lines[1:]
             if self.o.all_repeated == "prepend" or (self.o.all_repeated == "separate" and self.any):
                 self.parts.append(b"")

@@ -71,7 +71,7 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
     named = bool(operands) or o.files0 is not None
     total, status = Counts(), 0
     rows: list[tuple[Counts, str | None] | str] = []
-    """Counts and their names and, in between, complaints: the columns are as wide as the last file needs them."""
+    """Counts with their names, and messages between them: the width of the columns is known only at the end."""
     sizes, odd = 0, False
     for word, problem in words:
         counts = Counts()
@@ -98,8 +98,8 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
             await proc.close(reader)
         total.add(counts)
         rows.append((counts, word if named else None))
-    # GNU widens its columns to 7 as soon as one input has no size that can be known beforehand.
-    # Names that are read one by one give it nothing to go by.
+    # GNU uses columns of width 7 if an input has no known size.
+    # Names that are read from a pipe give no sizes.
     piped = o.files0 is not None and (o.files0 == "-" or o.files0.startswith("/dev/"))
     width = 1 if piped or (len(words) == 1 and len(wanted) == 1) else max(len(str(sizes)), 7 if odd else 1)
     if len(words) > 1:

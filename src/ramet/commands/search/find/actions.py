@@ -54,7 +54,7 @@ class ExecBatch:
 
 
 class Actions(Words):
-    """What each action of an expression does, and the output and commands it leaves behind."""
+    """The actions of an expression, with their pending output and commands."""
 
     def __init__(self, proc: Proc, words: list[str], settings: Settings) -> None:
         super().__init__(proc, words, settings)
@@ -190,7 +190,7 @@ class Actions(Words):
                 if any("{}" in w for w in argv):
                     raise UsageError("Only one instance of {} is supported with -exec ... +".replace("-exec", option))
                 return argv, True
-            # Only with nothing behind it that ends the command is this the end meant.
+            # `{} +` ends the command only if no `;` follows.
             glued = word == "+" and self.at > start and "{}" in self.words[self.at - 1]
             if glued and ";" not in self.words[self.at :]:
                 alone = "'{}' must appear by itself, but you specified"
@@ -228,7 +228,7 @@ class Actions(Words):
         return Node(None, later, acts=True)
 
     def told(self, command: str, status: int) -> None:
-        """That a command was ended by a signal is worth a word."""
+        """Report a command that was ended by a signal."""
         if isinstance(status, BySignal):
             self.proc.complain(typographic(self.proc, f"{quote(command)} terminated by signal {status.number}"))
 

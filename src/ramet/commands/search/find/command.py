@@ -20,7 +20,7 @@ from ramet.core.stat import Kind, Stat
 
 @dataclass
 class _FindWalk:
-    """The state of one run: where we are, what we have met, whether to stop."""
+    """State of one run: position, visited directories, whether to stop."""
 
     proc: Proc
     settings: Settings
@@ -201,7 +201,7 @@ async def _entries(walk: _FindWalk, found: Found) -> list[Found]:
 
 
 async def _follow_all(walk: _FindWalk, parent: Found, children: list[Found]) -> AsyncIterator[Found]:
-    """With -L every link is what it points to; what leads back to where the way came from is a loop."""
+    """With -L, follow links; a link to a directory above is a loop."""
     proc, above = walk.proc, None
     crossed = await proc.fs.resolve(parent.path) != parent.path
     for child in children:
@@ -226,7 +226,7 @@ async def _follow_all(walk: _FindWalk, parent: Found, children: list[Found]) -> 
 
 
 async def _above(proc: Proc, found: Found) -> dict[Path, str]:
-    """The directories on the way to one, where they really are."""
+    """Return the resolved directories above one."""
     places: dict[Path, str] = {}
     path, word = found.path, found.word
     for _ in range(found.depth + 1):

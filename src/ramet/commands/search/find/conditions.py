@@ -40,7 +40,7 @@ _ANY_OF_NONE = (
 
 
 class Conditions(Words):
-    """What each test of an expression asks of a file."""
+    """The tests of an expression."""
 
     # ----------------------------------------------------------------------------------------------------- names
 
@@ -151,7 +151,7 @@ class Conditions(Words):
         fs, settings = self.proc.fs, self.settings
 
         async def later(found: Found) -> bool:
-            if settings.follow == "L":  # where all else is about what links lead to, this is about the link
+            if settings.follow == "L":  # with -L, the other tests follow links and this one does not
                 return (await fs.stat(found.path)).kind in kinds
             if found.stat.kind is not Kind.LINK:
                 return found.stat.kind in kinds
@@ -240,7 +240,7 @@ class Conditions(Words):
         how, spec = (text[0], text[1:]) if text[:1] in ("-", "/") else ("", text)
         try:
             if re.match(r"\+[0-7]", text):
-                raise BadMode  # what used to be written so is written with a slash
+                raise BadMode  # the old spelling of `/MODE`
             bits = change_mode(spec, 0, False, 0)
         except BadMode:
             raise UsageError(f"invalid mode {quote(text)}") from None
@@ -258,7 +258,7 @@ class Conditions(Words):
         async def later(found: Found) -> bool:
             stat = found.stat
             if stat.kind is Kind.LINK:
-                # What counts is where it leads.
+                # The target of the link counts.
                 try:
                     stat = await fs.stat(found.path, follow=True)
                 except OSError:
@@ -364,7 +364,7 @@ class Conditions(Words):
 
 
 def _from_emacs(pattern: str) -> str:
-    """Emacs syntax as an extended regular expression: groups and alternation are escaped, braces are plain."""
+    """Translate Emacs syntax to an extended regular expression: groups and alternation are escaped, braces plain."""
     out: list[str] = []
     i = 0
     while i < len(pattern):

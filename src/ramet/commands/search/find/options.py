@@ -8,7 +8,7 @@ from ramet.commands.search.find.words import Words
 
 
 class FindOptions(Words):
-    """What each option of an expression sets."""
+    """The options of an expression."""
 
     def p_maxdepth(self) -> Node:
         self.settings.max_depth = self.whole("-maxdepth")

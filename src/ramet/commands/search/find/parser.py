@@ -30,7 +30,7 @@ from ramet.core.streams import Writer
 
 @dataclass
 class Expression:
-    """A compiled expression with the output it has gathered and the commands it still has to run."""
+    """A compiled expression with its pending output and commands."""
 
     proc: Proc
     root: Node
@@ -46,7 +46,7 @@ class Expression:
         await self.root.run(found)
 
     def push(self) -> None:
-        """What was found so far goes out before anything is said about what comes next."""
+        """Flush the output before a message."""
         if self.out:
             self.proc.stdout.write(b"".join(self.out))
             self.out.clear()
@@ -65,7 +65,7 @@ class Expression:
 
 
 async def parse_expression(proc: Proc, words: list[str], settings: Settings) -> Expression:
-    """The expression of a command line; UsageError in find's words."""
+    """Parse the expression of argv; UsageError in find's words."""
     parser = FindParser(proc, words, settings)
     root = await parser.comma() if words else None
     if parser.at < len(words):
@@ -85,7 +85,7 @@ class FindParser(Conditions, FindOptions, Actions):
     """Recursive descent over the words of the expression."""
 
     nested = 0
-    """Parentheses that we are in."""
+    """Depth of parentheses."""
 
     async def comma(self) -> Node:
         node = await self.either()
@@ -152,7 +152,7 @@ class FindParser(Conditions, FindOptions, Actions):
         return await self.primary()
 
     async def misplaced(self, word: str) -> str:
-        """A word where a test should be; behind a pattern it is likely what the shell made of it."""
+        """Report a path inside the expression; after a pattern, suggest that the shell expanded it."""
         before = self.words[self.at - 2] if self.at >= 2 else ""
         patterns = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname")
         guess = f"\nfind: possible unquoted pattern after predicate `{before}'?" if before in patterns else ""

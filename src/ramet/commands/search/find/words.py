@@ -12,7 +12,7 @@ from ramet.text.strftime import NANO
 
 
 class Words:
-    """The words, how many of them are taken, and what the expression is made for."""
+    """Words of the expression, with the position of the parser."""
 
     def __init__(self, proc: Proc, words: list[str], settings: Settings) -> None:
         self.proc, self.words, self.settings = proc, words, settings

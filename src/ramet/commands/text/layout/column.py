@@ -126,12 +126,12 @@ def _encoded(lines: list[str]) -> bytes:
 
 
 def _visible_width(text: str) -> int:
-    """Columns of a text in which tabs and their like take none."""
+    """Measure a text; control characters have no width."""
     return text_width(text) if text.isprintable() else text_width(_CONTROLS.sub("", text))
 
 
 def _texts(block: bytes, empty: bool) -> list[str]:
-    """The lines of a block; what is no text shows as escapes."""
+    """Split a block into lines; invalid UTF-8 becomes escapes."""
     pieces = block.decode("utf-8", "backslashreplace").split("\n")
     if not pieces[-1]:
         pieces.pop()
@@ -142,7 +142,7 @@ def _texts(block: bytes, empty: bool) -> list[str]:
 
 async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
-    # Rows are no lists: the collector of garbage would look through all of them again and again.
+    # Tuples of strings are not tracked by the garbage collector, lists are.
     rows: list[Row] = []
     cut = _cutter(o.separator, limit)
     names = o.names.split(",") if o.names is not None else []
@@ -178,7 +178,7 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
         rows[begin : begin + BATCH] = part
 
     def planned(rows: list[Row]) -> tuple[list[Row], list[int], set[int]]:
-        """The rows as wide as they may be, which columns they show, and which of these stand at the right."""
+        """Fit the rows to the width; return them, the visible columns and the right-aligned ones."""
         order = list(range(count))
         if o.order:
             chosen = [i for i in _columns(o.order, names, count) if i < count]
@@ -207,7 +207,7 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
 
 
 def _measured(widths: list[int], rows: list[Row]) -> tuple[list[Row], list[int]]:
-    """Rows that all have their cells, and the widths that these need."""
+    """Pad rows to the same number of cells and measure the columns."""
     count = len(widths)
     full = [row if len(row) == count else row + ("",) * (count - len(row)) for row in rows]
     columns = zip(widths, zip(*full, strict=True), strict=True)
@@ -229,7 +229,7 @@ class _Batches:
 def _fitted(
     proc: Proc, o: ColumnOptions, names: list[str], rows: list[Row], widths: list[int], order: list[int]
 ) -> list[Row]:
-    """Rows whose columns are cut or broken into several lines where the table is too wide; the widths follow."""
+    """Truncate or wrap columns of a table that is too wide; `widths` is updated."""
     cut = _columns(o.truncate, names, len(widths)) if o.truncate else []
     broken = _columns(o.wrap, names, len(widths)) if o.wrap else []
     able = [i for i in order if i in cut or i in broken]
@@ -251,7 +251,7 @@ def _fitted(
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """A text in parts that are no wider than that."""
+    """Split a text into parts of at most `width` columns."""
     parts, part = [], ""
     for char in text:
         if part and text_width(part + char) > width:
@@ -262,7 +262,7 @@ def _pieces(text: str, width: int) -> list[str]:
 
 
 def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
-    """What makes cells of a line."""
+    """Make a function from a line to its cells."""
     if separator is None:
         if not limit:
             return lambda line: [cell for cell in line.replace("\t", " ").split(" ") if cell] or [""]
@@ -276,9 +276,10 @@ def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
 
 
 def _limited(line: str, limit: int) -> list[str]:
-    """So many cells and the rest of the line, which begins one character behind the cells, whatever stood between them.
+    """Split a line into `limit` cells; the last one is the rest of the line.
 
-    That is what the original does: where blanks were many, the rest keeps some, or is cut off by the end of a cell.
+    As in the original, the rest begins one character after the summed length of the cells before it, so runs of blanks
+    leave some blanks in it, or cut it off at the end of a cell.
     """
     cells: list[str] = []
     ends: list[int] = []
@@ -300,7 +301,7 @@ def _as_tree(rows: list[Row], shown: int, own: int, above: int) -> list[Row]:
     for row in rows:
         below.setdefault(row[above] if row[above] in known and row[above] != row[own] else "", []).append(row)
     out: list[Row] = []
-    # What is still to be drawn: a row, the lines before those below it, and what stands right before the row itself.
+    # Rows still to draw, each with the indent of its children and its own lead.
     todo = [(row, "", "") for row in reversed(below.pop("", []))]
     while todo:
         row, indent, lead = todo.pop()
@@ -348,7 +349,7 @@ def _columns(text: str, names: list[str], count: int) -> list[int]:
 
 
 def _json_table(name: str, names: list[str], rows: list[Row], first: bool, last: bool) -> str:
-    """Some rows of a table, with what comes before the first and behind the last."""
+    """Format rows as JSON, with the head before the first and the tail after the last."""
     import json
 
     keys = [f"         {json.dumps(n.lower(), ensure_ascii=False)}: " for n in names]

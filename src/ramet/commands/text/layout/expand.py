@@ -33,7 +33,7 @@ async def expand(proc: Proc, o: ExpandOptions, operands: list[str]) -> int:
 
 
 async def _expand_blocks(proc: Proc, operands: list[str], tabs: Tabs) -> int:
-    """Stops that are all as far apart: many lines at once."""
+    """Expand whole blocks, for equidistant tab stops."""
     inputs = Inputs(proc, operands)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, size=PART):

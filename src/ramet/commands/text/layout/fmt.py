@@ -86,7 +86,7 @@ _ODD_SPACE = re.compile(rb"  |[\t\v\f\r]")
 
 
 def _with_tabs(line: bytes) -> bytes:
-    """Runs of blanks that pass a tab stop become tabs again, as they were in the input."""
+    """Convert runs of blanks that pass a tab stop back to tabs."""
     out = b""
     column = 0
     for piece in re.split(rb"( +)", line):
@@ -101,7 +101,7 @@ def _with_tabs(line: bytes) -> bytes:
 
 
 class Word(NamedTuple):
-    """A word, the space behind it, and what it is."""
+    """A word, the space after it, and its punctuation."""
 
     text: bytes
     space: int
@@ -110,11 +110,11 @@ class Word(NamedTuple):
     period: bool
     final: bool
     special: bool
-    """Whether anything of this is so."""
+    """Whether any of the flags is set."""
 
 
 _MOST_WORDS, _MOST_CHARS = 998, 5000
-"""What GNU's fmt keeps of a paragraph: of a longer one it puts out the lines up to a good break."""
+"""Size of the paragraph buffer of GNU fmt: a longer paragraph is printed up to a good break."""
 _LINE_CREDIT = 9
 _PUNCTUATION = string.punctuation.encode()
 
@@ -135,22 +135,22 @@ def _word(text: bytes, space: int, last: bool, uniform: bool) -> Word:
 
 
 class _Paragraphs:
-    """GNU's fmt: gathers a paragraph, then chooses breaks by least cost. Gives out what is finished as bytes."""
+    """Collect a paragraph, then choose line breaks by least cost, as GNU fmt does."""
 
     def __init__(self, o: FmtOptions, width: int, goal: int, prefix: bytes, lead: bytes) -> None:
         self.o, self.width, self.goal, self.prefix, self.lead = o, width, goal, prefix, lead
         self.hanging = 0
-        """How far the lines behind a tag were indented last."""
+        """Indent of the lines after the last tag."""
         self.words: list[Word] = []
         self._known: dict[bytes, Word] = {}
         self.chars = self.lines = self.first = self.other = 0
         self.before = 0
-        """How long the line was that was put out last of this paragraph."""
+        """Length of the last printed line of this paragraph."""
         self.tabs = False
-        """Whether a tab was seen: from then on blanks become tabs again."""
+        """Whether the input has tabs: from then on blanks become tabs."""
 
     def feed(self, line: bytes, unfinished: bool = False) -> Iterator[bytes]:
-        """One more line of input; what it finishes, a part at a time."""
+        """Add a line of input; yield the output it completes."""
         self.tabs = self.tabs or _TABBED.match(line) is not None
         indent, body, ok = self._parse(line)
         if self.lines:
@@ -171,22 +171,22 @@ class _Paragraphs:
             yield self.end()
 
     def end(self) -> bytes:
-        """The paragraph is complete."""
+        """Finish the paragraph and return its lines."""
         if not self.lines:
             return b""
         if self.o.tagged and not self.o.split:
             if self.lines == 1:
-                # A single line goes on as the paragraph before did, yet never as it begins.
+                # A single line takes the hanging indent of the paragraph before, unless that equals its first indent.
                 self.other = self.hanging if self.hanging != self.first else 0 if self.first else 3
             self.hanging = self.other
-        # The end of a paragraph is the end of a sentence, whatever stands there.
+        # The end of a paragraph ends a sentence.
         self.words[-1] = self.words[-1]._replace(final=True, special=True)
         out = self._put(len(self.words), self._breaks()[1])
         self.chars = self.lines = self.before = 0
         return out
 
     def _goes_on(self, indent: int) -> bool:
-        """Whether a line belongs to the paragraph at hand."""
+        """Return whether a line continues the paragraph."""
         if self.o.crown or self.o.tagged:
             if self.lines > 1:
                 return indent == self.other
@@ -205,7 +205,7 @@ class _Paragraphs:
             self.chars += size
 
     def _relieve(self) -> bytes:
-        """Put out the lines up to a break that costs little, near the end."""
+        """Print the lines up to the cheapest late break."""
         best, jump = self._breaks()
         count = len(self.words)
         split, least, at = count, float("inf"), jump[0]
@@ -236,7 +236,7 @@ class _Paragraphs:
         return b"".join([line + b"\n" for line in lines])
 
     def _as_it_is(self, line: bytes, indent: int) -> bytes:
-        """A line that does not begin as it should: only the blanks ahead of it are written anew."""
+        """Copy a line without the prefix; only its indent is rewritten."""
         return (_with_tabs(b" " * indent) if self.tabs else b" " * indent) + line.lstrip(b" \t")
 
     def _parse(self, line: bytes) -> tuple[int, bytes, bool]:
@@ -267,18 +267,18 @@ class _Paragraphs:
             yield _word(text, len(blanks), found.end() == len(line), self.o.uniform)
 
     def _word(self, text: bytes) -> Word:
-        """A word with one blank behind it, of which there are likely more."""
+        """Return the cached word with one blank after it."""
         word = _word(text, 1, False, self.o.uniform)
         if len(self._known) < _MOST_KNOWN:
             self._known[text] = word
         return word
 
     def _breaks(self) -> tuple[list[int], list[int]]:
-        """For every word the least cost from there on if it begins a line, and which word then begins the next."""
+        """Return for every word the least cost of a line that begins there, and the word that begins the next line."""
         words, width, goal = self.words, self.width, self.goal
         count = tail = far = len(words)
         sizes = [len(word.text) for word in words]
-        # Where each word begins if all stand on one line, and where the line ends that the word is not on any more.
+        # Offsets of the words on one line, and the end of the line before each word.
         begins = [0, *accumulate(map(add, sizes, [word.space for word in words]))]
         ends = [0, *map(add, begins, sizes)]
         costs = self._base_costs()
@@ -291,7 +291,7 @@ class _Paragraphs:
             first = start + 1
             while far > first and ends[far] + shift >= width:
                 far -= 1
-            # From the longest line to the shortest: those that are far too short cannot cost less, whatever follows.
+            # From the longest line to the shortest; much shorter ones cannot cost less.
             at, least, chosen, length = far, -1, count, 0
             lowest = min(best[first : far + 1])
             while at >= first:
@@ -319,7 +319,7 @@ class _Paragraphs:
         return best, jump
 
     def _base_costs(self) -> list[int]:
-        """What a line costs that begins with each of the words, however long it is."""
+        """Return the cost of beginning a line with each word, independent of its length."""
         words = self.words
         costs = [_LINE_COST] * len(words)
         special = [index for index, word in enumerate(words) if word.special]

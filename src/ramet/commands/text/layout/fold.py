@@ -46,7 +46,7 @@ async def fold(proc: Proc, o: FoldOptions, operands: list[str]) -> int:
             text = rest + block
             plain = not (b"\t" in text or b"\b" in text or b"\r" in text)
             lines = text.split(b"\n")
-            # What is left of an unfinished line is one row, which perhaps goes on.
+            # The rest of an unfinished line is one row that may continue.
             *begun, rest = change([lines.pop()], plain)
             rows = change(lines, plain) + begun
             await proc.emit(b"\n".join(rows) + b"\n" if rows else b"")
@@ -59,7 +59,7 @@ _PLAIN = re.compile(rb"[^\t\b\r]*")
 
 
 def _fold_plain(line: bytes, width: int) -> list[bytes]:
-    """A line whose bytes are a column each, broken behind blanks."""
+    """Wrap a line of one-column bytes after blanks."""
     out: list[bytes] = []
     at, end, find = 0, len(line), line.rfind
     while end - at > width:

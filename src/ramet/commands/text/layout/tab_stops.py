@@ -27,7 +27,7 @@ class Tabs:
             self.size = self.extend or self.increment or 8
 
     def _read(self, text: str) -> None:
-        """One list of stops; what a `/` or `+` says holds for all numbers behind it."""
+        """Parse one list of stops; `/` and `+` apply to all numbers after them."""
         kind, at = "", 0
         while at < len(text):
             found = re.compile(r"[, \t]+|[/+]|\d+").match(text, at)
@@ -54,7 +54,7 @@ class Tabs:
             self.stops.append(number)
 
     def next(self, column: int) -> int | None:
-        """The first stop beyond `column`; None behind the last one."""
+        """Return the first stop after `column`; None after the last one."""
         if self.size:
             return column + self.size - column % self.size
         for stop in self.stops:

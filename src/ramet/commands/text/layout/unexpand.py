@@ -13,7 +13,7 @@ from ramet.core.proc import Proc
 
 
 def _old_first_tabs(words: list[str]) -> list[str]:
-    """Likewise for unexpand, which takes these for leading blanks only."""
+    """Rewrite historical tab lists of unexpand, which convert leading blanks only."""
     new = old_tabs(words)
     if new == words or any(re.match(r"-[a-zA-Z]*[at]|--[at]", word) for word in words):
         return new
@@ -59,7 +59,7 @@ def unexpanded(line: bytes, tabs: Tabs, everything: bool) -> bytes:
                     pending.append(32)
                     after_blank = True
                     continue
-            # A stop is reached: what is pending becomes this tab, but for a lone blank that reached the stop before.
+            # At a stop the pending blanks become a tab, except a lone blank that reached the stop before.
             pending[:] = b"\t" if lone else b""
             byte = 9
         elif byte == 8:
@@ -76,7 +76,7 @@ def unexpanded(line: bytes, tabs: Tabs, everything: bool) -> bytes:
 
 
 def _settled(pending: bytearray, lone: bool) -> bytearray:
-    """Blanks that no tab replaces; the first does become one when it reached a stop and others follow."""
+    """Write the blanks that no tab replaces; the first becomes a tab if it reached a stop and more follow."""
     return bytearray(b"\t") + pending[1:] if lone and len(pending) > 1 else pending
 
 

@@ -80,7 +80,7 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
 
 
 def _check_values(o: SortOptions) -> None:
-    """Options whose values change nothing here are still looked at, as they would be elsewhere."""
+    """Validate options, including those that have no effect here."""
     if o.buffer is not None:
         found = re.fullmatch(r"(\d+)(.*)", o.buffer)
         if found is None:
@@ -119,7 +119,7 @@ async def _readable(proc: Proc, word: str, failed: str = "cannot read") -> bool:
 
 
 async def _line_source(proc: Proc, word: str, end: bytes, order: Order) -> AsyncIterator[list[Line]]:
-    """The lines of a file, some at a time."""
+    """Yield the lines of a file in lists."""
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, end):
@@ -130,7 +130,7 @@ async def _line_source(proc: Proc, word: str, end: bytes, order: Order) -> Async
 
 
 async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes) -> int:
-    # The lines being sorted or merged, and what the allocator keeps of them, take the rest of the memory.
+    # Lines being sorted or merged, and allocator overhead, take the rest of the memory.
     memory = proc.budget.limits.sort_memory // 8
     budget = proc.budget
     runs = Runs(order, end, memory)
@@ -159,11 +159,11 @@ async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], 
 
 
 class _UnreadableInput(Exception):
-    """An input could not be opened; the message is out."""
+    """An input could not be opened; it is reported already."""
 
 
 async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[bytes]:
-    """All input in pieces that end at a line end, each about as large as is sorted at once."""
+    """Yield all input in pieces of about `PIECE` bytes that end at a line end."""
     held: list[bytes] = []
     size = 0
     for word in names:
@@ -200,7 +200,7 @@ async def _write_out(proc: Proc, o: SortOptions, end: bytes, batches: AsyncItera
 async def _packed(
     batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool
 ) -> AsyncIterator[bytes]:
-    """Lists of lines as blocks; with `unique` the first of each run of lines with equal keys."""
+    """Encode lists of lines as blocks; with `unique`, only the first line of equal keys."""
     last: Any = object()
     delim = end.decode()
     async for batch in batches:

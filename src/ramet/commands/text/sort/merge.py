@@ -14,14 +14,14 @@ from ramet.commands.text.sort.keys import Line
 from ramet.commands.text.sort.order import ODD_SPACES, Order, ReversedKey
 
 _SLICE = 16_384
-"""Lines of a slice, about; with keys a part of it, for a key takes longer to compare."""
+"""Approximate lines per slice; fewer with keys, which take longer to compare."""
 
 Chunk = tuple[list[Line], bool]
-"""Some lines in order, and whether they are ASCII without odd spaces."""
+"""Sorted lines, and whether they are ASCII without odd spaces."""
 
 
 def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
-    """The lines of a piece of input, which all have their delimiter."""
+    """Split a piece of input, in which every line has its delimiter."""
     simple = order.number is not None and data.isascii() and not any(space in data for space in ODD_SPACES)
     lines = data.decode("latin-1").split(end.decode())
     lines.pop()
@@ -29,7 +29,7 @@ def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
 
 
 class _Head:
-    """What is loaded of one run."""
+    """The loaded part of one run."""
 
     __slots__ = ("at", "keys", "last", "lines", "number", "order", "run")
 
@@ -39,10 +39,10 @@ class _Head:
         self.keys: list[Any] | None = None
         self.at = 0
         self.last = 0
-        """The line behind which the next slice ends at the latest."""
+        """Index of the last line that the next slice may include."""
 
     def load(self) -> bool:
-        """The next chunk; False at the end of the run."""
+        """Load the next chunk; return False at the end of the run."""
         for lines, simple in self.run:
             if lines:
                 self.lines, self.at, self.keys = lines, 0, self.order.keys(lines, simple)
@@ -50,14 +50,14 @@ class _Head:
         return False
 
     def __lt__(self, other: _Head) -> bool:
-        """Whether its next line comes before that of another one."""
+        """Compare heads by their next lines."""
         return _before(self, self.at, other, other.at)
 
 
 def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
-    """The lines of all runs in order, in lists of a few thousand; equal ones in the order of the runs.
+    """Yield the lines of all runs in order, in lists of a few thousand; equal lines in the order of the runs.
 
-    Some lists are empty: they are there for the caller to let others have a turn.
+    Empty lists give the caller a chance to yield the event loop.
     """
     if len(runs) == 1:
         yield from (lines for lines, _ in runs[0])
@@ -93,9 +93,9 @@ def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
 
 
 def _leading(heads: list[_Head], size: int) -> list[_Head]:
-    """The heads that have something for the next slice, which is of about that size: the others begin behind it.
+    """Return the heads that contribute to the next slice of about `size` lines; the rest begin after it.
 
-    Where runs hardly overlap, as those of input that is in order already or the other way round, these are few.
+    They are few where runs hardly overlap, as for sorted or reversed input.
     """
     heads.sort()
     count = 1
@@ -116,7 +116,7 @@ _number = attrgetter("number")
 
 
 def _first_end(heads: list[_Head]) -> _Head:
-    """The head whose part of the slice ends first."""
+    """Return the head whose part of the slice ends first."""
     first = heads[0]
     for head in heads[1:]:
         if _before(head, head.last, first, first.last):
@@ -125,7 +125,7 @@ def _first_end(heads: list[_Head]) -> _Head:
 
 
 def _before(one: _Head, place: int, other: _Head, there: int) -> bool:
-    """Whether a line of a head comes before one of another one."""
+    """Return whether a line of one head orders before a line of another."""
     order = one.order
     if order.key is None:
         this, that = one.lines[place], other.lines[there]
@@ -140,7 +140,7 @@ def _before(one: _Head, place: int, other: _Head, there: int) -> bool:
 
 
 def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
-    """How far each loaded chunk goes into the slice, where lines compare as they are."""
+    """Return where the slice ends in each chunk, if lines are their own keys."""
     lasts = [head.lines[head.last] for head in heads]
     if reverse:
         pivot = ReversedKey(max(lasts))
@@ -150,7 +150,7 @@ def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
 
 
 def _keyed_cuts(heads: list[_Head], order: Order) -> list[int]:
-    """The same where keys decide, then the lines, and else the order of the runs."""
+    """Return where the slice ends in each chunk: by keys, then lines, then the order of the runs."""
     end = _first_end(heads)
     pivot, line = _keys(end)[end.last], end.lines[end.last]
     cuts: list[int] = []
@@ -168,7 +168,7 @@ def _keys(head: _Head) -> list[Any]:
 
 
 def _equal(values: list[Any], value: Any, low: int, high: int, reverse: bool) -> tuple[int, int]:
-    """Where `value` stands among sorted values."""
+    """Return the range of `value` among sorted values."""
     if reverse:
         wrapped = ReversedKey(value)
         low = bisect_left(values, wrapped, low, high, key=ReversedKey)

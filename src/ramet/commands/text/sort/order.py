@@ -15,7 +15,7 @@ from ramet.commands.text.sort.options import LETTERS, WORDS, SortOptions
 
 
 class ReversedKey:
-    """Compares the other way round; for a reversed key beside ordinary ones."""
+    """Reverses the comparison of one key among several."""
 
     __slots__ = ("value",)
 
@@ -40,19 +40,19 @@ class Order:
     last_resort: bool
     last_reverse: bool
     number: Callable[[list[Line]], list[str]] | None = None
-    """Where the one key is a number: the words that hold it, for all lines at once."""
+    """For a single numeric key: extracts the numbers of a list of lines."""
     many: Callable[[list[Line]], list[Any]] | None = None
-    """The keys of many lines, where that is quicker than one after the other."""
+    """Computes the keys of a list of lines, where that is faster than one by one."""
     slow: bool = False
-    """Whether comparing keys takes long, for it is not only C that does it."""
+    """Whether keys compare in Python code."""
 
     @property
     def total(self) -> bool:
-        """Whether lines that compare equal are the same bytes, so that it does not matter which comes first."""
+        """Whether lines that compare equal are the same bytes, so their order does not matter."""
         return self.key is None or self.last_resort
 
     def keys(self, lines: list[Line], simple: bool) -> list[Any] | None:
-        """What the lines compare by, None for themselves; `simple` says that they are ASCII without odd spaces."""
+        """Return the keys of the lines, None if lines are keys; `simple`: lines are ASCII without odd spaces."""
         if self.key is None:
             return None
         if simple and self.number is not None and (numbers := _plain_numbers(lines, self.number)) is not None:
@@ -60,7 +60,7 @@ class Order:
         return list(map(self.key, lines)) if self.many is None else self.many(lines)
 
     def sort(self, lines: list[Line], keys: list[Any] | None) -> None:
-        """Lines in place by their keys; only lines with equal keys are compared any further."""
+        """Sort lines in place by their keys; lines with equal keys by `last_resort`."""
         if keys is None:
             lines.sort(reverse=self.reverse)
             return
@@ -78,7 +78,7 @@ class Order:
             at = same.find(1, stop)
 
     def merge_key(self) -> Callable[[Line], Any]:
-        """One key that orders as `sort` does."""
+        """Return one key function that orders as `sort` does."""
         key = self.key
         if key is None:
             return ReversedKey if self.reverse else lambda line: line
@@ -90,7 +90,7 @@ class Order:
 
 
 def _plain_numbers(lines: list[Line], words: Callable[[list[Line]], list[str]]) -> list[int] | None:
-    """The numbers of all lines when every one is a plain integer; None when some need the exact way."""
+    """Return the numbers of all lines if all are plain integers, else None."""
     try:
         found = words(lines)
         joined = "".join(found)
@@ -108,13 +108,13 @@ def _blank_words(field: int) -> Callable[[list[Line]], list[str]]:
 
 
 ODD_SPACES = (b"\r", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
-"""What str.split takes for space and a blank is not; with these in the data the exact way is taken."""
+"""Spaces of str.split that are not blanks of sort; data with them takes the exact path."""
 
 
 def _number_words(
     key: Key | None, ordering: frozenset[str], separator: str | None
 ) -> Callable[[list[Line]], list[str]] | None:
-    """How to find the number of a single numeric key in many lines at once."""
+    """Return a function that extracts a single numeric key from a list of lines."""
     if "n" not in ordering or ordering - {"n", "r", "b"}:
         return None
     if key is None:
@@ -128,7 +128,7 @@ def _number_words(
 
 
 def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
-    """The order that the options ask for."""
+    """Build the order of the options."""
     letters = {letter for letter, name in LETTERS.items() if getattr(o, name)}
     if o.word:
         letters.add(WORDS[o.word])
@@ -176,7 +176,7 @@ def _then(first: KeyOf, second: Callable[[Any], Any]) -> KeyOf:
 
 
 def _narrow(key: Key, separator: str | None) -> Key:
-    """A number goes no further than its field where that ends with what belongs to no number."""
+    """End a numeric key at its field, if the separator cannot be part of a number."""
     open_ended = "n" in key.ordering and key.first_char == 1 and key.last_field is None
     if open_ended and separator is not None and separator not in "0123456789-. \t\n":
         return replace(key, last_field=key.first_field, last_char=0)
@@ -184,7 +184,7 @@ def _narrow(key: Key, separator: str | None) -> Key:
 
 
 def _turn(ordering: frozenset[str]) -> Callable[[Any], Any]:
-    """What makes a key of which the least comes last; plain values wherever that can be, for C to compare."""
+    """Return a function that reverses a key, into plain values where possible, which compare in C."""
     if ordering & {"n", "M"}:
         return neg
     if ordering & {"g", "h"}:
@@ -196,7 +196,7 @@ _TURNED = bytes(range(255, -1, -1))
 
 
 def _turned_text(text: Line) -> str:
-    # The end of a text comes behind every character.
+    # The end of a text orders after every character.
     return text.encode("latin-1").translate(_TURNED).decode("latin-1") + "\u0100"
 
 
@@ -226,8 +226,8 @@ _FEW_FIELDS = 100
 
 
 def _fast_numeric(key: Key, find: Callable[[Line], Line]) -> KeyOf:
-    """`-n -k2`: one match per line for ordinary numbers, the exact way for the rest."""
-    # Nothing is given back: else the fields of a line that has too few would be parts of others.
+    """`-n -k2`: one match per line for ordinary numbers, the exact path for the rest."""
+    # Possessive quantifiers: backtracking would split the fields of a line that has too few.
     number = re.compile(rf"(?:[ \t\n]*+[^ \t\n]++){{{key.first_field - 1}}}[ \t\n]*+(-?\d{{1,15}})(?![\d.])")
     match = number.match
 

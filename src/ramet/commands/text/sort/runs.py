@@ -19,15 +19,15 @@ from ramet.concurrency.sizes import HUGE
 from ramet.core.limits import Budget
 
 PIECE = 1 << 19
-"""Bytes of input that are sorted at once."""
+"""Bytes of input per run."""
 _LINES = 8192
-"""Lines that are sorted at once."""
+"""Lines per run; they sort in a slice of the event loop."""
 _KEYED_LINES = 1024
-"""Lines whose keys are made at once where that takes a while, and that are sorted where comparing these does, too."""
+"""Lines per batch of keys that are slow to compute, and per run of keys that are slow to compare."""
 _CHUNK = 64 * 1024
-"""Bytes of a run that are loaded at once to merge it."""
+"""Bytes of a run per read of a merge."""
 _FAN_IN = 256
-"""Runs that are merged at once; with more of them, groups are merged first."""
+"""Runs per merge; more runs are merged in groups first."""
 
 Read = Callable[[int, int], bytes]
 """Bytes of a run, by offset and size."""
@@ -46,7 +46,7 @@ class Runs:
         self._spill: IO[bytes] | None = None
 
     async def add(self, data: bytes, budget: Budget) -> None:
-        """Some input that ends at a line end."""
+        """Add input that ends at a line end."""
         order = self._order
         lines, simple = chunk(data, self._end, order)
         quick = order.key is None or (simple and order.number is not None)
@@ -93,7 +93,7 @@ class Runs:
         return file
 
     async def _gather(self, budget: Budget) -> None:
-        """Merge the small runs into a big one, which makes room for more."""
+        """Merge the small runs into a big one."""
         file = self._temporary()
         size = 0
         merged = merge([self._chunks(run) for run in self._small], self._order)
@@ -120,7 +120,7 @@ class Runs:
                 parts.clear()
 
     async def merged(self, budget: Budget) -> AsyncIterator[list[Line]]:
-        """All lines in order."""
+        """Yield all lines in order."""
         for lines in merge([self._chunks(run) for run in (*self._big, *self._small)], self._order):
             if lines:
                 yield lines

@@ -11,7 +11,7 @@ from ramet.commands.text.sort.order import Order
 
 
 async def merged_sources(sources: list[AsyncIterator[list[Line]]], order: Order) -> AsyncIterator[list[Line]]:
-    """The lines of all sources in order, in lists."""
+    """Yield the lines of all sources in order, in lists."""
     key = order.merge_key()
     heap: list[tuple[Any, int, Line]] = []
     batches: list[list[Line]] = [[] for _ in sources]
