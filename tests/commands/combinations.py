@@ -167,7 +167,6 @@ FILTERS: dict[str, list[str]] = {
     "numfmt": ["--invalid=ignore", "--field=2 --invalid=ignore --to=si", "--field=2 --invalid=ignore --padding=5"],
     "dd": ["status=none", "status=none bs=2 count=2", "status=none conv=ucase", "status=none skip=1 bs=1"],
     "iconv": ["-c -f utf-8 -t ascii", "-f latin1 -t utf-8"],
-    "pr": ["-t", "-t -n", "-t -d"],
     "dos2unix": [],
 }
 

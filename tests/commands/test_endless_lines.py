@@ -15,12 +15,12 @@ SCRIPTS = [
     "sort /dev/zero", "sort -k2 < /dev/zero", "awk 1 /dev/zero",
     "awk 'BEGIN{RS=\"\"} 1' /dev/zero", "awk 'BEGIN{while ((getline x < \"/dev/zero\") > 0) n++}'", "sed p /dev/zero",
     "sed -n '$p' < /dev/zero", "jq . /dev/zero", "nl /dev/zero", "shuf /dev/zero",
-    "join /dev/zero /dev/zero", "column -t /dev/zero", "tsort /dev/zero", "fmt /dev/zero", "pr /dev/zero",
+    "join /dev/zero /dev/zero", "column -t /dev/zero", "tsort /dev/zero", "fmt /dev/zero",
     "grep -v x -f /dev/zero a", "xargs < /dev/zero -d: echo", "numfmt < /dev/zero", "diff /dev/zero a",
-    "patch < /dev/zero", "ed /dev/zero <<< p", "ed < /dev/zero", "sqlite3 :memory: < /dev/zero", "bash /dev/zero",
+    "patch < /dev/zero", "sqlite3 :memory: < /dev/zero", "bash /dev/zero",
     ". /dev/zero", "bash < /dev/zero", "mapfile x < /dev/zero", "x=$(< /dev/zero)", "bc /dev/zero",
     "sed ':a;H;x;ba' a", "sed ':a;h;G;ba' a", "yes | sed ':a;N;ba'", "sed ':a;s/a/aa/g;ta' a",
-    "dc -f /dev/zero", "parallel echo < /dev/zero", "csplit /dev/zero 5", "look a /dev/zero",
+    "parallel echo < /dev/zero", "csplit /dev/zero 5", "look a /dev/zero",
 ]  # fmt: skip
 
 

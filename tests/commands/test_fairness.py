@@ -38,7 +38,7 @@ SCRIPTS = [
     "strings bin", "base64 bin | base64 -d", "fold -w 30 text", "fold -s -w 30 text", "fold -w 30 one", "fmt text",
     "unexpand -a text", "expand one", "rev text", "tac text", "nl tiny", "cat -n tiny", "cat -A bin", "tsort pairs",
     "shuf text", "sort -V text", "sort -t' ' -k2,2n -k1,1 text", "uniq -c tiny", "tr a-z A-Z < one",
-    "head -20000 tiny | factor", "factor 100000000006900000000117", "pr text",
+    "head -20000 tiny | factor", "factor 100000000006900000000117",
     "numfmt --to=iec < pairs --invalid=ignore", "grep -n 2 tiny",
     "xargs echo < tiny", "grep -o '[0-9]*' text",
     "sed 's/[0-9]/#/g' text", "sed 'N;P;D' tiny", "awk '{a[$1]++} END{for(k in a) print k}' text", "wc -mL bin",
@@ -59,7 +59,6 @@ SCRIPTS = [
     "compress -c bin | uncompress; compress -c text | zcat",
     "zstd -c bin | unzstd; zstd -c text | zstdcat", "head -5000 tiny | sed 's/$/+1/' | bc",
     "echo '2^100000; obase=16; 3^40000; 9^999999' | bc", "echo 'scale=1000; 4*a(1); e(1); l(2)' | bc -l",
-    "head -20000 tiny | sed 's/$/ p/' | dc", "sdiff text text2", "diff3 text text2 text",
     "md5sum one; sha1sum one; sha224sum one; sha256sum one; sha384sum one; sha512sum one; b2sum one",
     "cksum one; sum one; sum -s one; cksum -a bsd bin", "base32 bin | base32 -d", "basenc --z85 -w0 bin",
     "basenc --base2msbf bin", "head -c 1000000 one; head -n -5 text; tail -c 1000000 one; tail -n +5 text",
@@ -71,8 +70,8 @@ SCRIPTS = [
     "iconv -f latin1 -t utf-8 bin; dos2unix < text; unix2dos < text", "dd if=bin bs=1000 status=none", "uniq one",
     "wc text one", "xargs -n1000 echo < one", "head -3000 pairs | xargs -I{} echo {}", "yq . json", "tee a b < one",
     "cat text one bin", "rev one", "nl one", "cut -c 5-20 one", "cut -d, -f3- one", "paste one one", "comm one one",
-    "join one one", "join -t, text text2", "expand text", "unexpand one", "head -c 200000 one | fmt", "pr one",
-    "pr -3 tiny", "column tiny", "column -t pairs", "column -J -N a,b pairs", "hexdump bin", "hd bin", "od bin",
+    "join one one", "join -t, text text2", "expand text", "unexpand one", "head -c 200000 one | fmt",
+    "column tiny", "column -t pairs", "column -J -N a,b pairs", "hexdump bin", "hd bin", "od bin",
     "od -t x1z bin", "head -c 100000 bin | od -t f8", "xxd -i bin", "xxd one", "strings -n 2 one", "shuf -n 5 tiny",
     "sort one", "sort -u tiny", "sort -R text", "sort -h tiny", "sort -k3 text", "sort -m sorted sorted2",
     "sort -c sorted", "tr -d a < one", "tr -s ' ' < text", "awk '{print length}' one", "gawk '{print $2}' text",
@@ -80,9 +79,9 @@ SCRIPTS = [
     "egrep -c '2$' tiny; fgrep -c GET text", "jq length array", "jq -R length text", "jq -s length json",
     "jq -C . array", "jq -c --stream . array", "jq -n '[inputs.v] | add' json", "jq --tab . array | jq -c .",
     "jq '{a: ., b: 1}' array | jq -c .a", "sed -E 's/([a-z]+) ([a-z]+)/\\2 \\1/g' one", "sed 's/[a-c]/&&/g' one",
-    "pr -n tiny", "pr -m tiny pairs", "sort -t' ' -k1,1 -k2,2nr text", "paste -s -d, tiny", "paste - - - < tiny",
-    "col -b < text; col < one", "shuf -i 1-300000", "cut -d' ' -f1,3 text", "colrm 3 9 < text; colrm 30 < one",
-    "ul text; ul -i one", "factor < tiny", "cmp one one", "install text x; cp one y; mv y z; shred -n1 x",
+    "sort -t' ' -k1,1 -k2,2nr text", "paste -s -d, tiny", "paste - - - < tiny",
+    "shuf -i 1-300000", "cut -d' ' -f1,3 text",
+    "factor < tiny", "cmp one one", "install text x; cp one y; mv y z; shred -n1 x",
     "cat bin | file -",
     # Very many files, there or not, each of them done with in a moment.
     "touch {1..4000}; cat *; grep -l x *; md5sum [1-9]*; chmod 600 [1-9]*; stat [1-9]*; rm [1-9]*",
@@ -98,16 +97,16 @@ async def held(script: str) -> float:
 IDLE = re.findall(
     r"\S+",
     """
-    arch basename cal ncal chgrp chmod chown clear curl date df dir dirname du echo env expr false fd fdfind
+    arch basename chgrp chmod chown clear curl date df dir dirname du echo env expr false fd fdfind
     find fallocate flock free getconf getopt groups help hostid hostname id ionice kill link ln locate
-    logname ls mail man mcookie mkdir mkfifo mknod mktemp nice nohup nproc pathchk pgrep pidof pkill
+    logname ls mail man mkdir mkfifo mknod mktemp nice nohup nproc pathchk pgrep pidof pkill
     printenv printf prename ps pwd query readlink realpath rename file-rename rm rmdir setsid sleep
     stat stdbuf stty sync test time timeout touch tput tree true truncate tty uname unlink uptime
     users uuidgen vdir watch wget whereis which who whoami [
     """,
 )
 """What reads no data, or only what it is told."""
-SLOW = {"ed", "rg", "sqlite3"}
+SLOW = {"rg", "sqlite3"}
 """What may hold the loop a little longer, or is only tried on less."""
 
 

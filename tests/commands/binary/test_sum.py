@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.commands.binary.sum import bsd_total, sysv_total
+from ramet.commands.binary.sum_algorithms import bsd_total, sysv_total
 
 near_full = st.lists(st.sampled_from([0, 1, 127, 128, 254, 255]), max_size=600).map(bytes)
 

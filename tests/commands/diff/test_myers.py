@@ -7,11 +7,11 @@ import random
 import pytest
 
 from ramet.commands.diff import myers as diff_search
-from ramet.commands.diff.myers import Search
+from ramet.commands.diff.myers import MyersSearch
 
 
 def _found(xs: list[int], ys: list[int], expensive: int, minimal: bool) -> tuple[list[int], list[int]]:
-    search = Search(xs, ys, None)
+    search = MyersSearch(xs, ys, None)
     search.expensive = expensive
     search.run(minimal)
     return sorted(search.deleted), sorted(search.inserted)

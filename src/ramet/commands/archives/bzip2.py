@@ -21,7 +21,7 @@ _IGNORED = (
     "--flush-timeout=",
 )
 COMMANDS = [
-    Command(name, pack, PackOptions, summary=summary, ignored=_IGNORED)
+    Command(name, pack, PackOptions, summary=summary, ignored=_IGNORED, version_letters="V")
     for name, summary in {
         "bzip2": "Compress FILEs with the Burrows-Wheeler algorithm.",
         "bunzip2": "Uncompress .bz2 FILEs.",

@@ -30,6 +30,7 @@ COMMANDS = [
         XzOptions,
         summary=summary,
         ignored=_IGNORED,
+        version_letters="V",
         refused={
             "--info-memory": "the memory of the machine is not shown",
             **{f"{option}[=": "filter chains are not supported" for option in _FILTERS},

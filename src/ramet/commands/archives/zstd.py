@@ -17,6 +17,7 @@ COMMANDS = [
         ZstdOptions,
         summary=summary,
         rewrite=zstd_words,
+        version_letters="V",
         ignored=(
             "-T= --threads=",
             "--long[=",

@@ -372,6 +372,8 @@ COMMANDS = [
         operands_first=True,
         rewrite=_after_exec,
         bad_usage=1,
+        original="GNU Awk 5.2.1" if name in ("awk", "gawk") else "",
+        version_letters="V" if name in ("awk", "gawk") else "",
     )
     for name in ("awk", "gawk", "mawk", "nawk")
 ]

@@ -1,1 +1,1 @@
-"""Commands over bytes: od, xxd, base64, checksums."""
+"""Commands on bytes: od, xxd, hexdump, strings, base64 and checksums."""

@@ -1,4 +1,4 @@
-"""base64, base32 and basenc: whole blocks that are multiples of the encoding's group."""
+"""base64, base32 and basenc: encode and decode blocks of whole groups."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ramet.commands.binary.bit_groups import regrouping
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, quote, value
 from ramet.commands.framework.inputs import PART, parse_count
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
 from ramet.core.streams import Reader
@@ -246,13 +247,34 @@ def _broken_group(group: bytes, how: _Codec) -> bytes:
 
 _USAGE = "[OPTION]... [FILE]"
 COMMANDS = [
-    Command("base64", base64, EncodeOptions, summary="Base64 encode or decode FILE, or standard input.", usage=_USAGE),
-    Command("base32", base32, EncodeOptions, summary="Base32 encode or decode FILE, or standard input.", usage=_USAGE),
+    Command(
+        "base64",
+        base64,
+        EncodeOptions,
+        summary="Base64 encode or decode FILE, or standard input.",
+        usage=_USAGE,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("read error: {}", fatal=True),
+    ),
+    Command(
+        "base32",
+        base32,
+        EncodeOptions,
+        summary="Base32 encode or decode FILE, or standard input.",
+        usage=_USAGE,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("read error: {}", fatal=True),
+    ),
     Command(
         "basenc",
         basenc,
         BasencOptions,
         summary="Encode or decode FILE, or standard input, in one of several bases.",
         usage=_USAGE,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("read error: {}", fatal=True),
     ),
 ]

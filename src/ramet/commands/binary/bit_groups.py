@@ -1,4 +1,4 @@
-"""Bytes as groups of fewer bits and back (base32, base2): a column of all groups at a time, never group by group."""
+"""Regroup bytes into groups of fewer bits and back (base32, base2), column by column."""
 
 from __future__ import annotations
 

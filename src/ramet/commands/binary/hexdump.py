@@ -1,4 +1,4 @@
-"""hexdump and hd: bytes in its fixed layouts, and by format strings that each show the same block anew."""
+"""hexdump and hd: show bytes in fixed layouts or by format strings."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ramet.commands.binary.od import (
 )
 from ramet.commands.framework.command import Command, UsageError, flag, ordered, quote, several, value
 from ramet.commands.framework.inputs import Inputs, slurp
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -373,7 +374,21 @@ def _show(units: list[_Unit], block: bytes, address: int, size: int, out: list[s
 
 COMMANDS = [
     Command(
-        "hexdump", hexdump, HexdumpOptions, summary="Display file contents in hexadecimal, decimal, octal, or ascii."
+        "hexdump",
+        hexdump,
+        HexdumpOptions,
+        summary="Display file contents in hexadecimal, decimal, octal, or ascii.",
+        version_letters="V",
+        help_letters="h",
+        stdin_error=StdinError("{last}: {}", status=0),
     ),
-    Command("hd", hexdump, HexdumpOptions, summary="Display file contents in canonical hex+ASCII."),
+    Command(
+        "hd",
+        hexdump,
+        HexdumpOptions,
+        summary="Display file contents in canonical hex+ASCII.",
+        version_letters="V",
+        help_letters="h",
+        stdin_error=StdinError("{last}: {}", status=0),
+    ),
 ]

@@ -1,4 +1,4 @@
-"""Bytes made visible: od, and the names and windows that hexdump shares."""
+"""od: show bytes as numbers and characters; type names and windows are shared with hexdump."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from ramet.commands.framework.command import (
     value,
 )
 from ramet.commands.framework.inputs import Inputs, size_suffix
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, FileStream
@@ -555,5 +556,8 @@ COMMANDS = [
         OdOptions,
         summary="Write an unambiguous representation, octal bytes by default, of FILE.",
         usage="[OPTION]... [FILE]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("'standard input': {}", "standard input: {}"),
     ),
 ]

@@ -1,4 +1,4 @@
-"""strings: printable sequences found block by block; one that goes on in the next block is written as it comes."""
+"""strings: print printable sequences, also across block boundaries."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, UsageError, flag, quote, value
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -153,5 +154,8 @@ COMMANDS = [
         StringsOptions,
         summary="Print the sequences of printable characters in files.",
         ignored=("-T= --target=", "-U= --unicode="),
+        version_letters="Vv",
+        help_letters="h",
+        stdin_error=StdinError("", status=0),
     ),
 ]

@@ -1,67 +1,66 @@
-"""The checksums of BSD's and System V's `sum`, worked out for groups of bytes at a time."""
+"""sum: print BSD or System V checksums."""
 
 from __future__ import annotations
 
-import functools
-import zlib
-from array import array
+from dataclasses import dataclass
 
-_FULL = 1 << 16
-_GROUP = 8
-
-
-def sysv_total(block: bytes) -> int:
-    """The sum of all bytes. Adler's checksum has it in its low half, exactly for so few of them."""
-    view, adler = memoryview(block), zlib.adler32
-    return sum([adler(view[at : at + 256], 0) & 0xFFFF for at in range(0, len(block), 256)])
+from ramet.commands.binary.sum_algorithms import bsd_total, sysv_total
+from ramet.commands.framework.command import Command, called, choose
+from ramet.commands.framework.stdin_errors import StdinError
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.streams import Reader
 
 
-def bsd_total(total: int, block: bytes) -> int:
-    """The running checksum behind more bytes: each rotates it to the right and is added, a carry is dropped.
+async def old_sum(proc: Proc, reader: Reader, sysv: bool, name: str, count: int) -> str:
+    total = size = 0
+    while block := await reader.read(1 << 16):
+        size += len(block)
+        total = total + sysv_total(block) if sysv else bsd_total(total, block)
+        await proc.budget.yield_turn()
+    if sysv:
+        folded = (total & 0xFFFF) + ((total & 0xFFFFFFFF) >> 16)
+        folded = (folded & 0xFFFF) + (folded >> 16)
+        return f"{folded} {-(-size // 512)}" + (f" {name}" if name else "")
+    return f"{total:05d} {-(-size // 1024):5d}" + (f" {name}" if name and (count > 1 or count == 1) else "")
 
-    Seen as a ring of bits, the sum stands still and each byte is added one place further left than the last, its carry
-    running on around the ring up to the byte's own place. So eight bytes are one addition of their weighted sum, whose
-    carry out of the top comes in again at the bottom. That is wrong only where the carry of some byte ran the whole
-    way around and was dropped; for that, all bits below the byte's place must be set and the sum so near to the top
-    that the bytes up to there can make it overflow. Such groups, one in thirty, are added byte by byte.
-    """
-    after, limits = _tables()
-    groups = len(block) // _GROUP
-    ring = total >> 1 | (total & 1) << 15
-    for at, weighted in enumerate(_weighted(block, groups)):
-        added = ring + weighted
-        if added < _FULL or ring < limits[added & 0xFF]:
-            ring = after[added]
+
+@dataclass(frozen=True, slots=True)
+class OldSumOptions:
+    sysv: bool = choose(
+        {"-r": False, "-s --sysv": True},
+        default=False,
+        help={
+            "-r": "use BSD sum algorithm, use 1K blocks",
+            "-s --sysv": "use System V sum algorithm, use 512 bytes blocks",
+        },
+    )
+
+
+async def sum_(proc: Proc, o: OldSumOptions, operands: list[str]) -> int:
+    status = 0
+    for word in operands or ["-"]:
+        try:
+            reader = await proc.open(word)
+            text = await old_sum(proc, reader, o.sysv, word if operands else "", len(operands))
+            await proc.close(reader)
+        except OSError as error:
+            proc.complain(f"{called(word)}: {reason(error)}")
+            status = 1
             continue
-        for byte in block[_GROUP * at : _GROUP * (at + 1)]:
-            ring = (ring + byte) & 0xFFFF
-            ring = ring >> 1 | (ring & 1) << 15
-    total = (ring << 1 | ring >> 15) & 0xFFFF
-    for byte in block[_GROUP * groups :]:
-        total = ((total >> 1 | (total & 1) << 15) + byte) & 0xFFFF
-    return total
+        await proc.emit(encode(text + "\n"))
+    return status
 
 
-def _weighted(block: bytes, groups: int) -> array[int]:
-    """For each group its bytes, each at twice the weight of the one before, added up: one addition for all groups."""
-    lanes, summed = bytearray(2 * groups), 0
-    for place in range(_GROUP):
-        lanes[::2] = block[place : _GROUP * groups : _GROUP]
-        summed += int.from_bytes(lanes, "little") << place
-    words = array("H")
-    words.frombytes(summed.to_bytes(2 * groups, "little"))
-    return words
-
-
-@functools.lru_cache(maxsize=1)
-def _tables() -> tuple[array[int], list[int]]:
-    """By what a group made of the sum, the sum turned on by eight places; and where that had a carry, by its low bits,
-    below which sum before it is right."""
-    ring = array("H", range(_FULL))
-    ring.byteswap()
-    limits = [_FULL - 255] * 256
-    for ones in range(1, _GROUP + 1):
-        # So many low bits are set: a carry made by one of the first bytes, up to that many, was dropped.
-        most = 255 * ((2 << ones) - 1)
-        limits[(1 << ones) - 1 :: 1 << ones] = [max(0, _FULL - most)] * (256 >> ones)
-    return ring + ring[1:], limits
+COMMANDS = [
+    Command(
+        "sum",
+        sum_,
+        OldSumOptions,
+        summary="Print or check BSD (16-bit) checksums.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="standard input: {}"),
+    ),
+]

@@ -1,4 +1,4 @@
-"""xxd: bytes as hexadecimal or binary digits and back again."""
+"""xxd: show bytes as hexadecimal or binary digits, and reverse it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ramet.commands.binary.od import bytes_number, window
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, quote, value, version_text
 from ramet.commands.framework.inputs import PART, Inputs
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core import ops
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
@@ -280,5 +281,6 @@ COMMANDS = [
         summary="Make a hex dump or do the reverse.",
         usage="[OPTION]... [INFILE [OUTFILE]]",
         rewrite=_xxd_words,
+        stdin_error=StdinError("{}", status=2, fatal=True),
     ),
 ]

@@ -1,6 +1,7 @@
-"""Line differences as GNU diff chooses them: ends cut, confusing lines set aside, Myers in linear space, runs shifted.
+"""Line differences as GNU diff chooses them.
 
-Lines are numbers here: equal lines have equal numbers. The result says which lines of each file are changed.
+- Common ends are cut, confusing lines are discarded, Myers runs in linear space, runs of changes are shifted.
+- Equal lines have equal numbers; the result marks the changed lines of each file.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from ramet.commands.diff.myers import Breathe, Search
+from ramet.commands.diff.myers import Check, MyersSearch
 
 
 class Change(NamedTuple):
@@ -21,7 +22,7 @@ class Change(NamedTuple):
 
 
 def changes(
-    first: Sequence[Hashable], second: Sequence[Hashable], *, minimal: bool = False, check: Breathe | None = None
+    first: Sequence[Hashable], second: Sequence[Hashable], *, minimal: bool = False, check: Check | None = None
 ) -> list[Change]:
     """The changes that turn `first` into `second`, in order."""
     start = 0
@@ -38,7 +39,7 @@ def changes(
     return _script(changed_x, changed_y, start)
 
 
-def _mark(xs: list[int], ys: list[int], minimal: bool, check: Breathe | None) -> tuple[bytearray, bytearray]:
+def _mark(xs: list[int], ys: list[int], minimal: bool, check: Check | None) -> tuple[bytearray, bytearray]:
     """Which lines are changed; both arrays have a zero in front (index -1 works) and behind."""
     changed_x, changed_y = bytearray(len(xs) + 2), bytearray(len(ys) + 2)
     if xs and ys:
@@ -49,7 +50,7 @@ def _mark(xs: list[int], ys: list[int], minimal: bool, check: Breathe | None) ->
             changed_y[i] = not kept
         index_x = [i for i, kept in enumerate(keep_x) if kept]
         index_y = [i for i, kept in enumerate(keep_y) if kept]
-        search = Search([xs[i] for i in index_x], [ys[i] for i in index_y], check)
+        search = MyersSearch([xs[i] for i in index_x], [ys[i] for i in index_y], check)
         search.run(minimal)
         for i in search.deleted:
             changed_x[index_x[i]] = 1

@@ -1,4 +1,4 @@
-"""cmp: two files compared byte by byte, block by block."""
+"""cmp: compare two files byte by byte."""
 
 from __future__ import annotations
 
@@ -179,5 +179,9 @@ COMMANDS = [
         summary="Compare two files byte by byte.",
         usage="[OPTION]... FILE1 [FILE2 [SKIP1 [SKIP2]]]",
         bad_usage=2,
+        original="GNU diffutils 3.8",
+        version_letters="v",
+        prefix_hint=True,
+        write_error=("standard output: ", 2),
     )
 ]

@@ -1,4 +1,4 @@
-"""diff: files and directories compared with GNU's options, messages and exit codes."""
+"""diff: compare files and directories line by line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramet.commands.diff.files import Comparison, pair
 from ramet.commands.diff.line_formats import Formats
 from ramet.commands.diff.options import DiffOptions
 from ramet.commands.framework.command import Command, UsageError, quote, shown
-from ramet.commands.framework.posix_regex import bre_bytes, patiently
+from ramet.commands.framework.posix_regex import bre_bytes, offload_long
 from ramet.core.errors import reason
 from ramet.core.paths import decode
 from ramet.core.proc import Proc
@@ -77,7 +77,7 @@ async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
         format_ = "context"
     function: Callable[[bytes], bool] | None = None
     if o.function_line is not None:
-        function = (await patiently(proc, (o.function_line,), partial(_expression, o.function_line))).test
+        function = (await offload_long(proc, (o.function_line,), partial(_expression, o.function_line))).test
     elif o.show_function:
         function = re.compile(rb"[A-Za-z$_]").match  # type: ignore[assignment]
     palette = _palette(proc, o.palette or "") if o.color == "always" else None
@@ -103,7 +103,7 @@ async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
         except OSError as error:
             raise UsageError(f"{word}: {reason(error)}", hint=False) from None
     shown_words = [w for w in words if w.startswith("-")]
-    ignored = await patiently(proc, o.ignore_re, partial(_ignored, o))
+    ignored = await offload_long(proc, o.ignore_re, partial(_ignored, o))
     job = Comparison(proc, o, format_, style, _key(o), ignored, excluded, _formats(o))
     job.command = " ".join(["diff", *_command_options(words, shown_words)])
     return job
@@ -229,5 +229,9 @@ COMMANDS = [
             ("diff -u OLD NEW", "unified, as patch reads it"),
             ("diff -rq A B", "which files of two trees differ"),
         ],
+        original="GNU diffutils 3.8",
+        version_letters="v",
+        prefix_hint=True,
+        write_error=("standard output: ", 2),
     ),
 ]

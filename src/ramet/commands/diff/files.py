@@ -1,9 +1,9 @@
-"""What diff compares: two files, or two directories entry by entry; what differs goes to the output format."""
+"""Compare two files, or two directories entry by entry, and print the differences."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -12,13 +12,13 @@ from ramet.commands.diff import output as output
 from ramet.commands.diff.changes import Change, changes
 from ramet.commands.diff.line_formats import Formats
 from ramet.commands.diff.options import DiffOptions
-from ramet.commands.framework.inputs import LONG
 from ramet.concurrency.offload import interrupt_check, offload
+from ramet.concurrency.sizes import BATCH, LARGE
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
-from ramet.core.streams import BytesReader, Reader
+from ramet.core.streams import Reader
 from ramet.text.glob import fnmatch
 from ramet.text.strftime import at, strftime, zone_of
 
@@ -37,8 +37,6 @@ class Comparison:
     formats: Formats | None = None
     status: int = 0
     command: str = ""
-    merge: Callable[[output.Side, output.Side, list[Change]], Awaitable[None]] | None = None
-    """What becomes of a comparison instead of its output."""
 
     def trouble(self, message: str) -> None:
         self.proc.complain(message)
@@ -196,12 +194,8 @@ async def _unlike(job: Comparison, a: str, b: str, left: Stat, right: Stat, *, i
     return True
 
 
-_LARGE = 256 * 1024
-"""Bytes from which on a comparison takes longer than the event loop should wait."""
-_MANY = 400
-"""Lines of two files that may take as long where hardly one is like another: it grows with their square."""
 _HEAD = 32768
-"""Bytes of a file in which a NUL tells that it is no text."""
+"""Bytes of a file in which a NUL makes it binary."""
 
 
 class _Content:
@@ -234,7 +228,6 @@ class _Content:
                 raise LimitExceeded("string_bytes", limit)
             if len(self.head) < _HEAD:
                 self.head += self.ahead[: _HEAD - len(self.head)]
-            await self.job.proc.budget.yield_turn()
         return self.ahead
 
     async def finish(self) -> None:
@@ -308,11 +301,11 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     lines_a, lines_b = await _lines_of_both(job, common, [] if same else one.rest, [] if same else two.rest)
     first = _side(job, a, left, lines_a, 0)
     second = _side(job, b, right, lines_b, 1)
-    # What is large is computed beside the event loop, which keeps its turns meanwhile.
-    beside = one.size + two.size > _LARGE
+    large = one.size + two.size > LARGE
     compare = partial(_compare, job, first, second)
-    many = len(lines_a) + len(lines_b) > _MANY
-    found = await offload(proc.budget, compare) if beside or many else compare()
+    # The time grows with the square of the lines where few of them are alike.
+    many = len(lines_a) + len(lines_b) > BATCH
+    found = await offload(proc.budget, compare) if large or many else compare()
     if not found:
         if job.format in ("ed", "forward-ed") and not o.brief:
             _tell_unended(job, first, second)
@@ -324,10 +317,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     if o.brief:
         await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
         return
-    if job.merge is not None:
-        await job.merge(first, second, found)
-        return
-    if header and not o.paginate:
+    if header:
         await proc.emit(encode(f"{job.command} {_escaped(a)} {_escaped(b)}\n"))
     if o.ifdef is not None:
         pieces = output.ifdef(first, second, found, o.ifdef, job.style)
@@ -335,14 +325,9 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
         pieces = job.formats.merged(first, second, found)
     else:
         pieces = output.FORMATS[job.format](first, second, found, job.style)
-    if o.paginate and found:
-        title = f"{job.command} {_shown_name(job, a, 0)} {_shown_name(job, b, 1)}"
-        sheets = BytesReader(b"".join(pieces))
-        await proc.run(["pr", "-h", title], stdin=sheets)
-        return
-    step = partial(_some, iter(pieces))
-    while (some := await offload(proc.budget, step) if beside else step()) is not None:
-        await proc.emit(some)
+    step = partial(_batch, iter(pieces))
+    while batch := await offload(proc.budget, step) if large else step():
+        await proc.emit(b"".join(batch))
         await proc.budget.yield_turn()
     if not found:
         await proc.emit(identical)
@@ -350,16 +335,8 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
         _tell_unended(job, first, second)
 
 
-def _some(pieces: Iterator[bytes]) -> bytes | None:
-    """Some of what is to be printed: many lines, or a few that are very long; None behind the last."""
-    batch: list[bytes] = []
-    size = 0
-    for piece in islice(pieces, 2000):
-        batch.append(piece)
-        size += len(piece)
-        if size > LONG:
-            break
-    return b"".join(batch) if batch else None
+def _batch(pieces: Iterator[bytes]) -> list[bytes]:
+    return list(islice(pieces, 2 * BATCH))
 
 
 def _tell_unended(job: Comparison, *sides: output.Side) -> None:
@@ -376,7 +353,7 @@ class _Lines:
     def __init__(self, lines: list[bytes], open_line: list[bytes], strip: bool) -> None:
         self.lines, self.open, self.strip = lines, open_line, strip
 
-    async def take(self, job: Comparison, blocks: list[bytes]) -> None:
+    async def add(self, job: Comparison, blocks: list[bytes]) -> None:
         for block in blocks:
             pieces = block.split(b"\n")
             if len(pieces) > 1:
@@ -387,7 +364,7 @@ class _Lines:
                 self.open.append(block)
             await job.proc.budget.yield_turn()
 
-    async def all(self) -> list[bytes]:
+    def all(self) -> list[bytes]:
         last = b"".join(self.open)
         self.lines.append(last.removesuffix(b"\r") if self.strip else last)
         return self.lines
@@ -399,11 +376,11 @@ async def _lines_of_both(
     """The lines of both; what both begin with is kept once."""
     strip = bool(job.o.strip_cr)
     shared = _Lines([], [], strip)
-    await shared.take(job, common)
+    await shared.add(job, common)
     one, two = _Lines(shared.lines.copy(), shared.open.copy(), strip), shared
-    await one.take(job, first)
-    await two.take(job, second)
-    return await one.all(), await two.all()
+    await one.add(job, first)
+    await two.add(job, second)
+    return one.all(), two.all()
 
 
 def _side(job: Comparison, word: str, stat: Stat | None, lines: list[bytes], index: int) -> output.Side:

@@ -1,4 +1,4 @@
-"""diff's line and group formats: both files merged into one text, each line and each group as a template says."""
+"""Line and group formats of diff: both files merged into one text by templates."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The search of GNU diff: Myers' middle snake in linear space, and the same answer from the equal lines alone.
+"""Shortest edit search of GNU diff: the middle snake of Myers in linear space.
 
-Fronts say how far a number of edits leads on each diagonal x - y. Stepping them from cost to cost takes the square of
-the cost. Where pairs of equal lines are few, their longest chains (Hunt and Szymanski) tell the fronts of any cost at
-once: behind a chain of k pairs, a front of cost c stands at x + y = start + 2k + c as far as its edits reach.
+A front is the farthest point that a number of edits reaches on each diagonal x - y. Stepping fronts from cost to cost
+takes the square of the cost. Where pairs of equal lines are few, their longest chains (Hunt and Szymanski) give the
+fronts of any cost directly: behind a chain of k pairs, a front of cost c is at x + y = start + 2k + c.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from math import isqrt
 
-Breathe = Callable[[], None]
+Check = Callable[[], None]
 Box = tuple[int, int, int, int]
 """Lines [x, x end) of the first file and [y, y end) of the second."""
 Split = tuple[int, int, bool, bool, int]
@@ -33,12 +33,12 @@ _SAMPLE = 16
 _FAR = 1 << 60
 
 
-class Search:
+class MyersSearch:
     """Finds which lines of two files, as numbers, are deleted and inserted."""
 
-    def __init__(self, xs: list[int], ys: list[int], check: Breathe | None) -> None:
+    def __init__(self, xs: list[int], ys: list[int], check: Check | None) -> None:
         self.xs, self.ys = xs, ys
-        self.check: Breathe = check or (lambda: None)
+        self.check: Check = check or (lambda: None)
         self.deleted: list[int] = []
         self.inserted: list[int] = []
         diagonals = len(xs) + len(ys) + 3

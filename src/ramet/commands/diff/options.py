@@ -1,4 +1,4 @@
-"""The options of diff."""
+"""Options of diff."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ class DiffOptions:
         optional("--context", metavar="NUM", const="3", help="output NUM (default 3) lines of copied context"),
         default=None,
     )
-    paginate: bool = flag("-l", "--paginate", help="pass output through 'pr' to paginate it")
     brief: bool = flag("-q", "--brief", help="report only when files differ")
     identical: bool = flag("-s", "--report-identical-files", help="report when two files are the same")
     width: str = value("-W", "--width", metavar="NUM", default="130", help="output at most NUM print columns")

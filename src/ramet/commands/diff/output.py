@@ -1,4 +1,4 @@
-"""The formats of diff: normal, unified, context, ed, RCS, side by side, if-then-else; from changes to bytes."""
+"""Output formats of diff: normal, unified, context, ed, RCS, side by side and if-then-else."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 
 from ramet.commands.diff.changes import Change
 from ramet.commands.framework.inputs import char_width
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import checkpoint
 from ramet.core.paths import decode, encode
 
 
@@ -30,7 +27,7 @@ class Side:
 
     def line(self, i: int, lead: bytes = b"") -> bytes:
         tail = b"\n\\ No newline at end of file\n" if self.is_open(i) else b"\n"
-        return b"".join((lead, self.lines[i], tail))  # others run while that puts very long lines together
+        return lead + self.lines[i] + tail
 
 
 PALETTE = {"rs": "0", "hd": "1", "ad": "32", "de": "31", "ln": "36"}
@@ -263,30 +260,15 @@ def ifdef(a: Side, b: Side, found: list[Change], name: str, style: Style) -> Ite
 
 def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
     """Two columns; a row of lines that have no newline has none either."""
-    for group in side_groups(a, b, found, style):
-        yield from group.rows
-
-
-@dataclass(frozen=True)
-class Group:
-    """Lines that both files have, or a change, as rows of two columns."""
-
-    common: bool
-    span: Change
-    rows: Iterator[bytes]
-
-
-def side_groups(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[Group]:
-    """All of both files, by turns what they share and where they differ."""
     columns = _Columns.of(style)
     at_a = at_b = 0
     for c in (*found, Change(len(a.lines), len(a.lines), len(b.lines), len(b.lines))):
         if at_a < c.a:
             span = Change(at_a, c.a, at_b, c.c)
-            yield Group(True, span, _common_rows(a, b, span, style, columns))
+            yield from _common_rows(a, b, span, style, columns)
         at_a, at_b = c.b, c.d
         if c.a < c.b or c.c < c.d:
-            yield Group(False, c, _changed_rows(a, b, c, columns))
+            yield from _changed_rows(a, b, c, columns)
 
 
 def _common_rows(a: Side, b: Side, span: Change, style: Style, columns: _Columns) -> Iterator[bytes]:
@@ -362,62 +344,43 @@ class _Columns:
     def _clip(self, line: bytes, indent: int) -> tuple[bytes, int]:
         """As much of a line as fits into a column that begins at `indent`, and how wide it is."""
         limit = self.half
-        if len(line) <= PIECE and line.isascii() and not _MOVES.search(line):
+        if line.isascii() and not _MOVES.search(line):
             text = line[:limit]
             return text, len(text)
         out: list[str] = []
         place = shown = 0  # where the line is, and how far it has been written: tabs beyond the column are not
-        at, back, turn = 0, -1, -1
-        while at < len(line):
-            checkpoint()
-            if place > limit:
-                # Only what goes back matters here.
-                back = back if back >= at else _place_of(line, b"\b", at)
-                turn = turn if turn >= at else _place_of(line, b"\r", at)
-                if turn <= back:
-                    at = turn
-            until = longbytes.character_end(line, at + _WINDOW)
-            for char in decode(line[at:until]):
-                if char == "\t":
-                    spaces = self.tabsize - place % self.tabsize
-                    if place == shown:
-                        stop = shown + spaces
-                        if self.expand:
-                            out.append(" " * (min(limit, stop) - shown))
-                            shown = max(shown, min(limit, stop))
-                        elif stop < limit:
-                            out.append(char)
-                            shown = stop
-                    place += spaces
-                elif char == "\r":
-                    out.append(char + decode(self._tabs(0, indent)))
-                    place = shown = 0
-                elif char == "\b":
-                    if place:
-                        place -= 1
-                        if place < limit:
-                            out.append(" " * (place - shown) if shown <= place else char)
-                            shown = place
-                elif char in "\f\v" or "\udc80" <= char <= "\udcff":
+        for char in decode(line):
+            if char == "\t":
+                spaces = self.tabsize - place % self.tabsize
+                if place == shown:
+                    stop = shown + spaces
+                    if self.expand:
+                        out.append(" " * (min(limit, stop) - shown))
+                        shown = max(shown, min(limit, stop))
+                    elif stop < limit:
+                        out.append(char)
+                        shown = stop
+                place += spaces
+            elif char == "\r":
+                out.append(char + decode(self._tabs(0, indent)))
+                place = shown = 0
+            elif char == "\b":
+                if place:
+                    place -= 1
                     if place < limit:
-                        out.append(char)
-                else:
-                    place += 1 if " " <= char <= "~" else char_width(char)
-                    if place <= limit:
+                        out.append(" " * (place - shown) if shown <= place else char)
                         shown = place
-                        out.append(char)
-            at = until
+            elif char in "\f\v" or "\udc80" <= char <= "\udcff":
+                if place < limit:
+                    out.append(char)
+            else:
+                place += 1 if " " <= char <= "~" else char_width(char)
+                if place <= limit:
+                    shown = place
+                    out.append(char)
         return encode("".join(out)), shown
 
 
-def _place_of(line: bytes, char: bytes, at: int) -> int:
-    """Where a character comes next; the end if it does not."""
-    found = line.find(char, at)
-    return found if found >= 0 else len(line)
-
-
-_WINDOW = 4096
-"""Bytes of a line that are looked at before it is asked whether the rest matters."""
 _MOVES = re.compile(rb"[\x00-\x1f\x7f]")
 """Characters that take another width than one column, or none."""
 

@@ -147,5 +147,7 @@ COMMANDS = [
         summary="Change the mode of each FILE to MODE.",
         usage="[OPTION]... MODE[,MODE]... FILE...",
         rewrite=_chmod_words,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

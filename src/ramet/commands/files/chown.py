@@ -82,6 +82,8 @@ COMMANDS = [
         ChownOptions,
         summary="Change the owner and/or group of each FILE.",
         usage="[OPTION]... [OWNER][:[GROUP]] FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
     Command(
         "chgrp",
@@ -89,5 +91,7 @@ COMMANDS = [
         ChownOptions,
         summary="Change the group of each FILE to GROUP.",
         usage="[OPTION]... GROUP FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

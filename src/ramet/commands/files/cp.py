@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ramet.commands.files.cp_options import CpOptions
 from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.file_modes import mode_of
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core import ops
 from ramet.core.errors import Unsupported, fail, reason
 from ramet.core.fs import Lending
@@ -593,5 +594,7 @@ COMMANDS = [
         usage="[OPTION]... SOURCE... DEST",
         ignored=("-Z --context[=",),
         examples=[("cp -r SRC DST", "a whole directory"), ("cp -a SRC DST", "with modes, times and links")],
+        original="GNU coreutils 9.1",
+        stdin_error=StdinError("", "error closing file: {}", directory="error closing file"),
     ),
 ]

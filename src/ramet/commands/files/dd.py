@@ -9,6 +9,7 @@ from typing import Final
 
 from ramet.commands.framework.command import Command, UsageError, called, quote, typographic
 from ramet.commands.framework.inputs import only_opens, size_suffix
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import fail, reason
 from ramet.core.fs import Open
 from ramet.core.proc import Proc
@@ -326,5 +327,8 @@ COMMANDS = [
         usage="[OPERAND]...",
         details="Operands: if= of= bs= ibs= obs= count= skip= seek= conv=\n"
         "(lcase ucase swab sync notrunc block unblock ascii ebcdic excl nocreat ...) iflag= oflag= status=.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="closing input file 'standard input': {}"),
     ),
 ]

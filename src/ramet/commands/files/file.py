@@ -549,5 +549,6 @@ COMMANDS = [
             "-C --compile": "descriptions are read as they are",
             "-l --list": "the table of types is built in",
         },
+        version_letters="v",
     ),
 ]

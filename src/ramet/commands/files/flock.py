@@ -177,5 +177,7 @@ COMMANDS = [
         usage="[OPTION]... FILE|DIRECTORY COMMAND [ARG]... | -c COMMAND, or [OPTION]... DESCRIPTOR",
         operands_first=True,
         bad_usage=USAGE,
+        version_letters="V",
+        help_letters="h",
     )
 ]

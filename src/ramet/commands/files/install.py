@@ -117,5 +117,7 @@ COMMANDS = [
             "-s --strip": "there are no symbol tables here",
             "--strip-program=": "there are no symbol tables here",
         },
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ramet.commands.files.cp import back_up, backups, confirm, lookup, pairs, sibling
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, mixed, optional, quote, value
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import fail, reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -157,6 +158,9 @@ COMMANDS = [
         summary="Make links between files.",
         usage="[OPTION]... TARGET... LINK_NAME",
         ignored=("-d -F --directory",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("", "error closing file: {}", directory="error closing file"),
     ),
     Command(
         "link",
@@ -165,5 +169,7 @@ COMMANDS = [
         usage="FILE1 FILE2",
         min_operands=2,
         max_operands=2,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

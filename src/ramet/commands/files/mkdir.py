@@ -92,5 +92,7 @@ COMMANDS = [
         usage="[OPTION]... DIRECTORY...",
         min_operands=1,
         ignored=("-Z --context[=",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -52,5 +52,6 @@ COMMANDS = [
         usage="[OPTION]... NAME...",
         min_operands=1,
         ignored=("-Z --context[=",),
+        original="GNU coreutils 9.1",
     ),
 ]

@@ -59,5 +59,7 @@ COMMANDS = [
         summary="Create the special file NAME of the given TYPE: p, a FIFO; devices are not permitted.",
         usage="[OPTION]... NAME TYPE [MAJOR MINOR]",
         ignored=("-Z --context[=",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -108,5 +108,7 @@ COMMANDS = [
         MktempOptions,
         summary="Create a temporary file or directory, safely, and print its name.",
         usage="[OPTION]... [TEMPLATE]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -18,6 +18,7 @@ from ramet.commands.files.cp import (
 )
 from ramet.commands.files.cp_options import CpOptions, MvOptions
 from ramet.commands.framework.command import Command, quote
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core import ops
 from ramet.core.errors import fail, reason
 from ramet.core.paths import Path, encode
@@ -134,5 +135,7 @@ COMMANDS = [
         summary="Rename SOURCE to DEST, or move SOURCE(s) to DIRECTORY.",
         usage="[OPTION]... SOURCE... DEST",
         ignored=("-Z --context",),
+        original="GNU coreutils 9.1",
+        stdin_error=StdinError("", "error closing file: {}", directory="error closing file"),
     ),
 ]

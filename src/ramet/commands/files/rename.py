@@ -244,5 +244,7 @@ COMMANDS = [
         usage="[OPTION]... 's/OLD/NEW/' FILE... | [OPTION]... OLD NEW FILE...",
         aliases=("prename", "file-rename"),
         examples=[("rename 's/\\.htm$/.html/' *.htm", "change endings"), ("rename -n 'y/A-Z/a-z/' *", "only show")],
+        version_letters="V",
+        help_letters="h",
     ),
 ]

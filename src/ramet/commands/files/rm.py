@@ -8,6 +8,7 @@ from enum import Enum
 
 from ramet.commands.files.cp import TOGETHER, confirm, lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, optional, ordered, quote
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.fs import Lending
@@ -261,6 +262,8 @@ COMMANDS = [
         ignored=("--preserve-root[=",),
         usage="[OPTION]... [FILE]...",
         rewrite=_unabbreviated,
+        original="GNU coreutils 9.1",
+        stdin_error=StdinError("", "error closing file: {}", directory="error closing file"),
     ),
     Command(
         "rmdir",
@@ -269,6 +272,17 @@ COMMANDS = [
         summary="Remove the DIRECTORY(ies), if they are empty.",
         usage="[OPTION]... DIRECTORY...",
         min_operands=1,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
-    Command("unlink", unlink, summary="Remove the specified FILE.", usage="FILE", min_operands=1, max_operands=1),
+    Command(
+        "unlink",
+        unlink,
+        summary="Remove the specified FILE.",
+        usage="FILE",
+        min_operands=1,
+        max_operands=1,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
 ]

@@ -106,5 +106,7 @@ COMMANDS = [
         summary="Overwrite the specified FILE(s) repeatedly, to make them hard to recover.",
         usage="[OPTION]... FILE...",
         ignored=("--random-source=",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -160,5 +160,7 @@ COMMANDS = [
         TouchOptions,
         summary="Update the access and modification times of each FILE to the current time.",
         ignored=("-f",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

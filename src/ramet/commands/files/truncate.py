@@ -92,5 +92,7 @@ COMMANDS = [
         TruncateOptions,
         summary="Shrink or extend the size of each FILE to the specified size.",
         usage="OPTION... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

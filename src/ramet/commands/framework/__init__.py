@@ -1,1 +1,1 @@
-"""What every command is built on: declaration, options, help, inputs, messages."""
+"""Command framework: declaration, option parsing, help, inputs and messages."""

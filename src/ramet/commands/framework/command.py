@@ -1,4 +1,4 @@
-"""How a command declares itself once: options class -> parser, `--help`, unknown-flag errors, documentation, schema.
+"""Command declarations: one options class gives the parser, `--help`, error messages and documentation.
 
 Parsing is GNU getopt_long's: options and operands mix, `--` ends options, long names may be abbreviated, short flags
 combine, values attach (`-n5`, `--lines=5`) or follow. Messages and exit codes are GNU's.
@@ -20,10 +20,10 @@ import errno
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Literal
 
 from ramet.commands.framework.help import VERSION, help_text, version_text
-from ramet.commands.framework.messages import PLAIN_MESSAGES, TYPOGRAPHIC, called, quote, shown, typographic
+from ramet.commands.framework.messages import PLAIN_MESSAGES, called, quote, shown, typographic
 from ramet.commands.framework.options import (
     NoOptions,
     Spec,
@@ -37,7 +37,7 @@ from ramet.commands.framework.options import (
     several,
     value,
 )
-from ramet.commands.framework.stdin_errors import REFUSALS, without_input
+from ramet.commands.framework.stdin_errors import StdinError, without_input
 from ramet.concurrency.offload import offload_large
 from ramet.concurrency.sizes import MANY
 from ramet.core.errors import reason
@@ -45,9 +45,6 @@ from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
 
 __all__ = [
-    "LITERAL_HELP",
-    "PREFIXED_HINT",
-    "TYPOGRAPHIC",
     "VERSION",
     "Body",
     "Command",
@@ -80,7 +77,7 @@ Body = Callable[[Proc, Any, list[str]], Awaitable[int]]
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its name, its body, and everything `--help` and `man` say."""
+    """A command: its name, its body, and all that `--help` and `man` print."""
 
     name: str
     body: Body
@@ -98,25 +95,49 @@ class Command:
     operands_first: bool = False
     """The first operand ends the options (env, nohup, timeout, xargs)."""
     raw: bool = False
-    """The body parses its own words (echo, test, expr, find, dd, printf); it is called with options=None."""
+    """The body parses argv itself (echo, test, expr, find, dd, printf) and gets options=None."""
     rewrite: Callable[[list[str]], list[str]] | None = None
-    """Turns historical spellings (`head -5c`, `tar xzf`) into ordinary options before parsing."""
+    """Rewrite historical spellings (`head -5c`, `tar xzf`) to ordinary options before parsing."""
     min_operands: int = 0
     max_operands: int | None = None
     aliases: Sequence[str] = ()
+    original: str = ""
+    """Product and version that `--version` names, such as `GNU coreutils 9.1`."""
+    version_line: str = ""
+    """All that `--version` prints, where scripts compare it."""
+    version_letters: str = ""
+    """Short options that mean `--version`, unless the command declares them."""
+    help_letters: str = ""
+    """Short options that mean `--help`, unless the command declares them."""
+    literal_help: bool = False
+    """`--help` and `--version` are operands, as for the shell's builtins of these names."""
+    curly_quotes: bool = False
+    """Messages quote arguments with the quotes of the locale: curly in UTF-8."""
+    hint: str = "'{} --help'"
+    """What a usage error tells the user to try; `{}` is the command as typed."""
+    prefix_hint: bool = False
+    """The hint begins with the name of the command."""
+    usage_on_error: Literal["", "line", "full"] = ""
+    """A usage error prints the usage line before the hint, or the whole help instead of it."""
+    bad_choice: int | None = None
+    """Exit status for a value outside the choices of an option; None: `bad_usage`."""
+    write_error: tuple[str, int] = ("write error: ", 1)
+    """Message before the reason, and exit status, when standard output cannot be written."""
+    stdin_error: StdinError | None = None
+    """What the command does when standard input is closed or a directory; None: reading fails like a file."""
 
     @functools.cached_property
     def table(self) -> Table:
         return Table.of(self)
 
     async def __call__(self, proc: Proc) -> int:
-        if proc.stdin.refused and (rule := REFUSALS.get(self.name)) is not None:
-            return await without_input(proc, rule, self.start)
+        if proc.stdin.refused and self.stdin_error is not None:
+            return await without_input(proc, self.stdin_error, self.curly_quotes, self.start)
         return await self.start(proc)
 
     async def start(self, proc: Proc) -> int:
         if self.raw:
-            if len(proc.argv) == 2 and proc.argv[1] in ("--help", "--version") and self.name not in LITERAL_HELP:
+            if len(proc.argv) == 2 and proc.argv[1] in ("--help", "--version") and not self.literal_help:
                 proc.stdout.write(encode(help_text(self) if proc.argv[1] == "--help" else version_text(self)))
                 return 0
             try:
@@ -124,7 +145,7 @@ class Command:
             except UsageError as error:
                 return complain(proc, self, error)
             except OSError as error:
-                return unexpected(proc, error)
+                return unexpected(proc, self, error)
         try:
             options, operands = await offload_large(proc.budget, len(proc.argv), lambda: self._parsed(proc), MANY)
             if options is None:
@@ -135,7 +156,7 @@ class Command:
         except UsageError as error:
             return complain(proc, self, error)
         except OSError as error:
-            return unexpected(proc, error)
+            return unexpected(proc, self, error)
 
     def _parsed(self, proc: Proc) -> tuple[Any, list[str]]:
         words = proc.argv[1:]
@@ -151,104 +172,34 @@ class Command:
             raise UsageError(f"extra operand {quote(operands[self.max_operands])}")
 
 
-LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
-"""Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
-
-
-PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
-"""Commands whose originals put their name before the hint as well."""
-
-
-FULL_USAGE = frozenset({"sed"})
-"""Commands whose originals answer a wrong option with all of their usage."""
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-VERSION_LETTERS = {
-    "V": _names(
-        "grep egrep fgrep awk gawk gzip gunzip zcat xz unxz xzcat lzma unlzma lzcat bzip2 bunzip2 bzcat zstd unzstd "
-        "zstdcat rg fd fdfind column dc ed envsubst flock getopt hd hexdump hostname iconv ionice look less more man "
-        "pgrep pkill rename prename file-rename rev setsid strings tput uptime uuidgen free col colrm ul "
-        "mcookie parallel"
-    ),
-    "v": _names("diff cmp sdiff diff3 patch bc file free strings watch"),
-}
-"""Where a letter stands for `--version`, unless the command uses it for something else."""
-
-
-HELP_LETTERS = {
-    "h": _names(
-        "bc dc ed envsubst flock getopt hd hexdump hostname ionice look more rename prename file-rename rev setsid "
-        "strings uptime uuidgen watch man col column colrm ul mcookie parallel pgrep pkill fd fdfind"
-    ),
-    "H": _names("col"),
-}
-"""Where a letter stands for `--help`, unless the command uses it for something else."""
-
-
-_ASK = {
-    "tar": "'{} --help' or '{} --usage'",
-    "gzip": "`{} --help'",
-    "iconv": "`{} --help' or `{} --usage'",
-    "pgrep": "`{} --help'",
-    "pkill": "`{} --help'",
-}
-"""How the hint is worded where it is not worded as everywhere."""
-
-
-_PLAIN_FAILURE = frozenset({"ls", "dir", "vdir", "sort"})
-"""Commands whose status for a word that is none of the choices is not the one for other wrong usage."""
-
-
-USAGE_LINE = frozenset({"grep", "egrep", "fgrep"})
-"""Commands whose originals repeat their usage before the hint."""
-
-
-def unexpected(proc: Proc, error: OSError) -> int:
-    """What happens to an error that a body did not expect: a message, unless the reader of our output has gone."""
+def unexpected(proc: Proc, command: Command, error: OSError) -> int:
+    """Report an error that the body did not catch; a broken pipe is raised again."""
     if error.errno == errno.EPIPE:
         raise error
     if error.filename is None and error.errno in (errno.EBADF, errno.ENOSPC):
-        # Writing: whoever reads from what is closed names it.
-        name = proc.argv[0].rpartition("/")[2]
-        before, status = WRITING.get(name, ("write error: ", 1))
-        proc.complain(f"{before}{reason(error)}")
+        # Of writing: an error of reading names its file.
+        message, status = command.write_error
+        proc.complain(f"{message}{reason(error)}")
         return status
-    name = proc.argv[0]
-    if error.filename == "-" and name == "grep":
-        where, status = "(standard input): ", 2
-    else:
-        where, status = (f"{called(str(error.filename))}: " if error.filename is not None else ""), 1
-    proc.complain(f"{where}{reason(error)}")
-    return status
-
-
-WRITING: Final = {
-    "ls": ("write error: ", 2), "dir": ("write error: ", 2), "sort": ("write failed: 'standard output': ", 2),
-    "grep": ("write error: ", 2), "sed": ("couldn't flush stdout: ", 4), "expr": ("write error: ", 3),
-    "printenv": ("write error: ", 2), "env": ("write error: ", 125), "tee": ("'standard output': ", 1),
-    "diff": ("standard output: ", 2), "cmp": ("standard output: ", 2), "jq": ("error: writing output failed: ", 2),
-}  # fmt: skip
-"""What a command says before the reason when its output cannot be written, and its status then."""
+    proc.complain(f"{called(str(error.filename))}: {reason(error)}" if error.filename is not None else reason(error))
+    return 1
 
 
 def complain(proc: Proc, command: Command, error: UsageError) -> int:
+    """Report a usage error and return the exit status."""
     message = error.message
     of_list = "\nValid arguments are:\n" in message
-    if of_list or (command.name in TYPOGRAPHIC and not PLAIN_MESSAGES.match(message)):
+    if of_list or (command.curly_quotes and not PLAIN_MESSAGES.match(message)):
         message = typographic(proc, message)
     if message:
         proc.complain(message)
-    if error.hint and command.name in FULL_USAGE:
+    if error.hint and command.usage_on_error == "full":
         proc.stderr.write(encode(help_text(command)))
     elif error.hint:
-        if command.name in USAGE_LINE:
+        if command.usage_on_error == "line":
             proc.stderr.write(encode(f"Usage: {proc.argv[0]} {command.usage}\n"))
-        lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
-        ask = _ASK.get(command.name, "'{} --help'").replace("{}", proc.argv[0])
+        lead = f"{proc.argv[0]}: " if command.prefix_hint else ""
+        ask = command.hint.replace("{}", proc.argv[0])
         proc.stderr.write(encode(f"{lead}Try {ask} for more information.\n"))
     return command.bad_usage if error.status is None else error.status
 
@@ -263,7 +214,7 @@ class Table:
     defaults: Mapping[str, object]
     ordered: str | None
     places_operands: bool
-    """Whether it matters between which options an operand stands."""
+    """Whether the position of operands among the options matters."""
     specs: tuple[Spec, ...]
 
     @classmethod
@@ -295,9 +246,9 @@ def _bare(names: str, store: str, text: str) -> Spec:
 
 
 def parse(command: Command, words: Sequence[str], posix: bool = False) -> tuple[Any, list[str]]:
-    """Options and operands; `(None, [text])` when help or version was asked for. Raises UsageError.
+    """Parse options and operands; return `(None, [text])` for help and version. Raises UsageError.
 
-    With `posix` the first operand ends the options, as POSIXLY_CORRECT asks.
+    With `posix` (POSIXLY_CORRECT) the first operand ends the options.
     """
     table = command.table
     if not any(w[:1] == "-" and w != "-" for w in words):
@@ -398,10 +349,10 @@ class _Parse:
             spec = self.table.short.get(letter)
             if spec is None and letter.isdigit() and self.table.digits is not None:
                 return self._digits("-" + letters[at - 1 :], words, i)
-            if spec is None and self.command.name in VERSION_LETTERS.get(letter, ()):
+            if spec is None and letter in self.command.version_letters:
                 self.wanted = version_text(self.command)
                 return i
-            if spec is None and self.command.name in HELP_LETTERS.get(letter, ()):
+            if spec is None and letter in self.command.help_letters:
                 self.wanted = help_text(self.command)
                 return i
             if spec is None:
@@ -448,7 +399,7 @@ class _Parse:
                 name = shown if shown.startswith("--") else next((n for n in spec.names if n.startswith("--")), shown)
                 name = "backup type" if name == "--backup" else name
                 message = f"{what} argument {quote(given)} for {quote(name)}\nValid arguments are:\n{listed}"
-                raise UsageError(message, 1 if self.command.name in _PLAIN_FAILURE else None)
+                raise UsageError(message, self.command.bad_choice)
             return matches[0]
         if spec.convert is not None:
             try:
@@ -478,12 +429,12 @@ _SYNONYMS = (
 
 
 def _one_meaning(words: list[str]) -> bool:
-    """Whether it does not matter which of the words somebody began to write."""
+    """Return whether an ambiguous abbreviation has one meaning: all its completions are synonyms."""
     return len(words) == 1 or any(set(words) <= set(group) for group in _SYNONYMS)
 
 
 def _listed(choices: tuple[str, ...]) -> list[str]:
-    """The choices as GNU lists them: words that mean the same share a row."""
+    """List the choices as GNU does: synonyms share a row."""
     rows: list[str] = []
     for choice in choices:
         group = next((g for g in _SYNONYMS if choice in g and set(g) <= set(choices)), (choice,))
@@ -493,7 +444,7 @@ def _listed(choices: tuple[str, ...]) -> list[str]:
 
 
 def table_of(*groups: Iterable[Command]) -> dict[str, Exec]:
-    """Commands by every name they answer to."""
+    """Index commands by name and alias."""
     table: dict[str, Exec] = {}
     for group in groups:
         for command in group:

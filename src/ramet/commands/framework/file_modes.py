@@ -1,4 +1,4 @@
-"""Permission bits: GNU's symbolic and octal modes, `drwxr-xr-x` strings, and defaults where a backend knows nothing."""
+"""Permission bits: symbolic and octal modes, `drwxr-xr-x` strings, and default modes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mode_string(kind: Kind, mode: int) -> str:
 
 
 def size_of(stat: Stat) -> int:
-    """The size to show: directories look like one block, links like the length of their target."""
+    """Return the size to show: one block for directories, the length of the target for links."""
     if stat.kind is Kind.DIR:
         return BLOCK
     if stat.kind is Kind.LINK:

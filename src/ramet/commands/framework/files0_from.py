@@ -1,4 +1,4 @@
-"""--files0-from: operands that a file lists, each ended by NUL, for wc, du and sort."""
+"""`--files0-from`: NUL-separated file names as operands of wc, du and sort."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ramet.core.proc import Proc
 
 
 class Listed(NamedTuple):
-    """One name of the list, or what is wrong with it."""
+    """One name of the list, or the problem with it."""
 
     name: str
     problem: str = ""
 
 
 async def listed(proc: Proc, source: str, operands: list[str]) -> list[Listed]:
-    """The names that `source` lists; OSError when it cannot be read."""
+    """Read the names in `source`; OSError when it cannot be read."""
     if operands:
         raise UsageError(f"extra operand {quote(operands[0])}\nfile operands cannot be combined with --files0-from")
     data = await slurp(proc, source)

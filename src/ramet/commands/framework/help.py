@@ -1,10 +1,10 @@
-"""What people read about a command: its help and version, made from its declaration and nothing else."""
+"""`--help` and `--version` texts, generated from the declaration of a command."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from ramet.commands.framework.options import Spec
 
@@ -12,14 +12,14 @@ VERSION = "0.1.0"
 
 
 class Rows(Protocol):
-    """The options of a command, as far as help tells them."""
+    """The options of a command, for help."""
 
     @property
     def specs(self) -> tuple[Spec, ...]: ...
 
 
 class Described(Protocol):
-    """What a declaration says for people."""
+    """The parts of a declaration that help and version print."""
 
     @property
     def name(self) -> str: ...
@@ -33,6 +33,10 @@ class Described(Protocol):
     def examples(self) -> Sequence[tuple[str, str]]: ...
     @property
     def raw(self) -> bool: ...
+    @property
+    def original(self) -> str: ...
+    @property
+    def version_line(self) -> str: ...
     @property
     def table(self) -> Rows: ...
 
@@ -80,32 +84,10 @@ def _option_rows(command: Described) -> Iterable[tuple[str, str]]:
 
 
 def version_text(command: Described) -> str:
-    """Whose program this does the work of, for scripts that look for it; then who does it."""
-    if command.name == "jq":
-        return "jq-1.7.1\n"
-    if command.name in ORIGINALS:
-        product, _, number = ORIGINALS[command.name].rpartition(" ")
+    """The `--version` of a command: the program it copies, for scripts that look for it, then Ramet's version."""
+    if command.version_line:
+        return f"{command.version_line}\n"
+    if command.original:
+        product, _, number = command.original.rpartition(" ")
         return f"{command.name} (like {product}) {number}\nramet {VERSION}\n"
     return f"{command.name} (ramet) {VERSION}\n"
-
-
-ORIGINALS: Final = {
-    name: product
-    for product, names in {
-        "GNU coreutils 9.1": "[ arch b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm cp csplit "
-        "cut date dd df dir dirname du echo env expand expr factor false fmt fold groups head hostid id "
-        "install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nice nl nohup nproc numfmt od paste "
-        "pathchk pr printenv printf readlink realpath rm rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum "
-        "shred shuf sleep sort split stat stdbuf stty sum sync tac tail tee test timeout touch tr true truncate tsort "
-        "tty uname unexpand uniq unlink users vdir wc who whoami yes",
-        "GNU grep 3.8": "grep egrep fgrep",
-        "GNU sed 4.9": "sed",
-        "GNU Awk 5.2.1": "awk gawk",
-        "GNU findutils 4.9.0": "find xargs",
-        "GNU diffutils 3.8": "diff cmp diff3 sdiff",
-        "GNU patch 2.7.6": "patch",
-        "GNU tar 1.34": "tar",
-    }.items()
-    for name in names.split()
-}
-"""The programs that commands do the same as."""

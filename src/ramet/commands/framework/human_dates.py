@@ -1,9 +1,10 @@
-"""GNU's human dates (`2 days ago`, `next friday`, `2026-01-31 10:00 +0200`) for date -d, touch -d, find -newermt.
+"""Dates as people write them (`2 days ago`, `next friday`), for date -d, touch -d and find -newermt.
 
-A text is cut into tokens, tokens make items (a date, a time, a zone, a weekday, something relative, a lone number),
-each kind at most once but for what is relative; then all are put together in the order the C library's mktime would:
-months and days first, then seconds. One token ahead decides what an item is, and what could go on does go on: in
-`10:00 +3 hours` the number is a zone, as in the original.
+- The parser is GNU's: a text becomes tokens, tokens become items (a date, a time, a zone, a weekday, a relative amount,
+  a lone number), each kind at most once except relative amounts.
+- Items are combined in mktime's order: months and days first, then seconds.
+- One token of lookahead decides what an item is, and an item takes as many tokens as it can: in `10:00 +3 hours` the
+  number is a zone.
 """
 
 from __future__ import annotations

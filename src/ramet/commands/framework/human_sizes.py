@@ -1,4 +1,4 @@
-"""Sizes as ls, du, df and numfmt print them: block sizes, and the human readable forms that round up."""
+"""Sizes as ls, du, df and numfmt print them: block sizes, and human-readable sizes rounded up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many commands share: opening their operands with GNU's messages, numbers with suffixes, the locale's text."""
+"""Shared input helpers: open operands with GNU's messages, read lines, parse counts, measure text."""
 
 from __future__ import annotations
 
@@ -11,26 +11,22 @@ from typing import TypeVar
 
 from ramet.commands.framework.command import UsageError, called, quote
 from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import HUGE, LARGE
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, WHOLE, Reader, line_blocks
 
 T = TypeVar("T")
 
-LARGE = 1 << 20
-"""What those who only look at a block ask of a reader: as much as memory keeps in one piece, so nothing is copied."""
-
-
 PART = 32 * 1024
-"""What those who work on every line take at a time, so that even many short ones are done in a moment."""
-LONG = 4 * BLOCK
-"""Bytes of a block that has a very long line in it: whatever is done with it is done while others run."""
+"""Bytes per read of commands that work on every line: the lines of one read take less than 20 ms."""
+LONG = HUGE
 HELD = 4096
-"""How much output waits in a stream of the C library; what a program complains of meanwhile overtakes it."""
+"""Bytes of output that the C library buffers in the originals; their error messages overtake it."""
 
 
 def leave(reader: Reader, rest: bytes, taken: int) -> None:
-    """What a command has read and not used goes back; from a pipe it has taken what its buffer holds."""
+    """Return unused input to the reader; from a pipe, the first `taken` bytes are lost as in the originals."""
     if not reader.lasting:
         rest = rest[taken:]
     if rest:
@@ -38,12 +34,12 @@ def leave(reader: Reader, rest: bytes, taken: int) -> None:
 
 
 def only_opens(error: OSError) -> bool:
-    """Whether what failed would be opened well and only not be read: a directory, a standard input that is closed."""
+    """Return whether the originals would open this and fail on reading: a directory, a closed standard input."""
     return error.errno in (errno.EISDIR, errno.EBADF)
 
 
 class Inputs:
-    """The files a command reads, one after another; an unreadable one is a message and a failing status."""
+    """The operands of a command, opened one after another; an unreadable one is reported and sets the status."""
 
     def __init__(
         self,
@@ -58,14 +54,14 @@ class Inputs:
     ) -> None:
         self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
         self.directory = directory or form
-        """The message about what the originals open and only fail to read: a directory, a closed standard input."""
+        """Message for inputs that open and fail on reading: a directory, a closed standard input."""
         self.status = 0
         self.failed = 0
-        """How many of them could not be read."""
+        """Number of inputs that could not be read."""
         self.missing = 0
-        """How many of them could not even be opened."""
+        """Number of inputs that could not be opened."""
         self.name = name
-        """How a file is called in messages."""
+        """Formats a file name for messages."""
         self.dash = dash or not words
         """Whether `-` is standard input."""
 
@@ -91,14 +87,14 @@ class Inputs:
                 await self.proc.close(reader)
 
     async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
-        """The content of all files as one stream."""
+        """Read all files as one stream."""
         async for _, reader in self.each():
             while block := await reader.read(size):
                 yield block
                 await self.proc.budget.yield_turn()
 
     async def joined_lines(self, delim: bytes = b"\n") -> AsyncIterator[bytes]:
-        """The content of all files as one stream, in blocks that end at a line end, for work on each line."""
+        """Read all files as one stream of blocks that end at a line end."""
         rest: list[bytes] = []
         held, longest = 0, self.proc.budget.limits.string_bytes
         async for block in self.blocks(PART):
@@ -109,23 +105,16 @@ class Inputs:
                 if held > longest:
                     raise self.proc.budget.exceeded("string_bytes")
                 continue
-            begin = 0
-            if held > LONG:  # a very long line is a block of its own, of which nobody has to cut off others
-                begin = block.find(delim) + 1
-                rest.append(block[:begin])
-                yield b"".join(rest)
-                rest = []
             held = 0
-            if begin < cut:
-                rest.append(block[begin:cut])
-                yield rest[0] if len(rest) == 1 else b"".join(rest)
+            rest.append(block[:cut])
+            yield rest[0] if len(rest) == 1 else b"".join(rest)
             rest = [block[cut:]] if cut < len(block) else []
         if rest:
             yield b"".join(rest)
 
 
-class Apart(Inputs):
-    """Files that each begin a line of their own."""
+class LineInputs(Inputs):
+    """Inputs that each begin a new line: a missing last newline is added."""
 
     async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
         async for _, reader in self.each():
@@ -147,12 +136,12 @@ async def filter_lines(
     complete: bool = True,
     form: str = "{}: {}",
 ) -> int:
-    """Every file through `change`, many lines at a time; `complete` gives an unfinished last line its delimiter."""
+    """Pass every file through `change` by blocks of lines; `complete` adds a missing last delimiter."""
     inputs = Inputs(proc, words, form=form)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, delim, PART):
             work = partial(_changed, block, change, delim, complete)
-            await proc.emit(await offload_large(proc.budget, len(block), work, 4 * PART))
+            await proc.emit(await offload_large(proc.budget, len(block), work, LARGE))
             await proc.budget.yield_turn()
     return inputs.status
 
@@ -169,7 +158,7 @@ def _changed(block: bytes, change: Callable[[list[bytes]], list[bytes]], delim: 
 
 
 async def lead(proc: Proc, word: str, size: int) -> bytes:
-    """The first bytes of one operand, which may have no end; errors are the caller's."""
+    """Read the first bytes of one operand, which may be endless; OSError is the caller's."""
     reader = await proc.open(word)
     parts: list[bytes] = []
     try:
@@ -182,50 +171,47 @@ async def lead(proc: Proc, word: str, size: int) -> bytes:
 
 
 async def slurp(proc: Proc, word: str) -> bytes:
-    """All of one operand; errors are the caller's. What has no end is an error."""
+    """Read all of one operand; OSError is the caller's. An endless input is an error."""
     reader = await proc.open(word)
     parts: list[bytes] = []
     most = proc.budget.limits.string_bytes * WHOLE
     room = most
     try:
-        while block := await reader.read(LARGE):
+        while block := await reader.read(HUGE):
             parts.append(block)
             room -= len(block)
             if room < 0:
                 raise LimitExceeded("string_bytes", most)
-            await proc.budget.yield_turn()
     finally:
         await proc.close(reader)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
-    """All lines of one operand without their delimiters."""
+    """Read all lines of one operand, without delimiters."""
     return (await read_ended_lines(proc, word, delim))[0]
 
 
 async def read_ended_lines(proc: Proc, word: str, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
-    """The same, and whether there is none at the end that lacks its delimiter."""
+    """Read all lines, and return whether the last one has its delimiter."""
     found: list[bytes] = []
     ended = True
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, delim):
-            lines, ended = await split_lines(proc, block, delim)
-            found += lines
-            await proc.budget.yield_turn()
+            found += split_lines(block, delim)
+            ended = block.endswith(delim)
     finally:
         await proc.close(reader)
     return found, ended
 
 
-async def split_lines(proc: Proc, data: bytes, delim: bytes = b"\n") -> tuple[list[bytes], bool]:
-    """The lines of a text without their delimiters, and whether the last one has one."""
-    lines = await offload_large(proc.budget, len(data), lambda: data.split(delim))
-    ended = not lines[-1]
-    if ended:
+def split_lines(block: bytes, delim: bytes = b"\n") -> list[bytes]:
+    """Split a block into its lines without their delimiters."""
+    lines = block.split(delim)
+    if not lines[-1]:
         lines.pop()
-    return lines, ended
+    return lines
 
 
 # ------------------------------------------------------------------------------------------------------ numbers
@@ -278,12 +264,12 @@ def parse_count(text: str, what: str, low: int = 0, high: int | None = None) -> 
 
 
 def is_unbuffered(proc: Proc) -> bool:
-    """Whether `stdbuf` asked that output does not wait."""
+    """Return whether `stdbuf` disabled output buffering."""
     return proc.env.get("_STDBUF_O") in ("0", "L")
 
 
 def is_utf8(proc: Proc) -> bool:
-    """Whether characters are UTF-8 here; only an explicit C locale, or another charset, says otherwise."""
+    """Return whether the locale is UTF-8: yes unless it names C, POSIX or another charset."""
     env = proc.env
     name = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "C.UTF-8"
     charset = name.partition(".")[2].partition("@")[0]

@@ -1,24 +1,12 @@
-"""Words of the user in messages: quoted as GNU quotes them, in the locale's quotes where the original does so."""
+"""Quote arguments and file names in messages as GNU does, with the locale's quotes where GNU uses them."""
 
 from __future__ import annotations
 
 import re
-from itertools import chain
 
-from ramet.concurrency.bigbytes import PIECE, pieces
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
-TYPOGRAPHIC = frozenset((
-    "[", "arch", "b2sum", "base32", "base64", "basename", "basenc", "cat", "chgrp", "chmod", "chown", "cksum", "comm",
-    "csplit", "cut", "date", "dd", "df", "dirname", "du", "expand", "expr", "factor", "find", "fmt", "fold", "head",
-    "hostid", "id", "install", "join", "link", "ln", "logname", "ls", "md5sum", "mkdir", "mktemp", "nice", "nl",
-    "nproc", "numfmt", "od", "paste", "pathchk", "pr", "printf", "readlink", "realpath", "rmdir", "seq", "sha1sum",
-    "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf",
-    "sum", "sync", "tac", "tail", "tee", "test", "timeout", "touch", "tr", "truncate", "tsort", "tty", "uname",
-    "unexpand", "uniq", "unlink", "wc", "whoami", "xargs", "yes", "mknod", "ptx",
-))  # fmt: skip
-"""Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
 PLAIN_MESSAGES = re.compile(
     r"unrecognized option|invalid option|options? (?!--output)|range-endpoints|target |leading |cannot |failed "
     r"|invalid output address|extra operand .* not allowed|missing destination|invalid -[jNSsw] argument"
@@ -28,7 +16,7 @@ PLAIN_MESSAGES = re.compile(
 
 
 def typographic(proc: Proc, message: str) -> str:
-    """A message about an argument with the quotes of the locale: curly in UTF-8, straight elsewhere."""
+    """Replace the quotes of a message by those of the locale: curly in UTF-8."""
     env = proc.env
     locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     if "utf" not in locale.lower() or "'" not in message:
@@ -44,19 +32,18 @@ _QUOTED = re.compile(
     r"((?:leading|with|number after|invalid character|delimiter|for a|unexpected) '[^']*'|between '.' and '.')"
     r"|(?<!\w)'([^']*)'|\"([^\"']*'[^\"]*)\""
 )
-"""What `quote` has quoted, also what it puts into double quotes for a single one in it; before that what the messages
-themselves have in straight quotes."""
+"""Text quoted by `quote`, in single or double quotes; the first group is quotes that stay straight."""
 
 
 def quote(text: str) -> str:
-    """A word in GNU's quotes, shell-escaped where it has characters that would mislead."""
+    """Quote a word as GNU does, shell-escaped where it has control characters."""
     if not misleads(text):
         return f"'{text}'"
     if "'" in text and not any(c < " " or c in '\x7f"$`\\!' or "\ud800" <= c <= "\udfff" for c in text):
         return f'"{text}"'
     out: list[str] = ["'"]
     escaped = False
-    for c in text if len(text) <= PIECE else chain.from_iterable(pieces(text)):
+    for c in text:
         odd = c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"
         if odd != escaped:
             out.append("'$'" if odd else "''")
@@ -69,10 +56,8 @@ def quote(text: str) -> str:
 
 
 def misleads(text: str) -> bool:
-    """Whether there is something in a word that has to be escaped within quotes."""
-    if len(text) <= PIECE:
-        return _MISLEADING.search(text) is not None
-    return any(_MISLEADING.search(piece) for piece in pieces(text))
+    """Return whether a word needs escapes inside quotes."""
+    return _MISLEADING.search(text) is not None
 
 
 _MISLEADING = re.compile("['\x00-\x1f\x7f\ud800-\udfff]")
@@ -80,7 +65,7 @@ _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f
 
 
 def c_escaped(text: str, also: str = "", never: str = "") -> str:
-    """A text as C writes it between quotes; `also` gets a backslash, too, and `never` is left as it is."""
+    """Escape a text as C does; characters of `also` get a backslash, those of `never` stay."""
     out: list[str] = []
     for char in text:
         if char in never:
@@ -100,12 +85,12 @@ _SPECIAL = frozenset(" !\"$&'()*;<=>[^`|\\?\x7f")
 
 
 def shown(text: str) -> str:
-    """A file name as GNU prints it in messages: quoted only where a shell would need quotes."""
+    """Format a file name for messages: quoted only where a shell needs quotes."""
     if text and text[0] not in "#~" and text not in ("{", "}") and _SPECIAL.isdisjoint(text) and text.isprintable():
         return text
     return quote(text)
 
 
 def called(text: str) -> str:
-    """A file name before the colon of a message: quoted also where it has a colon of its own."""
+    """Format a file name that a colon follows: quoted also if it contains a colon."""
     return quote(text) if ":" in text else shown(text)

@@ -1,4 +1,4 @@
-"""How a field of an options class says which options set it; nothing here parses a command line."""
+"""Option fields of an options class: `flag`, `value`, `choose` and the like; parsing is in `command`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class UsageError(Exception):
-    """The command line is wrong; `message` is what follows `name: ` on stderr."""
+    """Wrong command line; `message` follows `name: ` on stderr."""
 
     def __init__(self, message: str, status: int | None = None, hint: bool = True) -> None:
         super().__init__(message)
@@ -91,8 +91,7 @@ def mixed(*fields: Any, default: object) -> Any:
 
 
 def ordered(*, operands: bool = False) -> Any:
-    """A field that receives the options in order as `(field name, value)` pairs, and if asked for the operands among
-    them, which have no name: there may be very many of these."""
+    """A field with all options in order as `(field name, value)` pairs; with `operands`, operands are named ''."""
     return field(default=(), metadata={"ordered": True, "operands": operands})
 
 

@@ -1,4 +1,4 @@
-"""POSIX patterns for nl, csplit, tac, expr and find: the shared engine, with usage errors in the caller's words."""
+"""Compile POSIX patterns for nl, csplit, tac, expr and find, with usage errors in the caller's words."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ramet.commands.framework.command import UsageError
-from ramet.concurrency.offload import offload
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.patterns import LONG, POSIX_BASIC, POSIX_EXTENDED, Dialect, Matcher, PatternError, compile
+from ramet.patterns import POSIX_BASIC, POSIX_EXTENDED, Dialect, Matcher, PatternError, compile
 
 T = TypeVar("T")
 
 
-async def patiently(proc: Proc, sources: Iterable[str | bytes], work: Callable[[], T]) -> T:
-    """What `work` makes of some texts that have patterns in them; if they are long, while others run."""
-    return work() if sum(map(len, sources)) <= LONG else await offload(proc.budget, work)
+async def offload_long(proc: Proc, sources: Iterable[str | bytes], work: Callable[[], T]) -> T:
+    """Compile patterns by `work`: in a thread when their sources are long."""
+    return await offload_large(proc.budget, sum(map(len, sources)), work, LONG_SCRIPT)
+
+
+patiently = offload_long
 
 
 def bre_bytes(pattern: str, *, icase: bool = False) -> Matcher:

@@ -1,7 +1,7 @@
-"""A standard input that cannot be read, because it is closed or a directory: what each command says, and what it does.
+"""Errors of a standard input that is closed or a directory: the message and exit status of each command.
 
-Rule: most commands do not know. They are given an input that tells on the first read what the original tells, and then
-is at its end or, where the original gives up, ends the command.
+- Most commands need no code for it: they get a reader that reports the error on the first read.
+- After the report the reader is at its end or, where the original gives up, ends the command.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
 
-from ramet.commands.framework.messages import TYPOGRAPHIC, typographic
+from ramet.commands.framework.messages import typographic
 from ramet.core.errors import fail, strerror
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -19,78 +18,32 @@ from ramet.core.streams import Reader
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """How a command takes an input that cannot be read; `{}` is the reason, `{last}` the last word of the command."""
+class StdinError:
+    """Messages and status for an unreadable standard input; `{}` is the reason, `{last}` the last word of argv."""
 
     reading: str | None = None
-    """Said by the first read; nothing where it is empty. None: reading fails, and the command says so itself."""
+    """Message of the first read; empty: none. None: reading raises, and the command reports it."""
     closing: str = ""
-    """Said at the end of what is closed: it cannot be closed again."""
+    """Message at exit for a closed input, which cannot be closed again."""
     status: int = 1
     fatal: bool = False
-    """Whether the command ends there; else the input is an empty one."""
+    """Whether the first read ends the command; otherwise the input is empty."""
     directory: str | None = None
-    """Said instead of `reading` of a directory."""
-
-
-def _for(names: str, rule: Refusal) -> dict[str, Refusal]:
-    return dict.fromkeys(names.split(), rule)
-
-
-_GZIP: Final = Refusal("gzip: standard input: {}", directory="\ngzip: stdin: {}", fatal=True)
-REFUSALS: Final[dict[str, Refusal]] = {
-    **_for("nl cut paste expand unexpand fold", Refusal("-: {}", "-: {}")),
-    **_for(
-        "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum cksum", Refusal(closing="standard input: {}")
-    ),
-    **_for("tr base64 base32 basenc join", Refusal("read error: {}", fatal=True)),
-    **_for("rm mv cp ln xargs", Refusal("", "error closing file: {}", directory="error closing file")),
-    **_for("strings col colrm ul factor sqlite3", Refusal("", status=0)),
-    **_for("hexdump hd", Refusal("{last}: {}", status=0)),
-    **_for("gzip gunzip zcat", _GZIP),
-    "cat": Refusal("-: {}", "closing standard input: {}"),
-    "tac": Refusal("'standard input': read error: {}", "-: {}"),
-    "rev": Refusal("stdin: 0: {}"),
-    "tee": Refusal("read error: {}", "standard input: {}"),
-    "head": Refusal("error reading 'standard input': {}", "-: {}"),
-    "wc": Refusal(closing="-: {}"),
-    "tail": Refusal(closing="-: {}"),
-    "fmt": Refusal(closing="closing standard input: {}"),
-    "dd": Refusal(closing="closing input file 'standard input': {}"),
-    "date": Refusal("", "'standard input': {}", status=0),
-    "od": Refusal("'standard input': {}", "standard input: {}"),
-    "xxd": Refusal("{}", status=2, fatal=True),
-    "column": Refusal("read failed: {}", fatal=True),
-    "csplit": Refusal("read error: {}", fatal=True),
-    "sort": Refusal("stat failed: -: {}", status=2, fatal=True, directory="read failed: -: {}"),
-    "split": Refusal("-: {}", fatal=True),
-    "tsort": Refusal("", "standard input: {}", status=0),
-    "numfmt": Refusal("error reading input: {}", status=0),
-    "iconv": Refusal("error while reading the input: {}", fatal=True),
-    "bc": Refusal("(standard_in) 1: read() in flex scanner failed", fatal=True),
-    "pr": Refusal("'standard input': {}", fatal=True),
-    "envsubst": Refusal('error while reading "standard input": {}', fatal=True),
-    "tar": Refusal(
-        "-: Cannot read: {}\ntar: At beginning of tape, quitting now\ntar: Error is not recoverable: exiting now",
-        status=2,
-        fatal=True,
-    ),
-    "patch": Refusal("**** fstat : {}", status=2, fatal=True, directory="**** read error : {}"),
-}
-_UNNAMED: Final = frozenset(("gzip", "gunzip", "zcat", "bc"))
-"""Commands whose messages do not begin with the name they were called by."""
+    """Message instead of `reading` for a directory."""
+    named: bool = True
+    """Whether messages begin with the command as typed."""
 
 
 class _Ended(Exception):
-    """A command that gives up."""
+    """Ends the command after a fatal read error."""
 
 
 class _Unreadable(Reader):
-    __slots__ = ("asked", "proc", "refusal", "rule")
+    __slots__ = ("asked", "curly", "proc", "refusal", "rule")
 
-    def __init__(self, proc: Proc, rule: Refusal) -> None:
+    def __init__(self, proc: Proc, rule: StdinError, curly: bool) -> None:
         super().__init__()
-        self.proc, self.rule, self.refusal, self.asked = proc, rule, proc.stdin.refused, False
+        self.proc, self.rule, self.curly, self.refusal, self.asked = proc, rule, curly, proc.stdin.refused, False
 
     @property
     def refused(self) -> int:  # type: ignore[override]
@@ -117,16 +70,15 @@ class _Unreadable(Reader):
         if not form:
             return
         proc = self.proc
-        name = proc.argv[0].rpartition("/")[2]
         message = form.format(strerror(self.refusal), last=proc.argv[-1])
-        if name in TYPOGRAPHIC:
+        if self.curly:
             message = typographic(proc, message)
-        proc.stderr.write(encode(f"{message}\n" if name in _UNNAMED else f"{proc.argv[0]}: {message}\n"))
+        proc.stderr.write(encode(f"{proc.argv[0]}: {message}\n" if self.rule.named else f"{message}\n"))
 
 
-async def without_input(proc: Proc, rule: Refusal, run: Callable[[Proc], Awaitable[int]]) -> int:
+async def without_input(proc: Proc, rule: StdinError, curly: bool, run: Callable[[Proc], Awaitable[int]]) -> int:
     """Run a command whose standard input cannot be read."""
-    reader = _Unreadable(proc, rule)
+    reader = _Unreadable(proc, rule, curly)
     proc.stdin = reader
     try:
         status = await run(proc)

@@ -1,1 +1,1 @@
-"""Calculation commands: bc, expr, seq, numfmt."""
+"""Calculation commands: bc, factor, numfmt, seq."""

@@ -1,21 +1,20 @@
-"""numfmt: numbers to and from the way people write them, rounded and refused as GNU does."""
+"""numfmt: convert numbers to and from human-readable forms."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Context, Decimal
 from functools import partial
 from typing import Final
 
 from ramet.commands.framework.command import Command, UsageError, flag, optional, ordered, quote, typographic, value
-from ramet.commands.framework.inputs import LONG, PART
+from ramet.commands.framework.inputs import PART
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.text.cut import END, parse_ranges
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import HUGE
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -179,12 +178,10 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
             await proc.budget.yield_turn()
         return job.finish()
     async for block in line_blocks(proc.stdin, encode(end), PART):
-        lines = await offload_large(proc.budget, len(block), partial(_lines, block, end))
-        tail = lines.pop()
+        *lines, tail = decode(block).split(end)
         if header:
             for line in lines[:header]:
-                await proc.emit(await offload_large(proc.budget, len(line), partial(growth.encoded, line)))
-                await proc.emit(encode(end))
+                await proc.emit(encode(line + end))
             lines, header = lines[header:], max(0, header - len(lines))
         if not o.zero and b"\0" in block:
             lines, tail = [line.partition("\0")[0] for line in lines], tail.partition("\0")[0]
@@ -192,10 +189,6 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
             return 2
         await proc.budget.yield_turn()
     return job.finish()
-
-
-def _lines(block: bytes, end: str) -> list[str]:
-    return decode(block).split(end)
 
 
 def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
@@ -220,10 +213,6 @@ def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
 
 
 _FIELD = re.compile(r"[ \t\n]*[^ \t\n]*")
-_BLANKS = re.compile(r"[ \t\n]*")
-_WORD = re.compile(r"[^ \t\n]*")
-_ZEROS = re.compile(r"0*")
-_DIGITS = re.compile(r"[0-9]*")
 _PARTING = re.compile(r"(?<=[^ \t\n])[ \t\n]")
 _ORDINARY = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?([KMGTPEZY])(i?)")
 
@@ -275,22 +264,6 @@ def quick_conversion(from_: str, to: str) -> Callable[[str], str | None]:
     return convert
 
 
-def _field_end(text: str, at: int) -> int:
-    """Where a field with the blanks before it ends, in a very long text."""
-    return longbytes.run_end(_WORD, text, longbytes.run_end(_BLANKS, text, at))
-
-
-def _is_endless(text: str) -> bool:
-    """Whether a very long text is a number of too many digits."""
-    at = text.startswith("-")
-    begin = longbytes.run_end(_ZEROS, text, at)
-    stop = longbytes.run_end(_DIGITS, text, begin)
-    if stop - begin <= _MOST and text[stop : stop + 1] == ".":
-        begin = longbytes.run_end(_ZEROS, text, stop + 1)
-        stop = longbytes.run_end(_DIGITS, text, begin)
-    return stop - begin > _MOST
-
-
 @dataclass
 class _Numfmt:
     """One run over its lines."""
@@ -324,7 +297,7 @@ class _Numfmt:
         simple = self._simple()
         out: list[str] = []
         for line in lines:
-            made = simple(line) if simple is not None and len(line) <= LONG else None
+            made = simple(line) if simple is not None else None
             if made is not None:
                 out += (made, end)
                 continue
@@ -367,14 +340,11 @@ class _Numfmt:
 
     async def line(self, text: str, end: str) -> bool:
         """Convert one line; False when a bad number ends everything."""
-        steps = self._steps(text, end)
-        if len(text) <= LONG:
-            for made in steps:
-                await self._say(made)
-            return not self.aborted
-        step = partial(next, steps, None)
-        while (one := await offload(self.proc.budget, step)) is not None:
-            await self._say(one)
+        steps: Iterable[bytes | str] = self._steps(text, end)
+        if len(text) > HUGE:
+            steps = await offload(self.proc.budget, partial(list, steps))
+        for made in steps:
+            await self._say(made)
         return not self.aborted
 
     async def _say(self, made: bytes | str) -> None:
@@ -387,13 +357,10 @@ class _Numfmt:
     def _steps(self, text: str, end: str) -> Iterator[bytes | str]:
         """What is to be printed for a line, and what is to be said meanwhile."""
         out: list[str] = []
-        held = 0
         for number, (piece, parting) in enumerate(self._pieces(text), 1):
-            if not number & 255 or held > LONG:
-                checkpoint()
+            if not number & 255:
                 yield encode("".join(out))
                 out.clear()
-                held = 0
             done = piece
             if any(low <= number <= high for low, high in self.fields):
                 try:
@@ -408,13 +375,7 @@ class _Numfmt:
                     if self.o.invalid == "abort":
                         self.aborted = True
                         return
-            if len(done) > LONG:
-                yield encode("".join(out))
-                out.clear()
-                yield encode(done)
-                done = ""
             out += (done, parting)
-            held += len(done)
         out.append(end)
         yield encode("".join(out))
 
@@ -425,12 +386,12 @@ class _Numfmt:
             yield text, ""
             return
         at, number = 0, 0
-        short, field = len(text) <= PIECE, _FIELD.match
         while True:
             if delimiter is None:
                 # A field takes the blanks before it, all but the one that ends the field before.
-                found = field(text, at) if short else None
-                stop = found.end() if found is not None else _field_end(text, at)
+                found = _FIELD.match(text, at)
+                assert found is not None
+                stop = found.end()
             else:
                 stop = text.find(delimiter, at)
                 stop = len(text) if stop < 0 else stop
@@ -441,13 +402,8 @@ class _Numfmt:
             if stop >= len(text):
                 return
             if number >= last:
-                for begin in range(at, len(text), PIECE):
-                    # The character before tells whether a blank parts something.
-                    rest = text[begin - 1 : begin + PIECE]
-                    if delimiter is None and ("\t" in rest or "\n" in rest):
-                        rest = (" " if begin == at else rest[0]) + rest[1:]
-                        rest = _PARTING.sub(" ", rest)
-                    yield rest[1:], ""
+                rest = text[at:]
+                yield (_PARTING.sub(" ", rest) if delimiter is None else rest), ""
                 return
 
     def convert(self, piece: str, number: int) -> str:
@@ -471,8 +427,6 @@ class _Numfmt:
     def read(self, text: str) -> tuple[Decimal, int]:
         """The number and how many decimal places it has."""
         scale = self.o.from_
-        if len(text) > PIECE and _is_endless(text):
-            raise _BadNumber("value too large to be converted: {}", text)
         found = re.match(r"(-?)(\d*)(?:(\.)(-?\d*))?", text)
         assert found is not None
         sign, whole, point, fraction = found.groups()
@@ -549,5 +503,8 @@ COMMANDS = [
         NumfmtOptions,
         summary="Convert numbers from/to human-readable strings.",
         usage="[OPTION]... [NUMBER]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("error reading input: {}", status=0),
     ),
 ]

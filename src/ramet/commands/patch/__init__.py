@@ -1,4 +1,4 @@
-"""patch: unified, context, normal and ed diffs applied with offsets, fuzz, rejects and backups as GNU patch does."""
+"""patch: apply unified, context, normal and ed diffs with offsets, fuzz, rejects and backups."""
 
 from ramet.commands.patch.command import COMMANDS
 

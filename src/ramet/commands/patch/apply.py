@@ -1,4 +1,4 @@
-"""Hunks applied to lines, with offsets and fuzz; nothing here touches a file."""
+"""Apply hunks to lines, with offsets and fuzz; no file access."""
 
 from __future__ import annotations
 

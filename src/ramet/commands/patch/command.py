@@ -1,21 +1,20 @@
-"""The command `patch`: the input is found and read whole before any file changes."""
+"""Command patch: read the whole input before any file changes."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import Final
+from functools import partial
 
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.patch.files import patch_file
-from ramet.commands.patch.job import Job, PatchOptions
+from ramet.commands.patch.job import PatchJob, PatchOptions
 from ramet.commands.patch.parser import BadPatch, parse_patch
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LARGE
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
-
-_LONG: Final = 128 * 1024
-"""Bytes of a patch from which on it is read beside the event loop."""
 
 
 async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
@@ -29,7 +28,7 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
         raise UsageError(f"{operands[2]}: extra operand")
     source = o.input if o.input is not None else operands[1] if len(operands) > 1 else "-"
     cwd = proc.path(o.directory) if o.directory is not None else proc.cwd
-    job = Job(proc, o, cwd, fuzz=int(o.fuzz))
+    job = PatchJob(proc, o, cwd, fuzz=int(o.fuzz))
     if o.directory is not None:
         there = await lookup(proc, cwd, follow=True)
         if there is None or not there.is_dir:
@@ -47,7 +46,7 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
         proc.complain(f"**** Can't open patch file {source} : {reason(error)}")
         return 2
     try:
-        patches = parse_patch(data, o) if len(data) < _LONG else await asyncio.to_thread(parse_patch, data, o)
+        patches = await offload_large(proc.budget, len(data), partial(parse_patch, data, o), LARGE)
     except BadPatch as bad:
         proc.complain(f"**** {bad}")
         return 2
@@ -82,5 +81,9 @@ COMMANDS = [
             ("patch -p1 < change.diff", "apply to the files below here"),
             ("patch -R -p1 -i change.diff", "take it back"),
         ],
+        original="GNU patch 2.7.6",
+        version_letters="v",
+        prefix_hint=True,
+        stdin_error=StdinError("**** fstat : {}", status=2, fatal=True, directory="**** read error : {}"),
     )
 ]

@@ -1,26 +1,24 @@
-"""The file a patch is for: chosen, changed, backed up, renamed or removed; never one outside the directory."""
+"""Choose, change, back up, rename or remove the file of a patch; never outside the directory."""
 
 from __future__ import annotations
 
 import re
 from datetime import tzinfo
-from functools import partial
 
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import shown
 from ramet.commands.framework.human_dates import BadDate, parse_date
 from ramet.commands.patch.apply import Applied, Way, apply_hunks, fuzz_needed, run_ed
 from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines, stripped_name
-from ramet.commands.patch.job import Job
+from ramet.commands.patch.job import PatchJob
 from ramet.commands.patch.rejects import save_rejects
-from ramet.concurrency.offload import offload_large
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.stat import Attrs
 from ramet.text.strftime import NANO, zone, zone_of
 
 
-async def _choose(job: Job, item: FilePatch) -> str | None:
+async def _choose(job: PatchJob, item: FilePatch) -> str | None:
     """The file that a patch is for: the one that exists, else the one to be made."""
     o = job.o
     names = [item.old_name, item.new_name]
@@ -40,7 +38,7 @@ async def _choose(job: Job, item: FilePatch) -> str | None:
     return None
 
 
-async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
+async def patch_file(job: PatchJob, item: FilePatch, named: str | None) -> None:
     proc, o = job.proc, job.o
     target = named if named is not None else await _choose(job, item)
     if target is None:
@@ -89,7 +87,7 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
             await save_rejects(job, item, target, Applied([], [], item.hunks), ignored=True)
             return
         await job.say(f"{verb} file{out_name}")
-    lines = await offload_large(proc.budget, len(data), partial(keep_lines, data))
+    lines = keep_lines(data)
     if item.kind == "ed":
         result = Applied(run_ed(lines, item.ed_script), [], [])
     else:
@@ -107,11 +105,11 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
         await save_rejects(job, item, target, result, ignored=False)
 
 
-def _way(job: Job) -> Way:
+def _way(job: PatchJob) -> Way:
     return Way(job.fuzz, job.o.ignore_space, job.o.merge, job.o.ifdef, job.proc.budget.check)
 
 
-async def _try(job: Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
+async def _try(job: PatchJob, lines: list[bytes], hunks: list[Hunk]) -> Applied:
     o = job.o
     if hunks and not o.force and o.merge is None and _looks_reversed(job, lines, hunks[0]):
         word = "Unreversed patch detected!" if o.reverse else "Reversed (or previously applied) patch detected!"
@@ -128,7 +126,7 @@ async def _try(job: Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
     return apply_hunks(lines, hunks, _way(job))
 
 
-def _looks_reversed(job: Job, lines: list[bytes], hunk: Hunk) -> bool:
+def _looks_reversed(job: PatchJob, lines: list[bytes], hunk: Hunk) -> bool:
     """Whether the first hunk fits the other way round with less fuzz than it takes as it is."""
     forth = fuzz_needed(lines, hunk, _way(job))
     if forth == 0:
@@ -137,7 +135,7 @@ def _looks_reversed(job: Job, lines: list[bytes], hunk: Hunk) -> bool:
     return back is not None and (forth is None or back < forth)
 
 
-async def _backup_name(job: Job, target: str) -> str:
+async def _backup_name(job: PatchJob, target: str) -> str:
     """Where the file as it was is kept: -V says how it is numbered, else prefixes and the suffix name it."""
     o = job.o
     env = job.proc.env
@@ -166,7 +164,9 @@ def _stamp(header: bytes, tz: tzinfo) -> int | None:
         return None
 
 
-async def _set_time(job: Job, item: FilePatch, target: str, destination: Path, before: int, result: Applied) -> None:
+async def _set_time(
+    job: PatchJob, item: FilePatch, target: str, destination: Path, before: int, result: Applied
+) -> None:
     """-T and -Z: the file gets the time that the patch gives it, if it was what the patch expects."""
     if not (job.o.set_time or job.o.set_utc) or item.headers is None:
         return
@@ -183,7 +183,7 @@ async def _set_time(job: Job, item: FilePatch, target: str, destination: Path, b
 
 
 async def _store(
-    job: Job, item: FilePatch, target: str, path: Path, data: bytes, result: Applied, existed: bool
+    job: PatchJob, item: FilePatch, target: str, path: Path, data: bytes, result: Applied, existed: bool
 ) -> None:
     proc, o = job.proc, job.o
     content = b"".join(result.lines)

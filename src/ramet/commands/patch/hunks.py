@@ -1,12 +1,10 @@
-"""What a patch says: the hunks of each file, the same for every format."""
+"""Hunks of a patch, the same for every format."""
 
 from __future__ import annotations
 
 import io
 import re
 from dataclasses import dataclass, field
-
-from ramet.concurrency.offload import interruptible
 
 
 @dataclass
@@ -67,7 +65,8 @@ class FilePatch:
 
 
 def keep_lines(data: bytes) -> list[bytes]:
-    return list(interruptible(io.BytesIO(data)))
+    """Split into lines that keep their newline."""
+    return io.BytesIO(data).readlines()
 
 
 def stripped_name(name: str | None, strip: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""One run of patch: its options, where names start, and the status so far."""
+"""State of one run of patch: options, directory and exit status."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PatchOptions:
 
 
 @dataclass
-class Job:
+class PatchJob:
     proc: Proc
     o: PatchOptions
     cwd: Path

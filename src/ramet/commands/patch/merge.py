@@ -1,12 +1,12 @@
-"""Hunks merged into text that has changed since: conflicts are marked in the text, nothing is rejected."""
+"""`patch --merge`: merge hunks into changed text and mark conflicts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ramet.commands.diff.diff3 import blocks
 from ramet.commands.patch.hunks import Hunk
+from ramet.commands.patch.three_way import blocks
 
 _NEAR = 1000
 """Lines around the place where a hunk should be that are looked at for it."""

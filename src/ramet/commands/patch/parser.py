@@ -1,4 +1,4 @@
-"""Patches read: unified, context, normal and ed text to hunks; a malformed one is an error, never half a patch."""
+"""Parse unified, context, normal and ed diffs into hunks; a malformed patch is an error."""
 
 from __future__ import annotations
 
@@ -35,11 +35,7 @@ def _name(raw: bytes) -> tuple[str | None, bool]:
 
 
 def parse_patch(data: bytes, o: PatchOptions) -> list[FilePatch]:
-    lines = (
-        data.splitlines(keepends=True)
-        if b"\r" not in data and b"\x0b" not in data and b"\x0c" not in data
-        else keep_lines(data)
-    )
+    lines = keep_lines(data)
     out: list[FilePatch] = []
     current: FilePatch | None = None
     i = 0

@@ -1,4 +1,4 @@
-"""Hunks that did not apply, told and saved in the format they came in."""
+"""Reject files: save hunks that did not apply, in their own format."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import groupby
 from ramet.commands.framework.command import shown
 from ramet.commands.patch.apply import Applied
 from ramet.commands.patch.hunks import FilePatch, Hunk, stripped_name
-from ramet.commands.patch.job import Job
+from ramet.commands.patch.job import PatchJob
 from ramet.core.paths import decode, encode
 
 
-async def save_rejects(job: Job, item: FilePatch, target: str, result: Applied, *, ignored: bool) -> None:
+async def save_rejects(job: PatchJob, item: FilePatch, target: str, result: Applied, *, ignored: bool) -> None:
     proc, o = job.proc, job.o
     total, bad = len(item.hunks), len(result.rejects)
     name = o.reject or f"{o.output or target}.rej"

@@ -1,4 +1,4 @@
-"""fd: find with the flags people type, hidden and ignored files left out unless asked for."""
+"""fd: find files by pattern, without hidden and ignored files by default."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ramet.commands.framework.command import (
 )
 from ramet.commands.framework.file_modes import mode_of
 from ramet.commands.framework.human_dates import BadDate, parse_date
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
@@ -130,7 +130,7 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
     tests: list[_Test] = []
     for text in (operands[0] if operands else "", *o.also):
         try:
-            tests.append(await patiently(proc, (text,), partial(_test, text, o)))
+            tests.append(await offload_long(proc, (text,), partial(_test, text, o)))
         except PatternError as error:
             proc.stderr.write(encode(f"[fd error]: {error}\n"))
             return 1
@@ -173,7 +173,7 @@ _Test = Callable[[str], object]
 
 
 def _test(text: str, o: FdOptions) -> _Test:
-    """Whether a name, or a path, has what the pattern asks for."""
+    """Return a test of a name or path against the pattern."""
     icase = o.case == "i" or (not o.case and text == text.lower())
     if o.glob and text:
         return lambda name: fnmatch(name, text, icase=icase, pathname=o.full_path)
@@ -242,14 +242,13 @@ _SIZE = re.compile(r"([+-]?)(\d+)(b|k|m|g|t|ki|mi|gi|ti|B|K|M|G|T|Ki|Mi|Gi|Ti)?"
 
 
 class _Search:
-    """One run: what matches goes to the output, to a command, or is counted."""
+    """One run: matches are printed, passed to a command, or counted."""
 
     def __init__(self, proc: Proc, o: FdOptions, tests: list[_Test], low: int, high: int, kinds: set[str]) -> None:
         self.proc, self.o, self.tests, self.low, self.high, self.kinds = proc, o, tests, low, high, kinds
         self.in_repository = False
         self.bare = False
-        """Whether names are relative to the current directory without saying so; for a command they say it, so that
-        one that begins with a dash is not taken for an option."""
+        """Whether names omit the leading `./`; commands get it, so that a name with a leading dash is not an option."""
         self.ignoring = not (o.no_ignore or o.unrestricted)
         self.hidden = o.hidden or o.unrestricted
         if o.limit is not None and not o.limit.isdecimal():
@@ -286,7 +285,7 @@ class _Search:
         return self.count >= self.limit or (self.o.quiet and self.count > 0)
 
     async def ignores(self, directory: Path) -> list[tuple[Path, str]]:
-        """What the files of a directory say shall be left out of it."""
+        """Read the ignore rules of a directory."""
         if not self.ignoring:
             return []
         names = (".gitignore", ".fdignore", ".ignore") if self.in_repository else (".fdignore", ".ignore")
@@ -441,6 +440,8 @@ COMMANDS = [
             ("fd -t d node_modules", "directories of that name"),
             ("fd -H -g '*.env'", "hidden files too, by glob"),
         ],
+        version_letters="V",
+        help_letters="h",
     )
     for name in ("fd", "fdfind")
 ]

@@ -1,4 +1,4 @@
-"""`.gitignore` and its like: which paths a set of ignore files leaves out; the last pattern that matches decides."""
+"""`.gitignore` rules: decide which paths are ignored; the last matching pattern wins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Rule:
 
 @functools.lru_cache(maxsize=4096)
 def glob_regex(glob: str, anywhere: bool = True) -> re.Pattern[str]:
-    """A glob over slash-separated paths: `*` and `?` stop at slashes, `**` does not, `{a,b}` chooses."""
+    """Compile a glob over slash-separated paths: `*` and `?` stop at slashes, `**` does not."""
     out: list[str] = []
     at, depth = 0, 0
     while at < len(glob):
@@ -64,7 +64,7 @@ def glob_regex(glob: str, anywhere: bool = True) -> re.Pattern[str]:
 
 
 def parse(text: str, base: str) -> list[Rule]:
-    """The rules of an ignore file that lies in `base` (empty, or a path that ends in a slash)."""
+    """Parse an ignore file of directory `base` (empty, or ending in a slash)."""
     rules: list[Rule] = []
     for line in text.split("\n"):
         line = line.rstrip("\r")
@@ -85,7 +85,7 @@ def parse(text: str, base: str) -> list[Rule]:
 
 
 def ignored(rules: list[Rule], path: str, directory: bool) -> bool:
-    """Whether the rules leave the path out."""
+    """Return whether the rules ignore the path."""
     for rule in reversed(rules):
         if rule.directories_only and not directory:
             continue

@@ -1,4 +1,4 @@
-"""grep, egrep and fgrep: options and files; what happens to the lines lives in `grep_lines`."""
+"""grep, egrep and fgrep: options, patterns and files; `grep_lines` works on the lines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
-from ramet.commands.framework.inputs import LARGE, PART, is_utf8, leave, slurp
-from ramet.commands.framework.posix_regex import patiently
-from ramet.commands.search.grep_lines import Colours, Plan, Search, Shared
+from ramet.commands.framework.inputs import PART, is_utf8, leave, slurp
+from ramet.commands.framework.posix_regex import offload_long
+from ramet.commands.search.grep_lines import Colours, LineSearch, Plan, Shared
 from ramet.commands.search.grep_tree import TreeWalk
 from ramet.commands.search.pushdown import sieve
 from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import HUGE
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -174,7 +175,7 @@ class GrepOptions:
 
 
 _READ = 96 * 1024
-"""Bytes that are taken from a pipe at a time."""
+"""Bytes per read of a pipe in GNU grep."""
 _LARGEST_FILE = (1 << 63) - 1
 _DIALECTS: dict[str, Dialect | str] = {
     "E": patterns.GREP_EXTENDED,
@@ -200,16 +201,16 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
         return 1
     try:
         make = partial(_matchers, o, wanted, o.syntax or default, is_utf8(proc), proc.budget.limits.regex_seconds)
-        made = await patiently(proc, wanted, make)
+        made = await offload_long(proc, wanted, make)
     except PatternError as error:
-        wrong = await patiently(proc, wanted, partial(_wrong, found, o, o.syntax or default))
+        wrong = await offload_long(proc, wanted, partial(_wrong, found, o, o.syntax or default))
         for message in wrong or (str(error),):
             proc.complain(message)
         return 2
     plan = _plan(proc, o, made, o.syntax or default)
     if o.max_count == 0:
         plan = replace(plan, select=None, pieces=None, invert=False)
-    run = _Run(proc, o, plan, wanted, many=len(operands) > 1)
+    run = _GrepRun(proc, o, plan, wanted, many=len(operands) > 1)
     try:
         await run.all(operands)
     except MatchTimeout as error:
@@ -222,7 +223,7 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
 
 
 def _hopeless(matcher: Matcher | None) -> bool:
-    """Whether a pattern fails on nothing, which is tried before any file is looked at."""
+    """Return whether a pattern times out on an empty text, which GNU tries first."""
     try:
         if matcher is not None:
             matcher.test(b"")
@@ -232,7 +233,7 @@ def _hopeless(matcher: Matcher | None) -> bool:
 
 
 async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[bytes, str]:
-    """All patterns in order, with the file and line each is from; the first operand when no option gives any."""
+    """Return all patterns with their file and line; the first operand without -e and -f."""
     if not o.patterns and not o.pattern_files:
         if not operands:
             raise UsageError("", 2)
@@ -244,12 +245,12 @@ async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[byt
                 wanted.setdefault(pattern, "")
         elif name == "pattern_files":
             data = await _listed(proc, str(stored))
-            await patiently(proc, (data,), partial(_add_lines, wanted, data, str(stored)))
+            await offload_long(proc, (data,), partial(_add_lines, wanted, data, str(stored)))
     return wanted
 
 
 async def _listed(proc: Proc, name: str) -> bytes:
-    """A file that an option names; grep does nothing without it."""
+    """Read a file named by an option; failing is a usage error."""
     try:
         return await slurp(proc, name)
     except OSError as error:
@@ -265,7 +266,7 @@ def _add_lines(wanted: dict[bytes, str], data: bytes, name: str) -> None:
 
 
 def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
-    """What is wrong with each pattern, and where it comes from if that is a file."""
+    """Return the errors of the patterns, with file and line."""
     messages: list[str] = []
     for pattern, place in found.items() if syntax in "EG" else ():
         try:
@@ -276,17 +277,17 @@ def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
 
 
 _ODD_REPEAT = re.compile(rb"[\^$`'|(][*+?{]|^[*+?{]")
-"""Where a repetition may stand behind an anchor, or behind nothing."""
+"""A repetition after an anchor, or after nothing."""
 _LONE_BRACE = re.compile(rb"(?:^|[|(^$]|\\[bB<>`'])\{(?!\d*,?\d*\})")
-"""A brace that starts no interval, where only the automaton takes it for itself."""
+"""A literal brace in a place where only the automaton of GNU accepts it."""
 _LIBRARY_ONLY = re.compile(rb"\\[1-9]|\[[=.]")
 _LIBRARY_ONLY_WIDE = re.compile(rb"\\[1-9<>bBwWsS]|\[(?!:digit:)[\^:=.]|\[[^]]+-[^]]")
-"""What the automaton leaves to the library: back-references, and what depends on characters of many bytes."""
+"""Constructs that GNU's automaton leaves to the regex library: back-references, multibyte constructs."""
 _Matchers = tuple[Matcher, Matcher] | tuple[None, None]
 
 
 def _matchers(o: GrepOptions, wanted: list[bytes], syntax: str, utf8: bool, seconds: float) -> _Matchers:
-    """What finds lines, and what finds the parts of a line that match."""
+    """Compile the matchers for lines and for the matching parts of a line."""
     if syntax == "P" and len(wanted) > 1:
         raise PatternError("the -P option only supports a single pattern")
     if not wanted:
@@ -358,7 +359,7 @@ def _chosen_colours(proc: Proc) -> Colours:
 
 
 def _colours(setting: str) -> Colours:
-    """Colours with what GREP_COLORS changes; what is not understood ends the reading, as in GNU."""
+    """Parse GREP_COLORS; parsing stops at the first error, as in GNU."""
     changes: dict[str, str] = {}
     no_erase = swap = False
     for part in setting.split(":") if setting else ():
@@ -381,7 +382,7 @@ _SPECIAL = frozenset((Kind.DEVICE, Kind.FIFO, Kind.SOCKET))
 
 @dataclass
 class _Globs:
-    """--include and --exclude, in order: the last one that matches decides."""
+    """--include and --exclude in order: the last matching glob wins."""
 
     rules: list[tuple[bool, Callable[[str], bool]]] = field(default_factory=list)
 
@@ -397,18 +398,18 @@ class _Globs:
         return self.rules[0][0]
 
     def by_name(self) -> Callable[[str], bool] | None:
-        """Whether a bare name is skipped; None where none is."""
+        """Return a test that skips bare names; None if all are searched."""
         return (lambda name: self.skips((name,))) if self.rules else None
 
 
 def _suffixes(word: str) -> list[str]:
-    """A name as the globs see it: whole, and each trailing part that starts behind a slash."""
+    """Return a name and all its suffixes after a slash, which the globs match."""
     word = word.rstrip("/") or "/"
     parts = word.split("/")
     return ["/".join(parts[index:]) for index in range(len(parts)) if parts[index]] or [word]
 
 
-class _Run:
+class _GrepRun:
     """One grep over its files."""
 
     def __init__(self, proc: Proc, o: GrepOptions, plan: Plan, wanted: list[bytes], many: bool) -> None:
@@ -419,7 +420,7 @@ class _Run:
         self.selected = False
         self.failed = False
         self.name = ""
-        """What is searched at the moment."""
+        """Name of the current input."""
         self.files, self.dirs = _Globs(), _Globs()
 
     async def all(self, operands: list[str]) -> None:
@@ -463,7 +464,7 @@ class _Run:
         except OSError as error:
             self.fail(word, error)
             if error.errno == errno.EISDIR and self.o.directories == "read":
-                # A directory opens well and has nothing to read: it counts as an empty file.
+                # A directory counts as an empty file.
                 self.report(self.search(word), word)
             return
         try:
@@ -474,7 +475,7 @@ class _Run:
             await proc.close(reader)
 
     async def is_excluded(self, word: str) -> bool:
-        """Whether the globs leave out an operand; one that is not there is never left out, but complained about."""
+        """Return whether the globs exclude an operand; a missing file is never excluded, so that it is reported."""
         try:
             stat = await self.proc.fs.stat(self.proc.path(word))
         except OSError:
@@ -529,17 +530,17 @@ class _Run:
                     return
 
     def walk(self) -> TreeWalk:
-        follow = ("directories", "dereference") in self.o.order  # a later -r does not take back what -R says
+        follow = ("directories", "dereference") in self.o.order  # a later -r does not cancel -R
         return TreeWalk(self.proc, follow, self.files.by_name(), self.dirs.by_name(), self.fail)
 
     @property
     def text_of_pattern(self) -> bytes | None:
-        """The text that the pattern is, when it is no more than a text."""
+        """The literal text of the pattern, None for a real pattern."""
         pieces = self.plan.pieces
         return None if pieces is None else pieces.literal if pieces.literal is not None else pieces.folded
 
     def rejects(self) -> Callable[[bytes], bool] | None:
-        """A cheap test for files with nothing to print, as most files of a tree; None when all print something."""
+        """Return a cheap test for files without output; None if every file prints something."""
         plan = self.plan
         if plan.select is None or plan.invert or plan.count or self.o.list_files == "without" or plan.delim != b"\n":
             return None
@@ -549,7 +550,7 @@ class _Run:
         return lambda data: b"\0" not in data and select.bulk(data).search(data, 0) is None
 
     async def is_output(self, reader: Reader) -> bool:
-        """Whether what is printed would be read again; asked where more than a line may be."""
+        """Return whether the output file is the input, where more than one line may be printed."""
         o, out = self.o, self.proc.stdout
         if self.plan.quiet or o.max_count in (0, 1) or not isinstance(out, FileStream):
             return False
@@ -558,12 +559,12 @@ class _Run:
         source, target = await reader.stat(), await out.stat()
         return source.kind is Kind.FILE and source.inode is not None and source.inode == target.inode
 
-    def search(self, name: str) -> Search:
+    def search(self, name: str) -> LineSearch:
         self.name = name
-        return Search(self.plan, self.shared, encode(name) if self.show_name else None)
+        return LineSearch(self.plan, self.shared, encode(name) if self.show_name else None)
 
     def digits(self, size: int | None) -> int:
-        """With -T numbers are as wide as the largest that can come: the size, if there is one, says what that is."""
+        """Return the width of numbers for -T: that of the file size, if known."""
         return len(str(_LARGEST_FILE if size is None else size + self.plan.line_number))
 
     async def stream(self, reader: Reader, name: str) -> None:
@@ -578,13 +579,13 @@ class _Run:
             regular = stat is not None and stat.kind is Kind.FILE
             search.width = self.digits(stat.size if regular and stat is not None else None)
         out, budget = self.proc.stdout, self.proc.budget
-        size = LARGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
+        size = HUGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
         if self.plan.delim != b"\n":
-            size = PART // 4  # each record is looked at for itself
+            size = PART // 4  # records are matched one by one
         while not search.done:
             block = await reader.read(size)
             step = partial(search.feed_more, block) if block else search.finish
-            if search.takes_long(block):
+            if search.ends_large_line(block):
                 await offload(budget, step)
             else:
                 step()
@@ -600,8 +601,8 @@ class _Run:
             leave(reader, search.unused, _READ)
         self.report(search, name)
 
-    def report(self, search: Search, name: str) -> None:
-        """What is printed after an input: the rest of its lines, its count or its name."""
+    def report(self, search: LineSearch, name: str) -> None:
+        """Print the pending lines of an input, its count or its name."""
         write, plan = self.proc.stdout.write, self.plan
         if search.selected:
             self.selected = True
@@ -631,7 +632,7 @@ _CLUSTER = re.compile(r"-([EFGPiywxzsvbnHhoqaIrRLlcTZUu]+)(\d+)(.*)", re.DOTALL)
 
 
 def _split_numbers(words: list[str]) -> list[str]:
-    """`-c5` is `-c -5`: a number of context lines may stand anywhere among short flags."""
+    """Split `-c5` into `-c -5`: context numbers may follow short flags."""
     out: list[str] = []
     for index, word in enumerate(words):
         if word == "--":
@@ -665,6 +666,10 @@ COMMANDS = [
         ignored=("-U --binary",),
         bad_usage=2,
         rewrite=_split_numbers,
+        original="GNU grep 3.8",
+        version_letters="V",
+        usage_on_error="line",
+        write_error=("write error: ", 2),
     ),
     Command(
         "egrep",
@@ -675,6 +680,9 @@ COMMANDS = [
         ignored=("-U --binary",),
         bad_usage=2,
         rewrite=_split_numbers,
+        original="GNU grep 3.8",
+        version_letters="V",
+        usage_on_error="line",
     ),
     Command(
         "fgrep",
@@ -685,5 +693,8 @@ COMMANDS = [
         ignored=("-U --binary",),
         bad_usage=2,
         rewrite=_split_numbers,
+        original="GNU grep 3.8",
+        version_letters="V",
+        usage_on_error="line",
     ),
 ]

@@ -1,16 +1,14 @@
-"""What grep does with the lines of one input: selects, counts and prints them, block by block, with context.
+"""Select, count and print the matching lines of one input, block by block, with context.
 
-The work per block is a search over the whole block; a loop per line happens only for lines that are printed.
+A block is searched as a whole; only printed lines cost a step of a Python loop.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ramet.commands.framework.inputs import LONG, PART
-from ramet.concurrency.offload import checkpoint
+from ramet.concurrency.sizes import LARGE
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.classes import is_word
 from ramet.patterns.count import occurrences
@@ -18,9 +16,7 @@ from ramet.patterns.match_lines import numbered, select
 
 Span = tuple[int, int]
 _BUFFER = 96 * 1024
-"""What GNU grep reads at a time: a NUL makes the lines of its whole buffer binary, not those of the buffers before."""
-_LONG_LINE = 256 * 1024
-"""Bytes of a line that are looked at beside the event loop."""
+"""Bytes per buffer of GNU grep: a NUL makes its whole buffer binary, not earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class Plan:
     after: int = -1
     separator: bytes | None = b"--"
     match_mark: bytes = b":"
-    """What stands behind the name and the numbers of a selected line."""
+    """Separator after the name and numbers of a selected line."""
     context_mark: bytes = b"-"
     colours: Colours | None = None
     binary: str = "binary"
@@ -87,17 +83,17 @@ class Plan:
 
     @property
     def plain(self) -> bool:
-        """Whether selected lines are printed just as they are."""
+        """Whether selected lines are printed unchanged."""
         return not (self.only_matching or self.line_number or self.byte_offset or self.initial_tab or self.colours)
 
     @property
     def numbered(self) -> bool:
-        """Whether a number, or a file's name, is all that stands before a selected line."""
+        """Whether only a number or file name precedes a selected line."""
         return not (self.only_matching or self.byte_offset or self.initial_tab or self.colours)
 
     @property
     def bare_pieces(self) -> bool:
-        """Whether all that is printed are matches, perhaps behind a file's name."""
+        """Whether only matches are printed, with an optional file name."""
         ahead = self.line_number or self.byte_offset or self.initial_tab or self.colours
         return self.only_matching and not (ahead or self.words or self.invert)
 
@@ -107,7 +103,7 @@ def _complete(block: bytes) -> bytes:
 
 
 def word_spans(matcher: Matcher, line: bytes, utf8: bool) -> Iterator[Span]:
-    """The matches that stand alone as words, trying shorter ones at the same place as GNU does."""
+    """Yield the matches that are whole words, trying shorter ones at the same place as GNU does."""
     pos, size = 0, len(line)
     while pos <= size:
         found = _word_at(matcher, line, pos, utf8)
@@ -122,8 +118,10 @@ def word_spans(matcher: Matcher, line: bytes, utf8: bool) -> Iterator[Span]:
 
 
 def _word_at(matcher: Matcher, line: bytes, pos: int, utf8: bool) -> Span | None:
-    """The first word at or behind `pos`. GNU looks for shorter ones in a line that it takes to be `pos` bytes shorter
-    than it is, and so sees less and less of them the further on in a line it is."""
+    """Find the first whole word from `pos` on.
+
+    Like GNU, shorter matches are tried in the line without its last `pos` bytes.
+    """
     found = matcher.search(line, pos)
     while found is not None:
         start, stop = found
@@ -159,26 +157,26 @@ def _is_word_after(line: bytes, pos: int, utf8: bool) -> bool:
 
 @dataclass(slots=True)
 class Shared:
-    """What outlives one input: whether any group of lines was printed before."""
+    """State across inputs: whether a group of lines was printed."""
 
     used: bool = False
 
 
 @dataclass(slots=True)
-class Search:
-    """The search of one input: feed it blocks that end at line ends; it fills `out`."""
+class LineSearch:
+    """Search of one input: feed it blocks, it fills `out`."""
 
     plan: Plan
     shared: Shared
     name: bytes | None = None
-    """Printed before each line; None when it is not wanted."""
+    """File name printed before each line; None: not printed."""
     width: int = 0
-    """How wide numbers are at least."""
+    """Minimum width of numbers."""
     out: list[bytes] = field(default_factory=list)
     selected: int = 0
     done: bool = False
     unused: bytes = b""
-    """What follows the last line that was looked at when `max_count` ended the search."""
+    """Input after the last searched line, when `max_count` ended the search."""
     binary_hit: bool = False
     _is_binary: bool = False
     _before: bytes = b""
@@ -191,12 +189,12 @@ class Search:
     _rest: list[bytes] = field(default_factory=list)
     _read: int = 0
 
-    def takes_long(self, block: bytes) -> bool:
-        """Whether a very long line ends here, with this block or without any."""
-        return len(self._rest) > _LONG_LINE // PART and (not block or self.plan.delim in block)
+    def ends_large_line(self, block: bytes) -> bool:
+        """Return whether this block, or the end of the input, ends a line of more than `LARGE` bytes."""
+        return sum(map(len, self._rest)) > LARGE and (not block or self.plan.delim in block)
 
     def feed_more(self, block: bytes) -> None:
-        """One block that may end within a line: what is unfinished is kept for the next one."""
+        """Search a block that may end inside a line; the rest is kept for the next block."""
         plan = self.plan
         first = -1
         if plan.delim == b"\n" and plan.binary != "text" and not self._is_binary:
@@ -241,7 +239,7 @@ class Search:
                 self.unused += b"".join(self._rest)
 
     def finish(self) -> None:
-        """The last line, if it has no delimiter."""
+        """Search the last line, if it has no delimiter."""
         if self._rest and not self.done:
             rest, self._rest = b"".join(self._rest), []
             self.feed(rest)
@@ -257,7 +255,7 @@ class Search:
         self.selected += occurrences(block, b"\n", start, stop) - matched if plan.invert else matched
 
     def feed(self, block: bytes) -> None:
-        """One block that ends at a line end or at the end of the input; sets `done` when no more input is needed."""
+        """Search a block that ends at a line end or the end of input; sets `done` when no more input is needed."""
         plan = self.plan
         if plan.delim == b"\n" and plan.binary != "text" and (self._is_binary or b"\0" in block):
             self._feed_binary(block.replace(b"\0", b"\n"))
@@ -272,7 +270,7 @@ class Search:
     # ------------------------------------------------------------------ which lines
 
     def _hits(self, block: bytes, start: int = 0) -> Iterator[Span]:
-        """The selected lines of a block, without their delimiters."""
+        """Yield the spans of the selected lines of a block, without delimiters."""
         select, delim = self.plan.select, self.plan.delim
         matched: Iterator[Span] = iter(()) if select is None else self._matched(select, block, start)
         if not self.plan.invert:
@@ -299,7 +297,7 @@ class Search:
         return self._matched_records(select, block, start)
 
     def _matched_records(self, select: Matcher, block: bytes, start: int) -> Iterator[Span]:
-        """Records that end in NUL may hold newlines, so each is a text of its own."""
+        """Match NUL-terminated records one by one, as they may contain newlines."""
         pos = start
         if select.literal is not None and select.literal not in block:
             return
@@ -350,24 +348,13 @@ class Search:
             self.binary_hit = self.done = self.shared.used = True
             return
 
-    def _feed_long(self, matcher: Matcher, line: bytes) -> None:
-        """A single very long line, printed as it is: neither a copy of it is made nor is it cut at its matches."""
-        if (next(iter(matcher.lines(line)), None) is None) is self.plan.invert:
-            self.selected += 1
-            self.out.append(line)
-            if not line.endswith(b"\n"):
-                self.out.append(b"\n")
-
     def _feed_lines(self, block: bytes) -> None:
-        """Without context: hits are printed straight from the block."""
+        """Search without context: print straight from the block."""
         plan, out = self.plan, self.out
         check = plan.binary != "text" and plan.utf8 and not _valid(block)
         limit = plan.max_count
         simple = plan.plain and not check
         if limit is None and not check and plan.select is not None and plan.delim == b"\n":
-            if simple and self.name is None and len(block) > _LONG_LINE and block.find(b"\n", 0, -1) < 0:
-                self._feed_long(plan.select, block)
-                return
             if simple and self.name is None:
                 data, count = select(plan.select, _complete(block), plan.invert)
                 self.selected += count
@@ -404,17 +391,9 @@ class Search:
         self._offset += len(block)
 
     def _feed_numbered(self, matcher: Matcher, block: bytes) -> None:
-        """Lines behind their numbers or their file's name and nothing else."""
+        """Print lines with only a number or file name before them."""
         plan, head = self.plan, self.name_head(self.plan.match_mark)
         lines = numbered(matcher, block, plan.invert, self._number + 1)
-        if len(block) > LONG:  # very long lines are not copied behind what stands before them
-            selected = len(self.out)
-            for number, line in lines:
-                self.out += (head + (b"%d" % number + plan.match_mark if plan.line_number else b""), line, b"\n")
-            self.selected += (len(self.out) - selected) // 3
-            if plan.line_number:
-                self._number += occurrences(block, b"\n")
-            return
         if plan.line_number:
             form = head.replace(b"%", b"%%") + b"%d" + plan.match_mark.replace(b"%", b"%%") + b"%b\n"
             shown = [form % pair for pair in lines]
@@ -425,15 +404,14 @@ class Search:
         self.out += shown
 
     def _feed_pieces(self, matcher: Matcher, block: bytes) -> bool:
-        """What matches and nothing else, in one call for all lines; False where each line needs a look."""
+        """Print only the matches, found in one call; return False if lines must be searched one by one."""
         pattern = matcher.over_block(block)
         if pattern is None:
             return False
-        # There is no line behind the last newline, not even an empty one.
+        # No line begins after the last newline.
         end = len(block) - block.endswith(b"\n")
-        if pattern.groups or len(block) > _LONG_LINE:
-            # One by one: what takes long is done in a thread, which must not keep the interpreter to itself.
-            found = list(_one_by_one(pattern, block, end))
+        if pattern.groups:
+            found = [match[0] for match in pattern.finditer(block, 0, end)]
         else:
             found = pattern.findall(block, 0, end)
         shown = list(filter(None, found))
@@ -445,11 +423,11 @@ class Search:
         return True
 
     def _feed_context(self, block: bytes) -> None:
-        """With context: `edge` is where unprinted lines begin, `_adjacent` whether a printed one ends right there."""
+        """Search with context: unprinted lines begin at `edge`; `_adjacent`: a printed line ends there."""
         plan, delim = self.plan, self.plan.delim
         kept = len(self._before)
         if kept:
-            # The lines kept from the last block are there as leading context only.
+            # Lines kept from the last block are leading context only.
             self._offset -= kept
             self._number -= self._before.count(delim)
             block = self._before + block
@@ -459,7 +437,7 @@ class Search:
             for start, stop in self._hits(block, kept):
                 edge = self._trailing(block, edge, check, start)
                 first = self._lead(block, edge, start)
-                # Of lines that do not match, a run is one group.
+                # With -v, adjacent lines form one group.
                 joined = (self._adjacent and first == edge) or (plan.invert and start == looked > 0)
                 if self.shared.used and plan.separator is not None and not joined:
                     self._print_separator(plan.separator)
@@ -507,7 +485,7 @@ class Search:
         self.out.append((colours.paint(colours.separator, separator) if colours else separator) + b"\n")
 
     def _trailing(self, block: bytes, pos: int, check: bool, stop: int | None = None) -> int:
-        """Print what is pending of trailing context before `stop`; the position behind it."""
+        """Print pending trailing context before `stop`; return the position after it."""
         end = len(block) if stop is None else stop
         self._adjacent = self._adjacent or self._pending > 0
         while self._pending > 0 and pos < end:
@@ -523,7 +501,7 @@ class Search:
         return min(pos, len(block))
 
     def _lead(self, block: bytes, low: int, start: int) -> int:
-        """Where the leading context of a line at `start` begins, not before `low`."""
+        """Return where the leading context of a line begins, not before `low`."""
         for _ in range(self.plan.before):
             if start <= low:
                 break
@@ -557,7 +535,7 @@ class Search:
         return head
 
     def _print(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> bool:
-        """Print a line; False for one that is no text and therefore is not printed."""
+        """Print a line; return False for binary data, which is not printed."""
         plan = self.plan
         line = block[start:stop]
         sep = plan.match_mark if chosen else plan.context_mark
@@ -596,10 +574,7 @@ class Search:
 
     def _print_pieces(self, line: bytes, offset: int, sep: bytes, check: bool) -> None:
         colours = self.plan.colours
-        for count, (start, stop) in enumerate(self._pieces(line), 1):
-            if not count & 4095:
-                checkpoint()
-                self.out[:] = [b"".join(self.out)]
+        for start, stop in self._pieces(line):
             piece = line[start:stop]
             if check and not _valid(piece):
                 self.binary_hit = True
@@ -615,7 +590,7 @@ class Search:
         pos = 0
         for start, stop in self._pieces(line):
             if line_sgr:
-                # The colour of the line is taken up before each match, and given up only by what follows.
+                # The colour of the line is set again before each match and never reset.
                 parts.append(colours.start(line_sgr))
             parts.append(line[pos:start])
             parts.append(colours.paint(match_sgr, line[start:stop]))
@@ -623,13 +598,6 @@ class Search:
         if pos < len(line):
             parts.append(colours.paint(line_sgr, line[pos:]))
         return b"".join(parts)
-
-
-def _one_by_one(pattern: re.Pattern[bytes], block: bytes, end: int) -> Iterator[bytes]:
-    for count, match in enumerate(pattern.finditer(block, 0, end)):
-        if not count & 1023:
-            checkpoint()
-        yield match[0]
 
 
 def _valid(data: bytes) -> bool:

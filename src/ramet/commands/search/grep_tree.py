@@ -1,4 +1,4 @@
-"""The files below a directory as `grep -r` goes through them: by name, and neighbours together, to be read at once."""
+"""Walk a tree for `grep -r`: files by name, in batches that are read together."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
 
 TOGETHER = 64
-"""Files that are read at once."""
+"""Files per batch."""
 
 
-class Batch(NamedTuple):
-    """Files of one directory. They are shown as `prefix` and their name, or as `alias` when a link leads to the one."""
+class DirectoryBatch(NamedTuple):
+    """Files of one directory, shown with `prefix`, or as `alias` for a single linked file."""
 
     directory: Path
     names: list[str]
@@ -31,11 +31,11 @@ class _Level(NamedTuple):
     prefix: str
     rest: Iterator[tuple[str, Stat]]
     above: tuple[Path, ...]
-    """The directories that lead here, where links are followed."""
+    """Directories above this one, if links are followed."""
 
 
 class TreeWalk:
-    """`skip_file` and `skip_dir` are asked with bare names, None where none is skipped; `fail` hears what is wrong."""
+    """`skip_file` and `skip_dir` test bare names, None: skip nothing; `fail` reports errors."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class TreeWalk:
         self._proc, self._follow, self._fail = proc, follow, fail
         self._skip_file, self._skip_dir = skip_file, skip_dir
 
-    async def batches(self, top: Path, prefix: str) -> AsyncIterator[Batch]:
+    async def batches(self, top: Path, prefix: str) -> AsyncIterator[DirectoryBatch]:
         above: tuple[Path, ...] = (await self._proc.fs.resolve(top),) if self._follow else ()
         levels = [await self._level(top, prefix, above)]
         skip = self._skip_file
@@ -62,7 +62,7 @@ class TreeWalk:
                     if skip is None or not skip(name):
                         names.append(name)
                         if len(names) == TOGETHER:
-                            yield Batch(directory, names, prefix)
+                            yield DirectoryBatch(directory, names, prefix)
                             names = []
                 elif kind is Kind.DIR:
                     deeper = await self._deeper(directory / name, prefix + name, name, above)
@@ -75,13 +75,13 @@ class TreeWalk:
                         deeper = await self._deeper(path, prefix + name, name, above)
                     elif kind is Kind.FILE and (skip is None or not skip(name)):
                         if names:
-                            yield Batch(directory, names, prefix)
+                            yield DirectoryBatch(directory, names, prefix)
                             names = []
-                        yield Batch(path.parent, [path.name], "", prefix + name)
+                        yield DirectoryBatch(path.parent, [path.name], "", prefix + name)
                 if deeper is not None:
                     break
             if names:
-                yield Batch(directory, names, prefix)
+                yield DirectoryBatch(directory, names, prefix)
             if deeper is not None:
                 levels.append(deeper)
             else:

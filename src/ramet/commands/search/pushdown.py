@@ -1,4 +1,4 @@
-"""Which files of a tree a search has to read: mounts that can search by themselves say it, for plain texts."""
+"""Let mounts that can search decide which files of a tree a search must read."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from ramet.core.paths import Path
 from ramet.core.proc import Proc
 
 _PLAIN: Final = re.compile(rb"[\w @,:;/<>=!%&~'\"-]+")
-"""Patterns that every dialect takes for the text that they are."""
+"""Patterns that are literal in every dialect."""
 
 
 async def sieve(proc: Proc, wanted: Sequence[bytes], literal: bytes | None, icase: bool, top: Path) -> Sieve | None:
-    """A test that every file below `top` passes in which one of the patterns `wanted` can match.
+    """Return a test that files below `top` pass if a pattern of `wanted` may match in them.
 
-    `literal` is the text that a single pattern stands for, where that is known. None when no mount there can search,
-    or not for this.
+    `literal` is the text of a single literal pattern. None if no mount can search for it.
     """
     if literal is None and len(wanted) == 1 and _PLAIN.fullmatch(wanted[0]):
         literal = wanted[0]

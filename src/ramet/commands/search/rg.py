@@ -1,4 +1,4 @@
-"""rg: recursive search that leaves out hidden, ignored and binary files, with the options people use."""
+"""rg: search a tree, without hidden, ignored and binary files by default."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import lzma
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
+from typing import TypeVar
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, help_text
 from ramet.commands.framework.inputs import slurp
-from ramet.commands.framework.posix_regex import patiently
-from ramet.commands.search.grep_lines import Colours, Plan, Search, Shared
+from ramet.commands.framework.posix_regex import offload_long
+from ramet.commands.search.grep_lines import Colours, LineSearch, Plan, Shared
 from ramet.commands.search.pushdown import Sieve, sieve
 from ramet.commands.search.rg_checks import check_plain, chosen_colours
 from ramet.commands.search.rg_json import Messages
@@ -22,6 +23,7 @@ from ramet.commands.search.rg_multiline import SpanSearch
 from ramet.commands.search.rg_options import TYPES, RgOptions
 from ramet.commands.search.rg_walk import Walk
 from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import LARGE
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
@@ -29,6 +31,8 @@ from ramet.core.proc import Proc
 from ramet.core.streams import Capture, FileStream, PipeReader
 from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError, perl
 from ramet.text.glob import fnmatch
+
+T = TypeVar("T")
 
 
 async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
@@ -44,7 +48,7 @@ async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
         return 0
     try:
         wanted = [] if o.list_files else await _patterns(proc, o, operands)
-        run = await patiently(proc, wanted, partial(_Run, proc, o, wanted, operands))
+        run = await offload_long(proc, wanted, partial(_RgRun, proc, o, wanted, operands))
         status = await run.all()
         if o.stats and run.messages is None:
             await proc.emit(run.statistics())
@@ -80,25 +84,25 @@ _NOTHING = (
 )
 
 
-_PIECE = 128 * 1024
-"""Bytes that are searched without a look at the clock."""
+_BLOCK = 128 * 1024
+"""Bytes that are searched between two yields."""
 
 
-def _pieces(data: bytes, delim: bytes) -> Iterator[bytes]:
-    """A file in parts that end at a line end; one with a NUL is looked at as a whole."""
-    if len(data) <= _PIECE or b"\0" in data:
+def _blocks(data: bytes, delim: bytes) -> Iterator[bytes]:
+    """Split a file into blocks that end at a line end; one with a NUL stays whole."""
+    if len(data) <= _BLOCK or b"\0" in data:
         if data:
             yield data
         return
     start = 0
     while start < len(data):
-        end = data.find(delim, min(start + _PIECE, len(data) - 1)) + 1 or len(data)
+        end = data.find(delim, min(start + _BLOCK, len(data) - 1)) + 1 or len(data)
         yield data[start:end]
         start = end
 
 
 class _Colours(Colours):
-    """Colours as rg writes them: each begins by giving up all others."""
+    """Colours as rg writes them: each begins with a reset."""
 
     def start(self, sgr: str) -> bytes:
         return b"\x1b[0m" + b"".join(b"\x1b[" + code.encode() + b"m" for code in sgr.split(";"))
@@ -118,7 +122,7 @@ _LINE_END = re.compile(rb"(?<!\\)\$(?=[)|]|\Z)")
 _UNPACKERS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".lzma": "lzma"}
 
 
-class _Run:
+class _RgRun:
     def __init__(self, proc: Proc, o: RgOptions, wanted: list[bytes], operands: list[str]) -> None:
         self.proc, self.o, self.operands, self.wanted = proc, o, operands, wanted
         self.icase = o.case == "i" or (o.case == "S" and not any(_has_upper(pattern) for pattern in wanted))
@@ -129,7 +133,7 @@ class _Run:
         self.selected = self.failed = False
         self.show_name = False
         self.looked = False
-        """Whether there was a file to search."""
+        """Whether any file was searched."""
         self.walk = Walk(proc, o, self.fail)
         self.names = perl.group_names(wanted[0].decode("utf-8", "replace")) if wanted else {}
         self.found = self.found_lines = self.found_files = self.searched = self.bytes_searched = self.printed = 0
@@ -239,7 +243,7 @@ class _Run:
             self.fail(word, error)
 
     async def ordered(self, files: list[tuple[Path, str]]) -> AsyncIterator[tuple[Path, str]]:
-        """Files by their times, or the other way round."""
+        """Sort files by time, ascending or descending."""
         by, direction = self.o.sort or ("none", "")
         if by not in ("path", "none"):
             times = {path: (await self.proc.fs.stat(path)).mtime_ns or 0 for path, _ in files}
@@ -297,7 +301,7 @@ class _Run:
         await self.proc.budget.yield_turn()
 
     def _prepared(self, name: str) -> bool:
-        """Whether a file goes through the command of --pre: the last pattern that matches decides."""
+        """Return whether --pre applies to a file: the last matching glob wins."""
         globs = self.o.pre_globs
         if not globs:
             return True
@@ -310,7 +314,7 @@ class _Run:
         return chosen
 
     async def _made(self, name: str, path: Path) -> bytes | None:
-        """What the command of --pre makes of a file; None, and a message, where it fails."""
+        """Run the --pre command on a file; None after a reported failure."""
         assert self.o.pre is not None
         limit = self.proc.budget.limits.output_bytes
         out, told = Capture(limit), Capture(limit)
@@ -335,7 +339,7 @@ class _Run:
     async def search(self, name: str, data: bytes) -> None:
         o = self.o
         if self.messages is not None:
-            out = await self.beside(data, partial(self.messages.file, name, data, o.max_count))
+            out = await self.offload(len(data), partial(self.messages.file, name, data, o.max_count))
             self.selected = self.selected or bool(out)
             await self.proc.emit(out)
             return
@@ -346,22 +350,18 @@ class _Run:
         if o.multiline and self.matcher is not None and not o.files_with:
             spans = SpanSearch(self.plan, self.matcher, encode(name) if self.show_name and not self.headed else None)
             fill = self.filled if o.replace is not None else None
-            out = await self.beside(data, partial(spans.run, data, fill, self.shared))
+            out = await self.offload(len(data), partial(spans.run, data, fill, self.shared))
             self.selected = self.selected or spans.selected
             if (self.plan.count or o.count_matches) and (spans.matches or o.include_zero):
                 out = spans.name_head() + b"%d\n" % spans.matches
             if o.quiet:
                 out = b""
         elif o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim or o.max_columns:
-            out = await self.beside(data, partial(self.detailed, name, data))
+            out = await self.offload(len(data), partial(self.detailed, name, data))
         else:
-            search = Search(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
-            for piece in _pieces(data, self.plan.delim):
-                work = partial(search.feed, piece)
-                if len(piece) < 4 * _PIECE:
-                    await patiently(self.proc, self.wanted, work)
-                else:
-                    await offload(self.proc.budget, work)  # a very long line, or what is no text
+            search = LineSearch(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
+            for block in _blocks(data, self.plan.delim):
+                await self.offload(len(block), partial(search.feed, block))
                 if search.done:
                     break
                 await self.proc.budget.yield_turn()
@@ -383,17 +383,15 @@ class _Run:
             self.printed += len(out)
             await self.proc.emit(out)
 
-    async def beside(self, data: bytes, work: Callable[[], bytes]) -> bytes:
-        """What is made of a file; of a large one while others go on."""
-        return (
-            await patiently(self.proc, self.wanted, work)
-            if len(data) < _PIECE
-            else await offload(self.proc.budget, work)
-        )
+    async def offload(self, size: int, work: Callable[[], T]) -> T:
+        """Run `work` on `size` bytes; in a thread if the bytes or the patterns are many."""
+        if size > LARGE:
+            return await offload(self.proc.budget, work)
+        return await offload_long(self.proc, self.wanted, work)
 
     @property
     def headed(self) -> bool:
-        """Whether the name of a file stands above its lines; a mere number needs no line of its own for that."""
+        """Whether file names are headings above their lines; not for counts."""
         o = self.o
         plain = not (o.files_with or o.count or o.count_matches)
         return (o.heading or o.pretty) and self.show_name and plain
@@ -420,7 +418,7 @@ class _Run:
         return "\n".join(lines).encode() + b"\n"
 
     def detailed(self, name: str, data: bytes) -> bytes:
-        """Output that looks at each match: columns, replacements, counts of matches."""
+        """Format output that depends on each match: columns, replacements, counts."""
         o, matcher = self.o, self.matcher
         assert matcher is not None
         out: list[bytes] = []
@@ -461,7 +459,7 @@ class _Run:
         return _filled(encode(self.o.replace or ""), text, spans, self.names)
 
     def parts(self, line: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, bytes]]:
-        """What is printed for a line, with the column it begins at."""
+        """Format a line, with its column."""
         o = self.o
         if o.only_matching:
             return [(start, self.replaced(line, start, stop)) for start, stop in spans]
@@ -486,7 +484,7 @@ _REFERENCE = re.compile(rb"\$(?:(\$)|\{(\w+)\}|(\w+))")
 
 
 def _filled(template: bytes, text: bytes, spans: list[tuple[int, int]], names: dict[str, int]) -> bytes:
-    """A replacement with `$1`, `${1}`, `$name` and `$0` put in; `$$` is a dollar."""
+    """Expand `$1`, `${1}`, `$name` and `$0` of a replacement; `$$` is a dollar."""
 
     def put(found: re.Match[bytes]) -> bytes:
         if found[1]:
@@ -500,7 +498,7 @@ def _filled(template: bytes, text: bytes, spans: list[tuple[int, int]], names: d
 
 
 async def _unpacked(name: str, data: bytes) -> bytes:
-    """What a file holds, if its name says that it is compressed; else the data as it is."""
+    """Decompress a file by its extension; return other data unchanged."""
     module = _UNPACKERS.get(name[name.rfind(".") :]) if "." in name else None
     if module is None:
         return data
@@ -564,5 +562,6 @@ COMMANDS = [
             "--pcre2-unicode",
         ),
         bad_usage=2,
+        version_letters="V",
     )
 ]

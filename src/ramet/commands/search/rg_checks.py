@@ -1,4 +1,4 @@
-"""What rg looks at before it searches: whether its own engine takes a pattern, and which colours were asked for."""
+"""Checks of rg before a search: patterns its engine refuses, and colour settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARTS = re.compile(r"\\([1-9])|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|(\(\?<?
 
 
 def check_plain(pattern: str) -> None:
-    """Refuses what only the other engine can do, in the words that say so."""
+    """Refuse patterns that only PCRE2 supports, with rg's message."""
     for found in _PARTS.finditer(pattern):
         if found[1]:
             why = "backreferences are not supported"
@@ -32,7 +32,7 @@ _STYLES = {"bold": "1", "underline": "4", "intense": "", "nobold": "", "nointens
 
 
 def chosen_colours(specs: Sequence[str]) -> dict[str, Any]:
-    """The sequences of each part of a line, after what `--colors` changes of them."""
+    """Parse `--colors` to the SGR sequence of each part of a line."""
     parts: dict[str, dict[str, str]] = {
         "path": {"fg": "35"},
         "line": {"fg": "32"},

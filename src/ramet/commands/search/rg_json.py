@@ -1,4 +1,4 @@
-"""`rg --json`: one JSON object per line for each file that has matches, each matching line, and the sums."""
+"""`rg --json`: JSON lines for files with matches, matching lines and totals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ramet.patterns import Matcher
 
 @dataclass
 class Messages:
-    """Writes the messages of one run and adds up what its last one says."""
+    """Write the messages of one run and sum up the statistics."""
 
     matcher: Matcher
     searches: int = 0
@@ -23,7 +23,7 @@ class Messages:
     matches: int = 0
 
     def file(self, name: str, data: bytes, most: int | None) -> bytes:
-        """The messages about one file; nothing when nothing in it matches."""
+        """Return the messages of one file; empty without a match."""
         path = {"text": name}
         out: list[str] = []
         number = last = lines = matches = 0
@@ -61,12 +61,12 @@ class Messages:
     def summary(self) -> bytes:
         stats = _stats(self.searches, self.with_match, self.searched, self.printed, self.lines, self.matches)
         data = {"elapsed_total": _ELAPSED, "stats": stats}
-        # Unlike the messages before it, this one has its names in order.
+        # Unlike the other messages, this one has sorted keys.
         return (json.dumps({"data": data, "type": "summary"}, separators=(",", ":"), sort_keys=True) + "\n").encode()
 
 
 _ELAPSED = {"human": "0.000000s", "nanos": 0, "secs": 0}
-"""Times differ from run to run and tell nothing here."""
+"""Constant elapsed time, so that output is reproducible."""
 
 
 def _stats(searches: int, found: int, searched: int, printed: int, lines: int, matches: int) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _message(kind: str, **data: Any) -> str:
 
 
 def _text(data: bytes) -> dict[str, str]:
-    """Text as itself, anything else in base64."""
+    """Encode text as itself, other bytes in base64."""
     try:
         return {"text": data.decode("utf-8")}
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""`rg -U`: matches that may span lines, found in a text as a whole and printed line by line."""
+"""`rg -U`: matches that span lines, found in the whole text and printed line by line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Fill = Callable[[bytes, list[Span]], bytes]
 
 @dataclass(slots=True)
 class SpanSearch:
-    """The search of one text; `matches` counts what was found."""
+    """Search of one text; `matches` counts the matches."""
 
     plan: Plan
     matcher: Matcher
@@ -24,7 +24,7 @@ class SpanSearch:
     selected: bool = False
 
     def run(self, data: bytes, fill: Fill | None, shared: Shared) -> bytes:
-        """What is printed of the text; `fill` makes what stands for a match."""
+        """Return the output for a text; `fill` replaces a match."""
         plan = self.plan
         found = [span for span in self.matcher.finditer(data) if span[0] < len(data) or not data]
         self.matches = len(found)
@@ -95,7 +95,7 @@ class SpanSearch:
         return out
 
     def replaced(self, data: bytes, found: list[Span], starts: list[int], fill: Fill) -> list[bytes]:
-        """Lines with matches in them, which are joined where a match spans them."""
+        """Group matches by lines; lines that a match spans are joined."""
         out: list[bytes] = []
         at = 0
         while at < len(found):

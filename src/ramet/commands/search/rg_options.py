@@ -1,4 +1,4 @@
-"""What rg can be asked: its options, and the types of files it knows."""
+"""Options of rg, and the file types of -t."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files rg looks at: below a directory, in order, without what is hidden, ignored or of another type."""
+"""Walk a tree for rg: files in order, without hidden, ignored and filtered ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ramet.core.stat import Kind
 
 
 class Walk:
-    """`fail` is told of what cannot be read."""
+    """`fail` reports unreadable directories."""
 
     def __init__(self, proc: Proc, o: RgOptions, fail: Callable[[str, OSError], None]) -> None:
         self.proc, self.o, self.fail = proc, o, fail
@@ -49,7 +49,7 @@ class Walk:
         return wanted, ((lambda name: found.fullmatch(name.lower())) if icase else found.fullmatch)
 
     async def below(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
-        """Files below a directory, in order, without what is hidden or ignored."""
+        """Yield the files below a directory in order, without hidden and ignored ones."""
         fs = self.proc.fs
         rules = [] if self.no_ignore or self.o.no_ignore_parent else await self.parent_rules(top)
         for name in () if self.o.no_ignore_files else self.o.ignore_files:
@@ -90,7 +90,7 @@ class Walk:
             pending.extend(reversed(below))
 
     def chosen(self, relative: str, name: str, directory: bool) -> bool | None:
-        """What -g says of a path: the last glob that matches; directories are only ever left out by it."""
+        """Return the verdict of -g on a path: the last matching glob; directories can only be excluded."""
         for wanted, match in reversed(self.globs):
             if match(relative):
                 return None if directory and wanted else wanted

@@ -1,4 +1,4 @@
-"""sed: a script is parsed once (`script`) and run by a machine that never waits (`machine`), fed by `command`."""
+"""sed: `script` parses, `machine` runs without awaiting, `command` feeds it with lines."""
 
 from ramet.commands.sed.command import COMMANDS
 

@@ -1,6 +1,6 @@
-"""Scripts that need no cycle per line: substitutions of every line, and lines kept or dropped by a pattern.
+"""Run simple sed scripts on whole blocks of lines instead of one cycle per line.
 
-A script that is nothing else becomes one function over whole blocks of lines.
+Such a script only substitutes in every line, or keeps or drops lines by a pattern.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.program import LONG, Instruction, Kind, Substitution
+from ramet.commands.sed.program import Instruction, Kind, Substitution
+from ramet.concurrency.sizes import HUGE
 from ramet.patterns import Lines, Matcher
 from ramet.patterns.engines import ReEngine
 from ramet.patterns.match_lines import select
@@ -92,13 +93,14 @@ def _substitution(item: Instruction, most: int) -> BlockChange | None:
     slow = substitute.make(substitution, matcher, most)
 
     def change(block: bytes) -> bytes:
-        return quick(block) if len(block) < LONG and (plain or block.isascii()) else _by_line(slow, block)
+        # `slow` checks the limit of a line, which `quick` cannot pass on a block of ordinary size.
+        return quick(block) if len(block) < HUGE and (plain or block.isascii()) else _by_line(slow, block)
 
     return change
 
 
 def _by_line(change: substitute.Change, block: bytes) -> bytes:
-    """A block with characters beyond ASCII, which take another engine, or with a very long line."""
+    """Substitute line by line, for characters beyond ASCII, which take another engine, and for huge lines."""
     lines = block.split(b"\n")
     last = len(lines) - (0 if lines[-1] else 1)
     for index in range(last):

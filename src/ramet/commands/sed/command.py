@@ -1,4 +1,4 @@
-"""The sed command: options, files, editing in place, and the short cuts for scripts that need no cycle per line."""
+"""Command sed: options, files, editing in place, and the choice between blocks and cycles."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from functools import partial
 
 from ramet import patterns
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.framework.inputs import HELD, LARGE, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.inputs import HELD, PART, is_unbuffered, is_utf8, leave, only_opens, slurp
+from ramet.commands.framework.posix_regex import offload_long
 from ramet.commands.sed.blocks import BlockChange, block_change
-from ramet.commands.sed.debug import Trace
-from ramet.commands.sed.machine import Machine, Need, Output
-from ramet.commands.sed.program import LONG, Flavour, Instruction, Kind, ScriptError, Source
+from ramet.commands.sed.machine import Need, SedMachine, SedOutput
+from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, ScriptSource
 from ramet.commands.sed.script import parse, place_behind
-from ramet.concurrency import bigbytes as longbytes
 from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import HUGE
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -44,7 +43,6 @@ class SedOptions:
     quiet: bool = flag("-n", "--quiet", "--silent", help="suppress automatic printing of pattern space")
     scripts: tuple[str, ...] = several("-e", "--expression", metavar="SCRIPT", help="add SCRIPT to the commands")
     script_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="add the contents of FILE")
-    debug: bool = flag("--debug", help="print the program in its plain form, and what each command does")
     follow: bool = flag("--follow-symlinks", help="follow symlinks when processing in place")
     in_place: str | None = optional("-i", "--in-place", metavar="SUFFIX", const="", help="edit files in place")
     line_length: int | None = value(
@@ -68,12 +66,12 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     # GNU looks at these two characters only, whatever the documentation says of the rest of the line.
     quiet = o.quiet or sources[0].text.startswith("#n")
     flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
-    flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env, debug=o.debug)
+    flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env)
     try:
         texts = [source.text for source in sources]
-        program = await patiently(proc, texts, partial(_parsed, tuple(sources), flavour))
+        program = await offload_long(proc, texts, partial(_parsed, tuple(sources), flavour))
         heavy = sum(map(len, texts)) > patterns.LONG
-        run = _Run(proc, o, program, quiet, operands, place_behind(sources), heavy)
+        run = _SedRun(proc, o, program, quiet, operands, place_behind(sources), heavy)
         return await run.all()
     except ScriptError as error:
         for name in error.written:
@@ -95,22 +93,22 @@ async def _emptied(proc: Proc, name: str) -> None:
         raise UsageError(f"couldn't open file {name}: {reason(error)}", 4, hint=False) from None
 
 
-async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[Source] | None:
-    sources: list[Source] = []
+async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[ScriptSource] | None:
+    sources: list[ScriptSource] = []
     for name, stored in o.order:
         if name == "scripts":
-            sources.append(Source(str(stored)))
+            sources.append(ScriptSource(str(stored)))
         elif name == "script_files":
             try:
                 data = await slurp(proc, str(stored))
             except OSError as error:
                 raise UsageError(f"couldn't open file {stored}: {reason(error)}", 4, hint=False) from None
             text = data.decode("utf-8", "surrogateescape")
-            sources.append(Source(text.removesuffix("\n"), str(stored), text.endswith("\n")))
+            sources.append(ScriptSource(text.removesuffix("\n"), str(stored), text.endswith("\n")))
     if not sources:
         if not operands:
             return None
-        sources.append(Source(operands.pop(0)))
+        sources.append(ScriptSource(operands.pop(0)))
     return sources
 
 
@@ -120,7 +118,7 @@ def _line_length(proc: Proc) -> int:
 
 
 @functools.lru_cache(maxsize=128)
-def _parsed(sources: tuple[Source, ...], flavour: Flavour) -> list[Instruction]:
+def _parsed(sources: tuple[ScriptSource, ...], flavour: Flavour) -> list[Instruction]:
     return parse(list(sources), flavour)
 
 
@@ -130,7 +128,7 @@ def _light(item: Instruction) -> bool:
     return substitution is None or (substitution.matcher is not None and bool(substitution.matcher.literal))
 
 
-class _Run:
+class _SedRun:
     """One sed over its files."""
 
     def __init__(
@@ -158,8 +156,8 @@ class _Run:
         self.word = "-"
         self.rest = b""
         self.sources: dict[bytes, Reader | None] = {}
-        self.files: dict[str, Output] = {}
-        self.out = Output(None if self.in_place else proc.stdout, self.delim)
+        self.files: dict[str, SedOutput] = {}
+        self.out = SedOutput(None if self.in_place else proc.stdout, self.delim)
         self.heavy = heavy
         """Whether there are patterns that take their time for every line."""
 
@@ -168,7 +166,7 @@ class _Run:
         if self.nothing_to_edit:
             raise ScriptError("no input files", 4)
         change = None
-        if not (self.in_place or self.o.null_data or self.o.debug):
+        if not (self.in_place or self.o.null_data):
             most = self.proc.budget.limits.string_bytes
             change = block_change(self.program, self.quiet, len(self.words) > 1, most)
         try:
@@ -208,14 +206,14 @@ class _Run:
                 continue
             if name == "/dev/stdout" and not self.in_place and self.o.posix:
                 # A file like any other: what goes there arrives at once, and what is printed when sed has enough of it.
-                self.files[name] = self.out.ahead = Output(self.proc.stdout, self.delim)
+                self.files[name] = self.out.ahead = SedOutput(self.proc.stdout, self.delim)
                 continue
             if name == "/dev/stdout" and not self.in_place:
                 # The same stream, but a newline that is missing in the one is not the other's business.
-                self.files[name] = Output(self.proc.stdout, self.delim, self.out.parts)
+                self.files[name] = SedOutput(self.proc.stdout, self.delim, self.out.parts)
                 continue
             try:
-                self.files[name] = Output(await self.proc.create(name), self.delim)
+                self.files[name] = SedOutput(await self.proc.create(name), self.delim)
                 if name == "/dev/stderr":
                     self.files[name].ahead, self.out.ahead = self.out.ahead, self.files[name]
             except OSError as error:
@@ -273,10 +271,7 @@ class _Run:
         reader, self.reader = self.reader, None
         await self.proc.close(reader)
         if self.in_place:
-            parts = self.out.parts
-            await self.replace_file(
-                await offload_large(self.proc.budget, sum(map(len, parts)), partial(b"".join, parts))
-            )
+            await self.replace_file(b"".join(self.out.parts))
             self.out.parts.clear()
             self.out.missing = False
 
@@ -335,13 +330,13 @@ class _Run:
     async def by_block(self, change: BlockChange) -> None:
         missing = False
         drops = self.program[0].name != "s"
-        budget, longest = self.proc.budget, 0 if self.heavy else LONG
+        threshold = 0 if self.heavy else HUGE
         size = BLOCK if all(map(_light, self.program)) else 2 * PART
         while await self.next_file():
             assert self.reader is not None
             try:
                 async for block in line_blocks(self.reader, size=size):
-                    changed = change(block) if len(block) < longest else await offload(budget, partial(change, block))
+                    changed = await offload_large(self.proc.budget, len(block), partial(change, block), threshold)
                     if changed or not drops:
                         self.out.parts.append(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
@@ -353,17 +348,9 @@ class _Run:
 
     # ------------------------------------------------------------------ cycles
 
-    def trace(self) -> Trace | None:
-        if not self.o.debug:
-            return None
-        # It goes where the output goes, in between; but not into a file that is edited.
-        trace = Trace(self.program, self.proc.stdout.write if self.in_place else self.out.parts.append)
-        trace.program()
-        return trace
-
     async def by_line(self) -> None:
         make = partial(
-            Machine,
+            SedMachine,
             self.program,
             quiet=self.quiet,
             delim=self.delim,
@@ -374,15 +361,13 @@ class _Run:
             files=self.files,
             behind=self.behind,
             most=self.proc.budget.limits.string_bytes,
-            trace=self.trace(),
         )
         machine = await offload(self.proc.budget, make) if self.heavy else make()
-        horizon = None if self.o.debug else _horizon(self.program)
+        horizon = _horizon(self.program)
         steps = machine.run()
         step, budget = partial(next, steps, None), self.proc.budget
         while True:
-            laden = (self.heavy or machine.laden) and machine.trace is None
-            need = await offload(budget, step) if laden else step()
+            need = await offload(budget, step) if self.heavy or machine.is_large else step()
             if need is Need.LINES:
                 if horizon is not None and machine.number >= horizon and self.may_stop(machine):
                     await self.pass_rest()
@@ -404,7 +389,7 @@ class _Run:
         if machine.at < len(machine.lines) or self.rest:
             await self.after_quit(machine)
 
-    def may_stop(self, machine: Machine) -> bool:
+    def may_stop(self, machine: SedMachine) -> bool:
         """Nothing that is still to come can be changed: it is passed on unread, or not wanted at all."""
         return machine.at >= len(machine.lines) and not machine.separate and not self.out.missing
 
@@ -421,7 +406,7 @@ class _Run:
             self.rest = b""
         while True:
             while self.reader is not None:
-                block = await self.reader.read(LARGE)
+                block = await self.reader.read()
                 if not block:
                     break
                 self.out.parts.append(self.delim + block if begun and unfinished else block)
@@ -431,7 +416,7 @@ class _Run:
                 return
             begun = True
 
-    async def after_quit(self, machine: Machine) -> None:
+    async def after_quit(self, machine: SedMachine) -> None:
         """`q` leaves what it has not read to whoever shares the input; edited in place, the rest of a file is lost."""
         left = machine.lines[machine.at :]
         tail = self.delim.join(left) + (self.delim if left and not machine.unfinished else b"") + self.rest
@@ -446,7 +431,7 @@ class _Run:
             await self.proc.stdout.drain()
         await self.proc.budget.yield_turn()
 
-    async def fill(self, machine: Machine) -> None:
+    async def fill(self, machine: SedMachine) -> None:
         """More lines of the current file."""
         await self.yield_turn()
         assert self.reader is not None
@@ -465,7 +450,7 @@ class _Run:
                 machine.file_done = True
                 data = b"".join(parts)
                 machine.lines, machine.at = ([data] if data else []), 0
-                machine.long_lines = held > LONG
+                machine.large_lines = held > HUGE
                 machine.unfinished = bool(data)
                 return
             cut = block.rfind(self.delim)
@@ -474,15 +459,13 @@ class _Run:
             parts.append(block)
             held += len(block)
             self.reader.hold(held)
-            await self.proc.budget.yield_turn()
         parts.append(block[:cut])
         self.rest = block[cut + 1 :]
-        lines = partial(longbytes.split, b"".join(parts), self.delim)
-        machine.lines, machine.at = await offload_large(self.proc.budget, held, lines), 0
-        machine.long_lines = held > LONG
+        machine.lines, machine.at = b"".join(parts).split(self.delim), 0
+        machine.large_lines = held > HUGE
         machine.unfinished = False
 
-    async def next_input(self, machine: Machine) -> None:
+    async def next_input(self, machine: SedMachine) -> None:
         """The next file."""
         if await self.next_file():
             machine.file_done = False
@@ -494,7 +477,7 @@ class _Run:
         else:
             machine.input_done = True
 
-    async def write_queue(self, machine: Machine) -> None:
+    async def write_queue(self, machine: SedMachine) -> None:
         for kind, data in machine.queue:
             if kind == "a":
                 self.out.text(data)
@@ -512,7 +495,7 @@ class _Run:
             if item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO:
                 await self.append_file(item.text)
 
-    async def run_command(self, machine: Machine) -> None:
+    async def run_command(self, machine: SedMachine) -> None:
         """What the command of the script prints; what it has to say itself goes where ours goes."""
         self.out.flush()
         sink = Capture()
@@ -588,5 +571,8 @@ COMMANDS = [
             ("sed -i.bak '/^#/d' file", "edit in place, keep a backup"),
         ),
         ignored=("-b --binary",),
+        original="GNU sed 4.9",
+        usage_on_error="full",
+        write_error=("couldn't flush stdout: ", 4),
     ),
 ]

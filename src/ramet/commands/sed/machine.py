@@ -1,6 +1,6 @@
-"""Runs a sed program over lines; the machine never waits, it is a generator that asks its driver for what must wait.
+"""Run a sed program over lines as a generator that never awaits.
 
-It yields a `Need`; the driver fills in `lines`, or empties `queue`, and resumes it: in a thread where it is `laden`.
+It yields a `Need`; the driver provides `lines`, or writes `queue`, and resumes it: in a thread if `is_large`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from dataclasses import replace
 from enum import Enum
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.pieces import Pieces
-from ramet.commands.sed.program import AFTER_RUN, LONG, Address, Instruction, Kind, ScriptError, Substitution
-from ramet.concurrency.offload import checkpoint
+from ramet.commands.sed.program import AFTER_RUN, Address, Instruction, Kind, ScriptError, Substitution
+from ramet.concurrency.sizes import HUGE
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
 
@@ -33,7 +32,7 @@ class Need(Enum):
     """The output of the command line in `command`, put into `answer`."""
 
 
-class Output:
+class SedOutput:
     """Where lines go; remembers a newline that the last line of the input lacked until something follows."""
 
     __slots__ = ("ahead", "delim", "missing", "parts", "writer")
@@ -42,7 +41,7 @@ class Output:
         self.writer, self.delim = writer, delim
         self.parts: list[bytes] = [] if parts is None else parts
         self.missing = False
-        self.ahead: Output | None = None
+        self.ahead: SedOutput | None = None
         """What is written before this is."""
 
     def complete(self) -> None:
@@ -69,12 +68,11 @@ class Output:
         if self.ahead is not None:
             self.ahead.flush()
         if self.parts and self.writer is not None:
-            for part in [b"".join(self.parts)] if sum(map(len, self.parts)) < LONG else self.parts:
-                self.writer.write(part)
+            self.writer.write(b"".join(self.parts))
             self.parts.clear()
 
 
-class Machine:
+class SedMachine:
     def __init__(
         self,
         program: list[Instruction],
@@ -84,16 +82,15 @@ class Machine:
         separate: bool,
         posix: bool,
         line_length: int,
-        out: Output,
-        files: dict[str, Output],
+        out: SedOutput,
+        files: dict[str, SedOutput],
         behind: str,
         most: int,
-        trace: Trace | None = None,
     ) -> None:
         self.program, self.quiet, self.delim, self.separate = program, quiet, delim, separate
         self.posix, self.line_length, self.most = posix, line_length, most
         self.out, self.files = out, files
-        self.behind, self.trace = behind, trace
+        self.behind = behind
         """The end of the script, where errors are that show only now."""
         self.space = b""
         self._hold = Pieces(delim)
@@ -104,8 +101,8 @@ class Machine:
         self.coming = self.name
         """The file that the next line is from, which may have been opened to see whether there is one."""
         self.lines: list[bytes] = []
-        self.long_lines = False
-        """Whether there is a very long one among them."""
+        self.large_lines = False
+        """Whether `lines` has a line of more than `HUGE` bytes."""
         self.at = 0
         self.unfinished = False
         """Whether the last of `lines` has no delimiter."""
@@ -143,9 +140,9 @@ class Machine:
         self._hold = Pieces(self.delim, text)
 
     @property
-    def laden(self) -> bool:
-        """Whether a step may take long: a text is very long."""
-        return self.long_lines or len(self.space) >= LONG or self._hold.size >= LONG
+    def is_large(self) -> bool:
+        """Whether a step works on more than `HUGE` bytes, so the driver offloads it."""
+        return self.large_lines or len(self.space) >= HUGE or self._hold.size >= HUGE
 
     def _gathers(self, index: int) -> bool:
         """Whether this is the `N` of `:a;N;$!ba` or of `:a;$!{N;ba}`, which come back to it until the last line."""
@@ -333,16 +330,10 @@ class Machine:
                 self.replaced = False
                 if self.has_heads and self.number == 1:
                     yield Need.HEAD
-                if self.trace is not None:
-                    self.trace.line(self.name, self.number)
             if self.needs_last:
                 self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
             restart = False
-            if self.trace is not None:
-                self.trace.pattern(self.space)
             verdict = yield from self._cycle()
-            if self.trace is not None and verdict in ("end", "delete"):
-                self.trace.end()
             if verdict in ("end", "quit") and not self.quiet:
                 self.out.line(self.space, self.end)
             if self.queue:
@@ -360,12 +351,10 @@ class Machine:
         `end` prints, `delete` and `dropped` (by D) do not; then `restart`, `quit` and `silent`.
         """
         program, selectors = self.program, self.selectors
-        pc, size, out, trace = 0, len(program), self.out, self.trace
+        pc, size, out = 0, len(program), self.out
         while pc < size:
             item = program[pc]
             selector = selectors[pc]
-            if trace is not None:
-                trace.before(pc)
             if selector is not None and not selector():
                 pc = item.target if item.name == "{" else pc + 1
                 continue
@@ -375,7 +364,7 @@ class Machine:
                 if item.substitution is not None and item.substitution.run:
                     yield from self._substitute_and_run(pc - 1, item)
                 else:
-                    if len(self.space) >= LONG:
+                    if len(self.space) >= HUGE:
                         yield Need.TURN
                     self._substitute(pc - 1, item)
             elif name == "p":
@@ -387,14 +376,14 @@ class Machine:
             elif name == "b":
                 pc = item.target
                 self.jumps += 1
-                if not self.jumps & 1023 or len(self.space) >= LONG:
+                if not self.jumps & 1023 or len(self.space) >= HUGE:
                     yield Need.TURN
             elif name == "t":
                 if self.replaced:
                     self.replaced = False
                     pc = item.target
                     self.jumps += 1
-                    if not self.jumps & 1023 or len(self.space) >= LONG:
+                    if not self.jumps & 1023 or len(self.space) >= HUGE:
                         yield Need.TURN
             elif name == "T":
                 if self.replaced:
@@ -402,7 +391,7 @@ class Machine:
                 else:
                     pc = item.target
                     self.jumps += 1
-                    if not self.jumps & 1023 or len(self.space) >= LONG:
+                    if not self.jumps & 1023 or len(self.space) >= HUGE:
                         yield Need.TURN
             elif name == "n":
                 if self.at >= len(self.lines) and not (yield from self._look_ahead()):
@@ -415,11 +404,11 @@ class Machine:
                     return "delete" if self.posix else "end"
                 kept = self.space
                 yield from self._next()
-                if self.gathers[pc - 1] and trace is None:
+                if self.gathers[pc - 1]:
                     yield from self._gather(kept)
                     continue
                 substitute.bounded(len(kept) + len(self.space), self.most)
-                if len(kept) >= LONG:
+                if len(kept) >= HUGE:
                     yield Need.TURN
                 self.space = b"".join((kept, self.delim, self.space))
             elif name == "D":
@@ -428,7 +417,7 @@ class Machine:
                     return "dropped"
                 self.space = rest
                 self.jumps += 1
-                if not self.jumps & 1023 or len(self.space) >= LONG:
+                if not self.jumps & 1023 or len(self.space) >= HUGE:
                     yield Need.TURN
                 return "restart"
             elif name == "q" or name == "Q":
@@ -450,8 +439,6 @@ class Machine:
                 return "delete"
             else:
                 self._plain(name, item)
-            if trace is not None:
-                trace.after(name, self.space, self.hold)
         return "end"
 
     def _next(self) -> Generator[Need, None, None]:
@@ -482,8 +469,6 @@ class Machine:
         changed = change(self.space)
         if changed is None:
             return
-        if self.trace is not None:
-            self.trace.matched(substitution.matcher or self._previous(), self.space)
         self.command, self.replaced = changed, True
         if substitution.show and substitution.show != AFTER_RUN:
             self.out.line(changed, self.end)
@@ -503,8 +488,6 @@ class Machine:
         if substitution.matcher is not None:
             self.last_regex = substitution.matcher
         changed = change(self.space)
-        if self.trace is not None:
-            self.trace.matched(substitution.matcher or self._previous(), self.space)
         if changed is None:
             return
         self.space = changed
@@ -564,7 +547,7 @@ class Machine:
     def _transliterate(self, item: Instruction) -> None:
         table = item.table
         if table is not None:
-            self.space = (lambda piece: piece.translate(table))(self.space)
+            self.space = self.space.translate(table)
             return
         letters = str.maketrans(dict(item.mapping))
         text = self.space.decode("utf-8", "surrogateescape").translate(letters)
@@ -578,20 +561,17 @@ def _but_last(item: Instruction) -> bool:
 
 _LISTED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 92: "\\\\"}
 _UNITS = [_LISTED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in range(256)]
-_LISTED_AT_ONCE = 4096
 
 
 def listed(line: bytes, width: int) -> bytes:
     """A line in the unambiguous form of the `l` command, folded at `width` (0 means never)."""
     out: list[str] = []
     column = 0
-    for start in range(0, len(line), _LISTED_AT_ONCE):
-        checkpoint()
-        for unit in map(_UNITS.__getitem__, line[start : start + _LISTED_AT_ONCE]):
-            if 0 < width <= column + len(unit):
-                out.append("\\\n")
-                column = 0
-            out.append(unit)
-            column += len(unit)
+    for unit in map(_UNITS.__getitem__, line):
+        if 0 < width <= column + len(unit):
+            out.append("\\\n")
+            column = 0
+        out.append(unit)
+        column += len(unit)
     out.append("$\n")
     return "".join(out).encode()

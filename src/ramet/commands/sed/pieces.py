@@ -1,4 +1,4 @@
-"""Lines that grow into one text: each is copied a few times, however many there are."""
+"""Growing hold and pattern space: lines joined in linear time."""
 
 from __future__ import annotations
 

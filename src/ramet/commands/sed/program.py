@@ -1,4 +1,4 @@
-"""A sed script that has been read: addresses, instructions and what they carry; all of it frozen."""
+"""Parsed sed script: addresses, instructions and their arguments, all frozen."""
 
 from __future__ import annotations
 
@@ -36,13 +36,9 @@ class Address(NamedTuple):
     step: int = 0
     matcher: Matcher | None = None
     """None for a regex means the last one used."""
-    shown: str = ""
-    """A regex as --debug shows it."""
 
 
 AFTER_RUN = 2
-LONG = 1 << 20
-"""Bytes from which on lines are substituted in beside the event loop."""
 
 
 class Piece(NamedTuple):
@@ -93,12 +89,10 @@ class Instruction:
     substitution: Substitution | None = None
     table: bytes | None = None
     mapping: tuple[tuple[str, str], ...] = ()
-    shown: str = ""
-    """The arguments of `s` and `y` as --debug shows them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScriptSource:
     """One -e or -f; `name` is the file's, None for an expression."""
 
     text: str
@@ -117,8 +111,6 @@ class Flavour:
     null_data: bool = False
     lax_references: bool = False
     """A reference to a group that the pattern does not have stands for nothing."""
-    debug: bool = False
-    """Labels and ends of blocks are instructions, too: ones that do nothing but can be shown."""
 
     @property
     def dialect(self) -> Dialect:

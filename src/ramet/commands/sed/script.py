@@ -1,4 +1,4 @@
-"""Reads a sed script into a flat list of frozen instructions; errors carry GNU's words and GNU's idea of the place."""
+"""Parse a sed script into a flat list of instructions, with GNU's messages and positions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ramet import patterns
-from ramet.commands.sed.debug import shown_regex, shown_substitution
 from ramet.commands.sed.program import (
     AFTER_RUN,
     Address,
@@ -17,15 +16,15 @@ from ramet.commands.sed.program import (
     Kind,
     Piece,
     ScriptError,
-    Source,
+    ScriptSource,
     Substitution,
 )
 from ramet.patterns import Lines, Matcher, PatternError
 from ramet.patterns.errors import CLASS_SYNTAX, RECURSIVE_ESCAPE
 
 
-def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
-    parser = _Parser(sources, flavour)
+def parse(sources: list[ScriptSource], flavour: Flavour) -> list[Instruction]:
+    parser = _ScriptParser(sources, flavour)
     try:
         return parser.program()
     except ScriptError as error:
@@ -33,7 +32,7 @@ def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
         raise
 
 
-def place_behind(sources: Sequence[Source]) -> str:
+def place_behind(sources: Sequence[ScriptSource]) -> str:
     """Where an error is that shows when the script runs: behind all of it."""
     last = sources[-1]
     if last.name is not None:
@@ -63,8 +62,8 @@ def _with_codes(regex: str) -> str:
     return _CODE.sub(plain, regex) if "\\" in regex else regex
 
 
-class _Parser:
-    def __init__(self, sources: list[Source], flavour: Flavour) -> None:
+class _ScriptParser:
+    def __init__(self, sources: list[ScriptSource], flavour: Flavour) -> None:
         self.sources, self.flavour = sources, flavour
         self.text = "\n".join(source.text for source in sources)
         self.ends: dict[int, bool] = {}
@@ -228,8 +227,7 @@ class _Parser:
             self.end_of_command()
             self.out.append(replace(head, number=number))
         elif name == "s":
-            substitution, shown = self.substitution()
-            self.out.append(replace(head, substitution=substitution, shown=shown))
+            self.out.append(replace(head, substitution=self.substitution()))
         elif name == "y":
             self.out.append(self.transliteration(head))
         elif name == "e":
@@ -272,8 +270,6 @@ class _Parser:
         opened = self.blocks.pop()
         self.blocks_at.pop()
         self.out[opened] = replace(self.out[opened], target=len(self.out))
-        if self.flavour.debug:
-            self.out.append(head)
         self.end_of_command()
 
     def label(self, head: Instruction) -> None:
@@ -287,8 +283,6 @@ class _Parser:
         if not label:
             raise self.error('":" lacks a label')
         self.labels[label] = len(self.out)
-        if self.flavour.debug:
-            self.out.append(replace(head, text=label.encode("utf-8", "surrogateescape")))
 
     def word(self, semicolons: bool) -> bytes:
         self.blanks()
@@ -342,10 +336,7 @@ class _Parser:
                 else:
                     break
                 self.pos += 1
-            shown = ""
-            if self.flavour.debug:
-                shown = shown_regex(_with_codes(regex)) + "I" * icase + "M" * multi
-            return Address(Kind.REGEX, matcher=self.compiled(regex, icase, multi), shown=shown)
+            return Address(Kind.REGEX, matcher=self.compiled(regex, icase, multi))
         if char.isdecimal() and char.isascii():
             line = self.number()
             self.blanks()
@@ -523,8 +514,7 @@ class _Parser:
             raise self.error("delimiter character is not a single-byte character", self.pos - 1, 1)
         return char
 
-    def substitution(self) -> tuple[Substitution, str]:
-        """The substitution, and how --debug shows it."""
+    def substitution(self) -> Substitution:
         delimiter = self.delimiter("s")
         regex = self.delimited(delimiter, regex=True)
         if regex is None:
@@ -540,10 +530,7 @@ class _Parser:
             pieces = tuple(piece for piece in pieces if piece.group <= matcher.groups)
         elif matcher is not None and highest > matcher.groups:
             raise self.error(f"invalid reference \\{highest} on `s' command's RHS")
-        made = Substitution(matcher, pieces, flags.every, flags.number or 1, flags.show, flags.file, flags.run)
-        if not self.flavour.debug:
-            return made, ""
-        return made, shown_substitution(_with_codes(regex), _with_codes(replacement), flags)
+        return Substitution(matcher, pieces, flags.every, flags.number or 1, flags.show, flags.file, flags.run)
 
     def flags(self) -> Flags:
         every = icase = multi = run = False
@@ -640,8 +627,6 @@ class _Parser:
         if len(left) != len(right):
             raise self.error("strings for `y' command are different lengths")
         self.end_of_command()
-        if self.flavour.debug:
-            head = replace(head, shown=f"/{''.join(left)}/{''.join(right)}/")
         if not self.flavour.utf8 or all(char.isascii() for char in left + right):
             table = bytearray(range(256))
             for old, new in reversed(list(zip(left, right, strict=True))):
@@ -666,10 +651,10 @@ class _Parser:
             out += char if self.flavour.utf8 else char.encode("utf-8", "surrogateescape").decode("latin-1")
         return out
 
-    def inner(self, text: str) -> _Parser:
-        return _Parser([Source(text)], self.flavour)
+    def inner(self, text: str) -> _ScriptParser:
+        return _ScriptParser([ScriptSource(text)], self.flavour)
 
-    def coded_in(self, inner: _Parser, letter: str) -> str:
+    def coded_in(self, inner: _ScriptParser, letter: str) -> str:
         """As `coded`, of an argument that has been cut out already; what is wrong is wrong here."""
         try:
             return inner.coded(letter)

@@ -1,12 +1,10 @@
-"""The `s` command: one function per substitution, made once, from a line to the line it becomes."""
+"""The `s` command of sed: one function per substitution, from a line to the changed line."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Final
 
-from ramet.commands.sed.program import LONG, Piece, Substitution
+from ramet.commands.sed.program import Piece, Substitution
 from ramet.concurrency.offload import checkpoint
 from ramet.core.errors import LimitExceeded
 from ramet.patterns import Matcher, after_char
@@ -38,43 +36,11 @@ def make(substitution: Substitution, matcher: Matcher, most: int) -> Change:
     def change(line: bytes) -> bytes | None:
         engine = matcher.engine(line)
         if isinstance(engine, ReEngine) and not engine.nullable and len(line) < safe:
-            if len(line) < LONG:
-                changed, count = engine.pattern.subn(template, line, 0 if every else 1)
-                return changed if count else None
-            if every and is_dense(engine, line):
-                return engine.pattern.sub(callback(pieces), line)
+            changed, count = engine.pattern.subn(template, line, 0 if every else 1)
+            return changed if count else None
         return general(line)
 
     return change
-
-
-_SAMPLE: Final = 64 * 1024
-_OFTEN: Final = 64
-
-
-def is_dense(engine: ReEngine, line: bytes) -> bool:
-    """Whether a very long line matches so often that a search for each match costs too much.
-
-    Where it matches seldom, nobody else would run while `re` looks for the next match.
-    """
-    return len(engine.pattern.findall(line, 0, _SAMPLE)) >= _OFTEN
-
-
-def callback(pieces: tuple[Piece, ...]) -> Callable[[re.Match[bytes]], bytes]:
-    """What puts the replacement together in Python, so that other threads get their turn in between."""
-    parts = [(piece.text, piece.group) for piece in pieces]
-    constant, count = constant_of(pieces), 0
-
-    def fill(found: re.Match[bytes]) -> bytes:
-        nonlocal count
-        count += 1
-        if not count & 255:
-            checkpoint()
-        if constant is not None:
-            return constant
-        return b"".join([text if group < 0 else found[group] or b"" for text, group in parts])
-
-    return fill
 
 
 def _literal(old: bytes, new: bytes, every: bool, most: int) -> Change:
@@ -86,12 +52,7 @@ def _literal(old: bytes, new: bytes, every: bool, most: int) -> Change:
             return None
         if len(line) > safe:
             bounded(len(line) + (line.count(old) if every else 1) * (len(new) - len(old)), most)
-        if len(line) < LONG:
-            return line.replace(old, new, count)
-        if every:
-            return line.replace(old, new)
-        at = line.find(old)
-        return b"".join((line[:at], new, line[at + len(old) :]))
+        return line.replace(old, new, count)
 
     return change
 
@@ -116,7 +77,7 @@ def _general(
     most: int,
 ) -> Change:
     def change(line: bytes) -> bytes | None:
-        engine = matcher.engine(line) if len(line) < LONG else matcher.bulk(line)
+        engine = matcher.engine(line)
         pos, last, copied, seen, end = 0, -1, 0, 0, len(line)
         size = end
         out: list[bytes] = []

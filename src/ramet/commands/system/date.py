@@ -21,6 +21,7 @@ from ramet.commands.framework.command import (
 )
 from ramet.commands.framework.human_dates import BadDate, parse_date
 from ramet.commands.framework.inputs import slurp
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -172,5 +173,8 @@ COMMANDS = [
         usage="[OPTION]... [+FORMAT]",
         max_operands=1,
         examples=[("date -d '2 days ago' +%F", "a relative date"), ("date -u -Iseconds", "now, in ISO 8601")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("", "'standard input': {}", status=0),
     ),
 ]

@@ -180,5 +180,7 @@ COMMANDS = [
         bad_usage=2,
         operands_first=True,
         examples=[('getopt -o ab: -l all,base: -n script -- "$@"', "options of a script, quoted for eval set --")],
+        version_letters="V",
+        help_letters="h",
     ),
 ]

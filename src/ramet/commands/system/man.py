@@ -90,5 +90,7 @@ COMMANDS = [
         ManOptions,
         summary="Show the manual page of a command, made from its declaration.",
         usage="[OPTION]... NAME...",
+        version_letters="V",
+        help_letters="h",
     ),
 ]

@@ -94,6 +94,11 @@ def _colour(color: int, base: int) -> bytes:
 
 COMMANDS = [
     Command(
-        "tput", tput, TputOptions, summary="Print terminal control sequences.", usage="[-T TERM] CAPNAME [PARAMETER]..."
+        "tput",
+        tput,
+        TputOptions,
+        summary="Print terminal control sequences.",
+        usage="[-T TERM] CAPNAME [PARAMETER]...",
+        version_letters="V",
     ),
 ]

@@ -1,35 +1,24 @@
-"""Columns and fields: cut, paste, join, comm. Fields are found by splitting whole lines, never byte by byte."""
+"""cut: select bytes, characters or fields of every line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from itertools import cycle, islice
-from operator import add, gt
 
 from ramet.commands.framework.command import (
     Command,
     UsageError,
-    called,
-    choose,
     flag,
     mixed,
-    ordered,
     quote,
     several,
     value,
 )
-from ramet.commands.framework.inputs import LONG, PART, Inputs, filter_lines
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import offload, offload_large
-from ramet.core.errors import reason
+from ramet.commands.framework.inputs import Inputs, filter_lines
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Reader, line_blocks
-
-# ---------------------------------------------------------------------------------------------------------- cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +42,7 @@ END = 1 << 62
 
 
 def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
-    """`1,3-5,7-` as sorted, merged, 1-based inclusive ranges."""
+    """Parse `1,3-5,7-` to sorted, merged, 1-based inclusive ranges."""
     ranges: list[tuple[int, int]] = []
     for part in re.split(r"[, \t]", text):
         found = re.fullmatch(r"(\d*)(-?)(\d*)", part)
@@ -144,7 +133,7 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
 async def _cut_lines(
     proc: Proc, operands: list[str], ranges: list[tuple[int, int]], delimiter: bytes, glue: bytes, only: bool
 ) -> int:
-    """Fields that are the lines themselves: each file is one record."""
+    """Cut lines as fields (`-d $'\\n'`): each file is one record."""
     inputs = Inputs(proc, operands)
     async for _, reader in inputs.each():
         data = await reader.read_all()
@@ -169,44 +158,11 @@ def _cut_bytes(ranges: list[tuple[int, int]], output: bytes | None) -> Change:
     slices = [slice(low - 1, high) for low, high in ranges]
     if len(slices) == 1:
         only = slices[0]
-        return lambda lines: [line[only] for line in lines] if not _is_long(lines) else [_sliced(lines[0], only)]
+        return lambda lines: [line[only] for line in lines]
     glue = output or b""
     if not glue:
-
-        def several(lines: list[bytes]) -> list[bytes]:
-            if _is_long(lines):
-                return [b"".join([_sliced(lines[0], s) for s in slices])]
-            return [b"".join([line[s] for s in slices]) for line in lines]
-
-        return several
+        return lambda lines: [b"".join([line[s] for s in slices]) for line in lines]
     return lambda lines: [glue.join([part for s in slices if (part := line[s])]) for line in lines]
-
-
-def _is_long(lines: list[bytes]) -> bool:
-    """Whether this is one very long line, which is a block of its own."""
-    return len(lines) == 1 and len(lines[0]) > LONG
-
-
-def _sliced(line: bytes, part: slice) -> bytes:
-    start, stop, _ = part.indices(len(line))
-    return line[start : max(start, stop)]
-
-
-def _long_fields(line: bytes, delim: bytes, low: int, high: int) -> bytes | None:
-    """The fields of a line from one to another with what is between them; None where it has one only."""
-    start = 0
-    for place in range(1, low):
-        start = line.find(delim, start) + 1
-        if not start:
-            return None if place == 1 else b""
-    stop = start - 1
-    for place in range(low, high + 1):
-        stop = line.find(delim, stop + 1)
-        if stop < 0:
-            return None if place == 1 else line[start:]
-        if high == END:
-            return line[start:]
-    return line[start:stop]
 
 
 def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: bool, end: bytes) -> Change:
@@ -216,9 +172,6 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
         index = ranges[0][0] - 1
 
         def single(lines: list[bytes]) -> list[bytes]:
-            if _is_long(lines):
-                found = _long_fields(lines[0], delim, index + 1, index + 1)
-                return [lines[0] if found is None else found]
             if index == 0:
                 return [line.partition(delim)[0] for line in lines]
             try:
@@ -243,9 +196,6 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
     def many(lines: list[bytes]) -> list[bytes]:
         if len(spans) > 1 and (rows := table(lines)) is not None:
             return rows
-        if len(spans) == 1 and limit >= 0 and glue == delim and _is_long(lines):
-            found = _long_fields(lines[0], delim, *ranges[0])
-            return [found] if found is not None else [] if only else lines
         out: list[bytes] = []
         for line in lines:
             parts = line.split(delim, limit)
@@ -263,11 +213,11 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
         return out
 
     def table(lines: list[bytes]) -> list[bytes] | None:
-        """Lines that all have as many fields, cut as columns; None when they do not, or have far more than it takes."""
+        """Cut lines with equally many fields as columns; None if they differ or have far more fields than needed."""
         width = lines[0].count(delim) + 1
         if width == 1 or 0 <= 2 * limit < width:
             return None
-        # Between the fields of two lines stands one that no line can have.
+        # The separator between two lines is a field that no line can contain.
         cells = (delim + end + delim).join(lines).split(delim)
         if len(cells) != len(lines) * (width + 1) - 1 or cells[width :: width + 1].count(end) != len(lines) - 1:
             return None
@@ -284,316 +234,6 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
     return many
 
 
-# -------------------------------------------------------------------------------------------------------- paste
-
-
-@dataclass(frozen=True, slots=True)
-class PasteOptions:
-    delimiters: str = value(
-        "-d", "--delimiters", metavar="LIST", default="\t", help="reuse characters from LIST instead of TABs"
-    )
-    serial: bool = flag("-s", "--serial", help="paste one file at a time instead of in parallel")
-    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
-
-
-_PASTE_ESCAPES = {"0": b"", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v", "\\": b"\\"}
-
-
-def _delimiters(text: str) -> list[bytes]:
-    out: list[bytes] = []
-    i = 0
-    while i < len(text):
-        if text[i] == "\\":
-            if i + 1 >= len(text):
-                raise UsageError(f"delimiter list ends with an unescaped backslash: {text}", hint=False)
-            out.append(_PASTE_ESCAPES.get(text[i + 1], encode(text[i + 1])))
-            i += 2
-        else:
-            out += [bytes([b]) for b in encode(text[i])]
-            i += 1
-    return out or [b""]
-
-
-async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
-    delims = _delimiters(o.delimiters)
-    end = b"\0" if o.zero else b"\n"
-    if o.serial:
-        return await _paste_serial(proc, operands, delims, end)
-    readers: list[Reader] = []
-    for word in operands or ["-"]:
-        try:
-            readers.append(await proc.open(word))
-        except OSError as error:
-            proc.complain(f"{called(word)}: {reason(error)}")
-            return 1
-    if len(readers) == 1:
-        async for block in line_blocks(readers[0], end):
-            await proc.emit(block)
-            if not block.endswith(end):
-                await proc.emit(end)
-        return 0
-    await _paste_parallel(proc, readers, delims, end)
-    for reader in readers:
-        await proc.close(reader)
-    return 0
-
-
-class _Column:
-    """The lines of a reader that are still to be pasted; several columns may take turns at one reader."""
-
-    def __init__(self, proc: Proc, reader: Reader, end: bytes) -> None:
-        self._proc = proc
-        self._blocks = line_blocks(reader, end, PART)
-        self._end = end
-        self.lines: list[bytes] = []
-        self.turns = 0
-        self.ended = False
-        self.long = False
-        """Whether there is a very long line among them."""
-
-    async def fill(self) -> None:
-        """At least one line for each turn, while there are any; the last row is filled up."""
-        while len(self.lines) < self.turns and not self.ended:
-            block = await anext(self._blocks, b"")
-            self.ended = not block
-            self.long = len(block) > LONG
-            self.lines += await _lines_of(self._proc, block, self._end)
-        if self.ended and (missing := -len(self.lines) % self.turns):
-            self.lines += [b""] * missing
-
-
-async def _lines_of(proc: Proc, block: bytes, end: bytes) -> list[bytes]:
-    lines = await offload_large(proc.budget, len(block), partial(longbytes.split, block, end))
-    if not lines[-1]:
-        lines.pop()
-    return lines
-
-
-async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes], end: bytes) -> None:
-    sources = {reader: _Column(proc, reader, end) for reader in readers}
-    places: list[tuple[_Column, int]] = []
-    for reader in readers:
-        places.append((sources[reader], sources[reader].turns))
-        sources[reader].turns += 1
-    row: list[bytes] = []
-    for index in range(len(places)):
-        row += (b"", delims[index % len(delims)])
-    row[-1] = end
-    while True:
-        for source in sources.values():
-            await source.fill()
-        live = [source for source in sources.values() if source.lines]
-        if not live:
-            return
-        count = min(len(source.lines) // source.turns for source in live)
-        out = row * count
-        for index, (source, turn) in enumerate(places):
-            if source.lines:
-                out[2 * index :: len(row)] = source.lines[turn : count * source.turns : source.turns]
-        for source in live:
-            del source.lines[: count * source.turns]
-        make = partial(longbytes.joined, out, b"")
-        await proc.emit(await offload(proc.budget, make) if any(source.long for source in live) else make())
-        await proc.budget.yield_turn()
-
-
-async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], end: bytes) -> int:
-    inputs = Inputs(proc, operands)
-    async for _, reader in inputs.each():
-        between = cycle(delims)
-        ended = False  # whether a line end was met that is a delimiter if anything follows
-        while block := await reader.read(4 * PART):
-            pieces = block.split(end)
-            if ended:
-                pieces.insert(0, b"")
-            ended = not pieces[-1]
-            if ended:
-                pieces.pop()
-            if len(delims) == 1:
-                data = delims[0].join(pieces)
-            else:
-                data = pieces[0] + b"".join([next(between) + piece for piece in islice(pieces, 1, None)])
-            await proc.emit(data)
-            await proc.budget.yield_turn()
-        await proc.emit(end)
-    return inputs.status
-
-
-# --------------------------------------------------------------------------------------------------------- comm
-
-
-@dataclass(frozen=True, slots=True)
-class CommOptions:
-    hide1: bool = flag("-1", help="suppress column 1 (lines unique to FILE1)")
-    hide2: bool = flag("-2", help="suppress column 2 (lines unique to FILE2)")
-    hide3: bool = flag("-3", help="suppress column 3 (lines that appear in both files)")
-    check: str = choose(
-        {"--check-order": "yes", "--nocheck-order": "no"},
-        default="auto",
-        help="check (or not) that the input is correctly sorted",
-    )
-    output: str | None = value("--output-delimiter", metavar="STR", help="separate columns with STR")
-    total: bool = flag("--total", help="output a summary")
-    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
-    order: tuple[tuple[str, object], ...] = ordered()
-
-
-class Sorted:
-    """A sorted file being merged: the current line, a block of lines, and whether these are in order."""
-
-    def __init__(self, proc: Proc, reader: Reader, delim: bytes) -> None:
-        self._source = _pieces(proc, reader, delim)
-        self.batch: list[bytes] = []
-        self.at = -1
-        self.line: bytes | None = b""
-        self.in_order = True
-        self.long = False
-        """Whether there is a very long line in the block: it is the first of it."""
-
-    async def advance(self) -> bytes | None:
-        self.at += 1
-        if self.at >= len(self.batch):
-            self.batch = await anext(self._source, [])
-            self.at = 0
-            self.in_order = not any(map(gt, self.batch, self.batch[1:]))
-            if not self.batch:
-                self.line, self.long = None, False
-                return None
-            self.long = len(self.batch[0]) > LONG
-        self.line = self.batch[self.at]
-        return self.line
-
-
-async def _pieces(proc: Proc, reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
-    async for block in line_blocks(reader, delim, PART):
-        yield await _lines_of(proc, block, delim)
-
-
-def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: list[bytes]) -> tuple[int, int, int]:
-    """Go on to the last line of one of the blocks at hand; how many lines of each of the three kinds there were.
-
-    `leads` stand before the lines of each kind; those without one are not shown.
-    """
-    ours, theirs, i, j, both = left.batch, right.batch, left.at, right.at, 0
-    lead1, lead2, lead3 = leads
-    most, mosts, show = len(ours) - 1, len(theirs) - 1, out.append
-    while i < most and j < mosts:
-        a, b = ours[i], theirs[j]
-        if a == b:
-            both += 1
-            if lead3 is not None:
-                show(lead3 + a)
-            i += 1
-            j += 1
-        elif a < b:
-            if lead1 is not None:
-                show(a)
-            i += 1
-        else:
-            if lead2 is not None:
-                show(lead2 + b)
-            j += 1
-    counts = i - left.at - both, j - right.at - both, both
-    left.at, right.at, left.line, right.line = i, j, ours[i], theirs[j]
-    return counts
-
-
-async def _ended(rows: list[bytes], end: bytes) -> bytes:
-    if sum(map(len, rows)) > LONG:
-        return b"".join([part for row in rows for part in (row, end)])
-    return end.join(rows) + end if rows else b""
-
-
-async def _behind(lead: bytes, line: bytes) -> bytes:
-    return lead + line if len(line) <= LONG or not lead else b"".join((lead, line))
-
-
-async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
-    end = b"\0" if o.zero else b"\n"
-    if len({stored for name, stored in o.order if name == "output"}) > 1:
-        raise UsageError("multiple output delimiters specified", hint=False)
-    sep = b"\t" if o.output is None else encode(o.output) or b"\0"
-    readers: list[Reader] = []
-    for word in operands:
-        try:
-            readers.append(await proc.open(word))
-        except OSError as error:
-            proc.complain(f"{called(word)}: {reason(error)}")
-            return 1
-    left, right = Sorted(proc, readers[0], end), Sorted(proc, readers[1], end)
-    counts = [0, 0, 0]
-    lead2 = b"" if o.hide1 else sep
-    lead3 = (b"" if o.hide1 else sep) + (b"" if o.hide2 else sep)
-    leads = (None if o.hide1 else b"", None if o.hide2 else lead2, None if o.hide3 else lead3)
-    warned, suspect, told = [False, False], [False, False], [False, False]
-    unpaired = False
-    a, b = await left.advance(), await right.advance()
-    out: list[bytes] = []
-
-    async def step(side: Sorted, index: int) -> bytes | None:
-        before = side.line
-        after = await side.advance()
-        if o.check == "no" or before is None:
-            return after
-        if after is not None:
-            suspect[index] = after < before
-        # The last two lines are looked at once more when the file ends.
-        if suspect[index] and (o.check == "yes" or unpaired):
-            warned[index] = True
-        return after
-
-    while a is not None or b is not None:
-        quick = not (left.long or right.long) and (o.check == "no" or (left.in_order and right.in_order))
-        if b is not None and a is not None and quick:
-            found = _merge(left, right, leads, out)
-            counts = list(map(add, counts, found))
-            unpaired = unpaired or found[0] + found[1] > 0
-            # A line in order takes away the doubt that the one before it left.
-            suspect[0] = suspect[0] and not found[0] + found[2]
-            suspect[1] = suspect[1] and not found[1] + found[2]
-            a, b = left.batch[left.at], right.batch[right.at]
-        if b is None or (a is not None and a < b):
-            assert a is not None
-            counts[0] += 1
-            unpaired = True
-            if not o.hide1:
-                out.append(a)
-            a = await step(left, 0)
-        elif a is None or b < a:
-            counts[1] += 1
-            unpaired = True
-            if not o.hide2:
-                out.append(await _behind(lead2, b))
-            b = await step(right, 1)
-        else:
-            counts[2] += 1
-            if not o.hide3:
-                out.append(await _behind(lead3, a))
-            a, b = await step(left, 0), await step(right, 1)
-        for index, bad in enumerate(warned):
-            if bad and not told[index]:
-                told[index] = True
-                await proc.emit(await _ended(out, end))
-                out.clear()
-                proc.complain(f"file {index + 1} is not in sorted order")
-                if o.check == "yes":
-                    return 1
-        if len(out) > 1000:
-            await proc.emit(await _ended(out, end))
-            out.clear()
-        await proc.budget.yield_turn()
-    await proc.emit(await _ended(out, end))
-    if o.total:
-        between = b"" if o.output == "" else sep
-        await proc.emit(between.join([b"%d" % n for n in counts] + [b"total"]) + end)
-    for reader in readers:
-        await proc.close(reader)
-    if any(warned):
-        proc.complain("input is not in sorted order")
-        return 1
-    return 0
-
-
 COMMANDS = [
     Command(
         "cut",
@@ -603,20 +243,8 @@ COMMANDS = [
         usage="OPTION... [FILE]...",
         ignored=("-n",),
         examples=[("cut -d: -f1,3 FILE", "the first and third field"), ("cut -c1-10 FILE", "the first ten bytes")],
-    ),
-    Command(
-        "paste",
-        paste,
-        PasteOptions,
-        summary="Write lines consisting of the sequentially corresponding lines of each FILE.",
-    ),
-    Command(
-        "comm",
-        comm,
-        CommOptions,
-        summary="Compare sorted files FILE1 and FILE2 line by line.",
-        usage="[OPTION]... FILE1 FILE2",
-        min_operands=2,
-        max_operands=2,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", "-: {}"),
     ),
 ]

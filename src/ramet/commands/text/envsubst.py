@@ -1,4 +1,4 @@
-"""envsubst: $NAME and ${NAME} in a text replaced by what the environment holds; line by line, nothing else changes."""
+"""envsubst: replace $NAME and ${NAME} by values of the environment."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, UsageError, flag
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -50,5 +51,8 @@ COMMANDS = [
         summary="Substitute the values of environment variables.",
         usage="[OPTION] [SHELL-FORMAT]",
         examples=[("envsubst '$HOST $PORT' < nginx.tmpl", "only these two; other dollars stay")],
+        version_letters="V",
+        help_letters="h",
+        stdin_error=StdinError('error while reading "standard input": {}', fatal=True),
     ),
 ]

@@ -1,18 +1,15 @@
-"""join and look: sorted files read side by side, and a binary search in one."""
+"""join: join the lines of two sorted files on a common field."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import gt, itemgetter
 
 from ramet.commands.framework.command import Command, UsageError, called, choose, flag, quote, several, value
-from ramet.commands.framework.inputs import LONG, PART, read_lines
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import offload, offload_large
+from ramet.commands.framework.inputs import PART
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
@@ -47,23 +44,20 @@ class _Side:
     """One of the two files: lines with their keys, a block of them at a time."""
 
     def __init__(
-        self, proc: Proc, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
+        self, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
     ) -> None:
-        self._proc = proc
         self.number, self.field, self.separator, self.fold, self.end = number, field, separator, fold, end
         self._blocks = line_blocks(reader, end, PART)
         self.lines: list[bytes] = []
         self.keys: list[bytes] = []
         self.at = -1
-        self.long = False
-        """Whether there is a very long line in this block."""
         self.ragged = False
-        """Whether a line of this block comes before the one above it."""
+        """Whether this block is out of order."""
         self.strict = False
-        """Whether it matters that one does."""
+        """Whether disorder is an error."""
         self.disorder: bytes | None = None
         self.told = False
-        """Whether it was said that there is such a line."""
+        """Whether the disorder was reported."""
         self.at_line = 0
         self._before = 0
         self._raw: list[bytes] = []
@@ -77,7 +71,7 @@ class _Side:
         return self.keys[self.at]
 
     def fields(self, line: bytes) -> list[bytes]:
-        """The fields of a line as it is in `lines`."""
+        """Split a line of `lines` into fields."""
         if not line:
             return []
         separator = b" " if self.separator is None else self.separator
@@ -98,23 +92,18 @@ class _Side:
         self._before += len(self.lines)
         self.at, self.ragged = 0, False
         block = await anext(self._blocks, b"")
-        self.long = len(block) > LONG
-        await offload_large(self._proc.budget, len(block), partial(self._take, block, last))
-
-    def _take(self, block: bytes, last: bytes | None) -> None:
         self._raw = self.lines = block.split(self.end)
         if not self.lines[-1]:
             self.lines.pop()
         if self.separator is None and not self._parted(block):
-            # Fields are parted by one blank from here on, as they will be in the output.
-            one = _blanks_of_long if self.long else _single_blanks
-            self.lines = list(map(one, self.lines))
+            # From here on one blank separates fields, as in the output.
+            self.lines = list(map(_single_blanks, self.lines))
         self.keys = self._keys()
         keys = self.keys if last is None else [last, *self.keys]
         self.ragged = any(map(gt, keys, keys[1:]))
 
     def _parted(self, block: bytes) -> bool:
-        """Whether single blanks part all fields already."""
+        """Return whether single blanks separate all fields already."""
         if b"\t" in block or (b"  " in block) or block[:1] == b" ":
             return False
         return b"\n" not in block if self.end == b"\0" else b"\n " not in block
@@ -123,8 +112,6 @@ class _Side:
         field, separator = self.field, b" " if self.separator is None else self.separator
         if not separator:
             keys = self.lines if field == 0 else [b""] * len(self.lines)
-        elif self.long:
-            keys = [_field_of_long(line, separator, field) for line in self.lines]
         elif field == 0:
             keys = [line.partition(separator)[0] for line in self.lines]
         else:
@@ -149,30 +136,8 @@ class _Side:
 
 
 def _single_blanks(line: bytes) -> bytes:
-    """A line with one blank wherever some part its fields."""
+    """Replace the blanks between fields by one blank."""
     return b" ".join(_BLANKS.split(line.lstrip(b" \t\n")))
-
-
-def _blanks_of_long(line: bytes) -> bytes:
-    """The same, a part at a time."""
-    made: list[bytes] = []
-    parted = True
-    for piece in longbytes.pieces(line):
-        part = _BLANKS.sub(b" ", piece)
-        made.append(part[1:] if parted and part[:1] == b" " else part)
-        parted = part[-1:] == b" "
-    return b"".join(made)
-
-
-def _field_of_long(line: bytes, separator: bytes, field: int) -> bytes:
-    """One field of a line that is not copied for it."""
-    at = 0
-    for _ in range(field):
-        at = line.find(separator, at) + 1
-        if not at:
-            return b""
-    stop = line.find(separator, at)
-    return line[at : len(line) if stop < 0 else stop]
 
 
 def _field(texts: tuple[str, ...], both: str | None) -> int:
@@ -202,7 +167,7 @@ _FIELDS = re.compile(r"(?:0|[12]\.[0-9]+)(?:[ ,\t](?:0|[12]\.[0-9]+))*")
 
 
 def _listed(texts: tuple[str, ...]) -> list[tuple[int, int]] | None:
-    """The places that -o lists, file and field, (0, 0) for the key; None where it does not."""
+    """Parse -o to (file, field) pairs, (0, 0) for the key; None without a list."""
     out: list[tuple[int, int]] = []
     for piece in (piece for text in texts if text != "auto" for piece in re.split(r"[ ,\t]", text)):
         file, dot, number = piece[:1], piece[1:2], piece[2:]
@@ -228,14 +193,14 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     if len(operands) > 2:
         if not o.output or not all(map(_FIELDS.fullmatch, operands[:-2])):
             raise UsageError(f"extra operand {quote(operands[2])}")
-        # The fields of -o may stand as words of their own.
+        # The fields of -o may be separate words.
         o, operands = replace(o, output=(*o.output, *operands[:-2])), operands[-2:]
     if operands == ["-", "-"]:
         raise UsageError("both files cannot be standard input: No such file or directory", hint=False)
     sides: list[_Side] = []
     for n, (word, field) in enumerate(zip(operands, fields, strict=True), 1):
         try:
-            sides.append(_Side(proc, await proc.open(word), n, field, separator, o.ignore_case, end))
+            sides.append(_Side(await proc.open(word), n, field, separator, o.ignore_case, end))
         except OSError as error:
             proc.complain(f"{called(word)}: {reason(error)}")
             return 1
@@ -246,30 +211,28 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     await right.advance()
     writer.auto_counts(left, right)
     if o.header and left.line is not None and right.line is not None:
-        await offload_large(proc.budget, len(left.line) + len(right.line), partial(writer.pair, left.line, right.line))
+        writer.pair(left.line, right.line)
         await left.advance()
         await right.advance()
         left.disorder = right.disorder = None
     elif o.header:
         for side in sides:
             if side.line is not None:
-                await offload_large(proc.budget, len(side.line), partial(writer.single, side, side.line))
+                writer.single(side, side.line)
                 await side.advance()
     unpairable = False
     while left.lines or right.lines:
-        if not (left.ragged or right.ragged or left.long or right.long):
+        if not (left.ragged or right.ragged):
             unpairable = writer.merge() or unpairable
         if not right.lines or (left.lines and left.key < right.key):
             if writer.show1:
-                line = left.lines[left.at]
-                await offload_large(proc.budget, len(line), partial(writer.single, left, line))
+                writer.single(left, left.lines[left.at])
             await left.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(right.lines)
         elif not left.lines or right.key < left.key:
             if writer.show2:
-                line = right.lines[right.at]
-                await offload_large(proc.budget, len(line), partial(writer.single, right, line))
+                writer.single(right, right.lines[right.at])
             await right.advance()
             await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(left.lines)
@@ -280,21 +243,18 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             if writer.pairs and (in_order or o.check != "yes"):
                 for a in first:
                     for b in second:
-                        if long := len(a) + len(b) > LONG:
-                            await offload(proc.budget, partial(writer.pair, a, b))
-                        else:
-                            writer.pair(a, b)
-                        if len(writer.out) > 1023 or long:
-                            await proc.emit(await writer.take())
+                        writer.pair(a, b)
+                        if len(writer.out) > 1023:
+                            await proc.emit(writer.take())
                             await proc.budget.yield_turn()
         if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
             break
-        # The line behind the first without a counterpart is not looked at yet.
+        # The line after the first unpairable one is not checked yet.
         left.strict = right.strict = unpairable or o.check == "yes"
         if len(writer.out) > 1023:
-            await proc.emit(await writer.take())
+            await proc.emit(writer.take())
         await proc.budget.yield_turn()
-    await proc.emit(await writer.take())
+    await proc.emit(writer.take())
     if not any(side.told for side in sides):
         return 0
     if o.check == "auto":
@@ -303,12 +263,12 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
 
 
 async def _tell(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[str], writer: _Rows) -> None:
-    """Say of each file once that it is not in order, behind the rows that came before."""
+    """Report each unsorted file once, after the rows before it."""
     for side, word in zip(sides, operands, strict=True):
         if side.disorder is None or side.told or o.check == "no":
             continue
         side.told = True
-        await proc.emit(await writer.take())
+        await proc.emit(writer.take())
         proc.complain(f"{called(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
         if o.check == "yes":
             return
@@ -338,7 +298,7 @@ class _Rows:
                 self.format += [(side.number, i) for i in range(count) if i != side.field]
 
     def merge(self) -> bool:
-        """Go on to where a block ends or a key comes twice; whether a line had no counterpart."""
+        """Merge up to the end of a block or a repeated key; return whether a line was unpairable."""
         left, right = self.left, self.right
         for side, other, shown_ in ((left, right, self.show1), (right, left, self.show2)):
             if not other.lines and side.lines:
@@ -349,7 +309,7 @@ class _Rows:
                 return False
         ours, theirs, lines, others = left.keys, right.keys, left.lines, right.lines
         i, j, lone = left.at, right.at, False
-        # The line behind each is looked at as well.
+        # The next line of each side is needed, too.
         most, mosts = len(lines) - 1, len(others) - 1
         out, end, plain = self.out, self.end, self.plain
         while i < most and j < mosts:
@@ -378,8 +338,8 @@ class _Rows:
         left.at, right.at = i, j
         return lone
 
-    async def take(self) -> bytes:
-        """The rows that are ready."""
+    def take(self) -> bytes:
+        """Return the finished rows and forget them."""
         out, self.out = self.out, []
         return b"".join(out)
 
@@ -404,15 +364,12 @@ class _Rows:
         cells = pick((*(a or ()), *(b or ()), b""))
         if self.empty and b"" in cells:
             cells = [cell or self.empty for cell in cells]
-        if self.left.long or self.right.long:
-            self.out += (self.glue.join(cells), self.end)
-        else:
-            self.out.append(self.glue.join(cells) + self.end)
+        self.out.append(self.glue.join(cells) + self.end)
 
     def _pick(self, ours: int, theirs: int) -> Callable[[tuple[bytes, ...]], Sequence[bytes]]:
-        """What takes the cells of a row out of the fields of both lines, of so many each and -1 where there is none.
+        """Make a getter for the cells of a row; `ours` and `theirs` are field counts, -1 without a line.
 
-        An empty field is behind all of them, for those that are missing.
+        The last field is empty and stands in for missing ones.
         """
         start = max(ours, 0)
         missing = start + max(theirs, 0)
@@ -428,52 +385,10 @@ class _Rows:
             places = [key]
             for side, count in ((self.left, ours), (self.right, theirs)):
                 places += [place(side.number, index) for index in range(count) if index != side.field]
-        # Of a single place `itemgetter` gives the cell itself.
+        # With one index, `itemgetter` returns the cell instead of a tuple.
         pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
         self._picks[ours, theirs] = pick
         return pick
-
-
-# --------------------------------------------------------------------------------------------------------- look
-
-
-@dataclass(frozen=True, slots=True)
-class LookOptions:
-    dictionary: bool = flag("-d", "--alphanum", help="compare only blanks and alphanumeric characters")
-    fold: bool = flag("-f", "--ignore-case", help="ignore case differences")
-    terminate: str | None = value("-t", "--terminate", metavar="CHAR", help="define the string-termination character")
-    alternative: bool = flag("-a", "--alternative", help="use the alternative dictionary")
-
-
-async def look(proc: Proc, o: LookOptions, operands: list[str]) -> int:
-    if not operands:
-        raise UsageError("bad usage")
-    prefix = encode(operands[0])
-    if o.terminate:
-        prefix = prefix.partition(encode(o.terminate))[0] + (
-            encode(o.terminate)[:1] if encode(o.terminate) in prefix else b""
-        )
-    name = operands[1] if len(operands) > 1 else "/usr/share/dict/words"
-    plain = len(operands) == 1
-
-    def key(line: bytes) -> bytes:
-        if o.dictionary or plain:
-            line = re.sub(rb"[^A-Za-z0-9 \t]", b"", line)
-        return line.lower() if o.fold or plain else line
-
-    try:
-        lines = await read_lines(proc, name)
-    except OSError as error:
-        proc.complain(f"{name}: {reason(error)}")
-        return 1
-    wanted = key(prefix)
-    at = bisect_left(lines, wanted, key=key)
-    out: list[bytes] = []
-    while at < len(lines) and key(lines[at]).startswith(wanted):
-        out.append(lines[at] + b"\n")
-        at += 1
-    await proc.emit(b"".join(out))
-    return 0 if out else 1
 
 
 COMMANDS = [
@@ -483,12 +398,8 @@ COMMANDS = [
         JoinOptions,
         summary="For each pair of input lines with identical join fields, write a line.",
         usage="[OPTION]... FILE1 FILE2",
-    ),
-    Command(
-        "look",
-        look,
-        LookOptions,
-        summary="Display lines beginning with a given string.",
-        usage="[OPTION]... STRING [FILE]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("read error: {}", fatal=True),
     ),
 ]

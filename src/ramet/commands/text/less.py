@@ -1,6 +1,6 @@
-"""less, more, zless and zmore: without a terminal there is nothing to page, and files are passed through.
+"""less, more, zless and zmore: without a terminal, files are passed through unpaged.
 
-Rule: a file that cannot be shown is told of, and is no failure: that is how the originals have it.
+A file that cannot be shown is reported and does not change the exit status, as in the originals.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def more(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 async def zless(proc: Proc, o: object, operands: list[str]) -> int:
-    """Both of them: what the files hold, decompressed."""
+    """zless and zmore: print the decompressed files."""
     return await proc.run(["gzip", "-cdfq", "--", *_files(operands)])
 
 
@@ -54,7 +54,7 @@ async def _is_directory(proc: Proc, word: str) -> bool:
     try:
         return (await proc.fs.stat(proc.path(word), follow=True)).kind is Kind.DIR
     except OSError:
-        return False  # whoever opens it says why
+        return False  # opening it reports the reason
 
 
 async def _pass_through(proc: Proc, word: str, head: str = "") -> None:
@@ -99,6 +99,7 @@ COMMANDS = [
             *_SWITCHES, "-n --line-numbers", "-x= --tabs=", "-P= --prompt=", "-p= --pattern=", "-j= --jump-target=",
             "-b=", "-h=", "-y=", "-z= --window=", "-t= --tag=", "-T=", "-D=",
         ),
+        version_letters="V",
     ),
     Command(
         "more",
@@ -106,6 +107,8 @@ COMMANDS = [
         summary=_SUMMARY,
         usage="[OPTION]... [FILE]...",
         ignored=(*_SWITCHES, "-n= --lines=", "-l", "-p"),
+        version_letters="V",
+        help_letters="h",
     ),
     *(
         Command(name, zless, summary="Show possibly compressed files.", usage="[FILE]...", ignored=_SWITCHES)

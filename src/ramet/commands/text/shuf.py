@@ -1,4 +1,4 @@
-"""shuf: lines, words or numbers in random order, shuffled slice by slice."""
+"""shuf: print lines, words or numbers in random order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ramet.core.streams import FileStream, line_blocks
 
 _SLICE = 8192
 _MANY = 20_000_000
-"""Numbers of a range from which on they are not laid out in memory."""
+"""Size of a range from which on it is not kept in memory."""
 
 
 _SOURCE = 1 << 24
@@ -29,9 +29,9 @@ _SOURCE = 1 << 24
 
 
 class Bytewise:
-    """Random numbers out of given bytes, by the arithmetic of GNU: the same bytes give the same order there and here.
+    """Random numbers from given bytes by GNU's arithmetic: equal bytes give the order that GNU gives.
 
-    What the last choice left over of its bytes is kept for the next one.
+    Unused bits of one choice are kept for the next.
     """
 
     def __init__(self, name: str, data: bytes) -> None:
@@ -150,7 +150,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
 
 
 async def _sample(proc: Proc, word: str, end: bytes, count: int, chooser: random.Random) -> list[bytes]:
-    """The lines of a file or, when these are many, so many of them by lot; never much more than that are held."""
+    """Read a sample of `count` lines in bounded memory; all lines if there are few."""
     reader = await proc.open(word)
     held: list[tuple[float, bytes]] = []
     drawn = False
@@ -170,11 +170,11 @@ async def _sample(proc: Proc, word: str, end: bytes, count: int, chooser: random
 
 
 _DRAWN = 16_384
-"""Lines that may be held besides those that are wanted."""
+"""Lines held in addition to the sample."""
 
 
 async def _sparse(proc: Proc, o: ShufOptions, low: int, size: int, count: int | None, chooser: Chooser) -> int:
-    """A few numbers of a range that is far too long to be laid out."""
+    """Print a few numbers of a range too large for memory."""
     end = b"\0" if o.zero else b"\n"
     out = await proc.create(o.output) if o.output is not None else proc.stdout
     moved: dict[int, int] = {}
@@ -183,7 +183,7 @@ async def _sparse(proc: Proc, o: ShufOptions, low: int, size: int, count: int | 
         other = chooser.randrange(size) if o.repeat else at + chooser.randrange(size - at)
         out.write(b"%d" % (low + moved.get(other, other)) + end)
         if not o.repeat:
-            # As if the numbers lay in a row and two of them changed places.
+            # A swap in a virtual array: only moved entries are stored.
             moved[other] = moved.get(at, at)
         at += 1
         if out.full:
@@ -195,7 +195,7 @@ async def _sparse(proc: Proc, o: ShufOptions, low: int, size: int, count: int | 
 
 
 async def _reservoir(proc: Proc, word: str, pool: object, count: int, chooser: Bytewise) -> list[bytes]:
-    """The lines among which GNU makes its choice: of a stream without a known length it keeps only so many."""
+    """Reduce the lines as GNU does: of a stream of unknown length it keeps a reservoir of `count`."""
     assert isinstance(pool, list)
     if word == "-":
         whole = isinstance(proc.stdin, FileStream)
@@ -214,7 +214,7 @@ async def _reservoir(proc: Proc, word: str, pool: object, count: int, chooser: B
 
 
 async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget: Budget) -> AsyncIterator[list[Any]]:
-    """So many of the pool in random order, a slice at a time."""
+    """Yield `count` items of the pool in random order, in slices."""
     if isinstance(chooser, random.Random) and count * 8 < len(pool):
         if count:
             yield chooser.sample(pool, count)
@@ -230,7 +230,7 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
             for at in range(begin, stop):
                 other = at + chooser.randrange(size - at)
                 items[at], items[other] = items[other], items[at]
-            yield _taken(items, begin, stop)
+            yield items[begin:stop]
             await budget.yield_turn()
         return
     pick = chooser.random
@@ -239,15 +239,8 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
         for at in range(begin, stop):
             other = at + int(pick() * (size - at))
             items[at], items[other] = items[other], items[at]
-        yield _taken(items, begin, stop)
+        yield items[begin:stop]
         await budget.yield_turn()
-
-
-def _taken(items: list[Any], begin: int, stop: int) -> list[Any]:
-    """Some items, which then are gone: to let go of all in the end would take a while."""
-    taken = items[begin:stop]
-    items[begin:stop] = [None] * len(taken)
-    return taken
 
 
 COMMANDS = [
@@ -257,5 +250,7 @@ COMMANDS = [
         ShufOptions,
         summary="Write a random permutation of the input lines to standard output.",
         usage="[OPTION]... [FILE]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -1,4 +1,4 @@
-"""split and csplit: one stream into many files."""
+"""split: split a file into pieces by lines, bytes or number of chunks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from functools import partial
 from typing import IO
 
 from ramet.commands.framework.command import (
@@ -18,12 +17,10 @@ from ramet.commands.framework.command import (
     optional,
     ordered,
     quote,
-    typographic,
     value,
 )
 from ramet.commands.framework.inputs import parse_count, parse_size
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency.offload import offload_large
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -31,7 +28,7 @@ from ramet.core.stat import Kind
 from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, line_blocks
 
 _IN_MEMORY = 8 << 20
-"""Bytes of a pipe that are kept in memory until its size is known; more go to a temporary file of the interpreter."""
+"""Bytes of a pipe kept in memory until its size is known; more go to a temporary file of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class _Output:
             else ("d" if "--num" in " ".join(proc.argv) else "x", o.numeric)
         )
         if start == "0" and isinstance(o.numeric, tuple):
-            # A letter alone leaves the beginning as an option before it has set it.
+            # A short option keeps the start that an earlier option has set.
             earlier = [str(given) for name, given in o.order if name == "numeric" and isinstance(given, str)]
             start = earlier[-1] if earlier else start
         if not re.fullmatch(r"[0-9a-fA-F]+" if kind == "x" else r"\d+", start):
@@ -222,7 +219,7 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
     pieces = {
         "bytes": _by_bytes(reader, amount),
         "lines": _by_lines(reader, amount, separator),
-        "line-bytes": _by_line_bytes(proc, reader, amount, separator),
+        "line-bytes": _by_line_bytes(reader, amount, separator),
     }[kind]
     writer: Writer | None = None
     async for fresh, data in pieces:
@@ -275,11 +272,11 @@ async def _by_lines(reader: Reader, amount: int, separator: bytes) -> Pieces:
             at, left = end, 0
 
 
-async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: bytes) -> Pieces:
+async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Pieces:
     used = 0
     rest: list[bytes] = []
     held = 0
-    cutting = False  # whether files have been filled with what the line at hand began with
+    cutting = False  # whether the start of the current line already filled files
     while block := await reader.read():
         end = block.rfind(separator) + 1
         rest.append(block[:end] if end else block)
@@ -295,8 +292,7 @@ async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: byt
                 reader.hold(held)
             continue
         whole = b"".join(rest)
-        *lines, _ = await offload_large(proc.budget, held, partial(longbytes.split, whole, separator))
-        del whole
+        *lines, _ = whole.split(separator)
         rest, held = ([block[end:]], len(block) - end) if end < len(block) else ([], 0)
         for line in lines:
             line += separator
@@ -313,7 +309,7 @@ async def _by_line_bytes(proc: Proc, reader: Reader, amount: int, separator: byt
             used += len(line)
     whole = b"".join(rest)
     for at in range(0, held, amount):
-        # A last line without a newline takes the room that one would take.
+        # A last line without a newline is counted with one.
         yield cutting or used == 0 or used + held + 1 > amount, whole[at : at + amount]
 
 
@@ -333,7 +329,7 @@ async def _chunks(
     if mode == "r":
         return await _round_robin(proc, o, reader, only, count, prefix, separator)
     device = isinstance(reader, FileStream) and (await reader.stat()).kind is Kind.DEVICE
-    if device and await reader.read(1):  # One that has an end is no bigger than what it gives.
+    if device and await reader.read(1):  # An empty device has a known size.
         proc.complain(f"{called(word)}: cannot determine file size: Value too large for defined data type")
         return 1
     source, size = await _sized(proc, reader)
@@ -372,31 +368,30 @@ async def _inode(reader: Reader) -> int | None:
 
 
 async def _sized(proc: Proc, reader: Reader) -> tuple[Reader, int]:
-    """The input with its size; what does not know its size is laid aside until it has ended."""
+    """The input and its size; an input of unknown size is spooled to a temporary file first."""
     if isinstance(reader, FileStream) and (size := (await reader.stat()).size):
         return reader, max(0, size - reader.tell())
-    aside = tempfile.SpooledTemporaryFile(_IN_MEMORY)
+    spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)
     size = 0
     try:
         while block := await reader.read():
-            size += aside.write(block)
+            size += spool.write(block)
             proc.budget.spilled(size)
-            await proc.budget.yield_turn()
     except BaseException:
-        aside.close()
+        spool.close()
         raise
-    aside.seek(0)
-    return IteratorReader(_laid_aside(aside)), size
+    spool.seek(0)
+    return IteratorReader(_spooled(spool)), size
 
 
-async def _laid_aside(file: IO[bytes]) -> AsyncIterator[bytes]:
+async def _spooled(file: IO[bytes]) -> AsyncIterator[bytes]:
     with file:
         while block := file.read(BLOCK):
             yield block
 
 
 async def _by_bounds(reader: Reader, bounds: list[int], separator: bytes | None) -> AsyncIterator[tuple[int, bytes]]:
-    """Pieces with the number of their chunk, which ends at its bound, or with a `separator` at the line end there."""
+    """Yield pieces with their chunk number; a chunk ends at its bound or, with `separator`, at the next line end."""
     index, pos, last = 0, 0, len(bounds) - 1
     while block := await reader.read():
         at = 0
@@ -443,214 +438,6 @@ async def _round_robin(
     return 0
 
 
-# ------------------------------------------------------------------------------------------------------- csplit
-
-
-@dataclass(frozen=True, slots=True)
-class CsplitOptions:
-    format: str | None = value("-b", "--suffix-format", metavar="FORMAT", help="use sprintf FORMAT instead of %02d")
-    prefix: str = value("-f", "--prefix", metavar="PREFIX", default="xx", help="use PREFIX instead of 'xx'")
-    keep: bool = flag("-k", "--keep-files", help="do not remove output files on errors")
-    suppress: bool = flag("--suppress-matched", help="suppress the lines matching PATTERN")
-    digits: str | None = value("-n", "--digits", metavar="DIGITS", help="use specified number of digits instead of 2")
-    quiet: bool = flag("-s", "-q", "--quiet", "--silent", help="do not print counts of output file sizes")
-    elide: bool = flag("-z", "--elide-empty-files", help="remove empty output files")
-
-
-@dataclass(frozen=True, slots=True)
-class _Control:
-    text: str
-    kind: str  # "/", "%", "n"
-    pattern: str
-    offset: int
-    repeat: int  # -1: as often as possible
-
-
-def _controls(words: list[str]) -> list[_Control]:
-    from ramet.commands.framework.posix_regex import bre_bytes
-
-    out: list[_Control] = []
-    for word in words:
-        repeat = re.fullmatch(r"\{(\d+|\*)\}", word)
-        if repeat is None and re.fullmatch(r"\{.*\}", word, re.S) and out:
-            raise UsageError(f"{quote(word[:-1])}}}: integer required between '{{' and '}}'", hint=False)
-        if repeat is not None:
-            if not out:
-                raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
-            last = out.pop()
-            out.append(
-                _Control(last.text, last.kind, last.pattern, last.offset, -1 if repeat[1] == "*" else int(repeat[1]))
-            )
-            continue
-        if word[:1] in ("/", "%"):
-            end = word.rfind(word[0])
-            if end == 0:
-                raise UsageError(f"{word}: closing delimiter '{word[0]}' missing", hint=False)
-            offset = word[end + 1 :]
-            if offset and not re.fullmatch(r"[+-]?\d+", offset):
-                raise UsageError(f"{quote(word)}: integer expected after delimiter", hint=False)
-            try:
-                bre_bytes(word[1:end])
-            except (ValueError, UsageError):
-                wrong = "invalid regular expression: Invalid regular expression"
-                raise UsageError(f"{quote(word)}: {wrong}", hint=False) from None
-            out.append(_Control(word, word[0], word[1:end], int(offset or 0), 0))
-        elif word.isdigit():
-            if int(word) == 0:
-                raise UsageError(f"{word}: line number must be greater than zero", hint=False)
-            before = max((int(c.pattern) for c in out if c.kind == "n"), default=0)
-            if int(word) < before:
-                raise UsageError(
-                    f"line number {quote(word)} is smaller than preceding line number, {before}", hint=False
-                )
-            out.append(_Control(word, "n", word, 0, 0))
-        else:
-            raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
-    return out
-
-
-_MANY = 4096
-"""Lines that are written between two looks at the clock."""
-
-
-class _CsplitFailed(Exception):
-    """A control found no place; what is left is still written, unless it was to be skipped."""
-
-    def __init__(self, message: str, skipping: bool = False) -> None:
-        super().__init__(message)
-        self.skipping = skipping
-
-
-async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
-    if len(operands) < 2:
-        raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
-    try:
-        reader = await proc.open(operands[0])
-        lines: list[bytes] = []
-        async for block in line_blocks(reader):
-            lines += block.splitlines(keepends=True) if b"\r" not in block else _kept(block)
-            await proc.budget.yield_turn()
-        await proc.close(reader)
-    except OSError as error:
-        proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
-        return 1
-    from ramet.commands.framework.posix_regex import patiently
-
-    controls = await patiently(proc, operands[1:], partial(_controls, operands[1:]))
-    _suffix(o, 0)
-    job = _Csplit(proc, o, lines)
-    status = 0
-    try:
-        for control in controls:
-            if not await job.apply(control):
-                return 0
-        await job.write(job.at, len(lines))
-    except _CsplitFailed as failed:
-        proc.complain(typographic(proc, str(failed)))
-        status = 1
-        if not failed.skipping:
-            await job.write(job.at, len(lines))
-        if not o.keep:
-            for name in job.names:
-                await proc.fs.remove(proc.path(name))
-    return status
-
-
-def _kept(block: bytes) -> list[bytes]:
-    """The lines of a block with their newlines; a carriage return ends none."""
-    *whole, last = block.split(b"\n")
-    return [line + b"\n" for line in whole] + ([last] if last else [])
-
-
-def _suffix(o: CsplitOptions, number: int) -> str:
-    """What numbers a piece; UsageError when the format does not take exactly one number."""
-    if o.digits is not None and not o.digits.isdigit():
-        raise UsageError(f"invalid number: {quote(o.digits)}", hint=False)
-    shape = f"%0{o.digits or 2}d" if o.format is None else o.format
-    found = re.search(r"%([-0-9#' +.]*)([^-0-9#' +.%])", shape.replace("%%", "\0\0"))
-    if found is None:
-        raise UsageError("missing % conversion specification in suffix", hint=False)
-    if found[2] not in "diuoxX":
-        raise UsageError(f"invalid conversion specifier in suffix: {found[2]}", hint=False)
-    if "%" in shape[found.end() :].replace("%%", ""):
-        raise UsageError("too many % conversion specifications in suffix", hint=False)
-    count = f"%{found[1]}{'d' if found[2] in 'iu' else found[2]}" % number
-    return (shape[: found.start()] + count + shape[found.end() :]).replace("%%", "%")
-
-
-class _Csplit:
-    def __init__(self, proc: Proc, o: CsplitOptions, lines: list[bytes]) -> None:
-        self.proc, self.o, self.lines = proc, o, lines
-        self.at = 0
-        """The first line that is not written yet."""
-        self.seen = 0
-        """The first line that no expression has looked at yet: a cut before a match does not bring it back."""
-        self.names: list[str] = []
-        self.number = 0
-
-    async def apply(self, control: _Control) -> bool:
-        """Cut where a control says, as often as it says; False when that took all the lines."""
-        turn = 0
-        while control.repeat < 0 or turn <= control.repeat:
-            where = f" on repetition {turn}" if turn else ""
-            if control.kind == "n":
-                await self._cut_at(int(control.pattern) * (turn + 1) - 1, control, where, write=True)
-            else:
-                found = await self._search(control)
-                if found is None:
-                    if control.repeat >= 0:
-                        raise _CsplitFailed(f"{quote(control.text)}: match not found{where}", control.kind == "%")
-                    if control.kind == "/":
-                        await self.write(self.at, len(self.lines))
-                    return False
-                self.seen = found + 1
-                await self._cut_at(found + control.offset, control, "", write=control.kind == "/")
-                if control.offset > 0:
-                    self.seen = max(self.seen, found + control.offset + 1)
-            turn += 1
-            await self.proc.budget.yield_turn()
-        return True
-
-    async def _search(self, control: _Control) -> int | None:
-        """The first line behind those already looked at that the expression matches."""
-        from ramet.commands.framework.posix_regex import bre_bytes
-
-        test = bre_bytes(control.pattern).test
-        for index in range(self.seen, len(self.lines)):
-            if test(self.lines[index].removesuffix(b"\n")):
-                return index
-            if not index & 1023:
-                await self.proc.budget.yield_turn()
-        return None
-
-    async def _cut_at(self, target: int, control: _Control, where: str, *, write: bool) -> None:
-        if target > len(self.lines) - (control.kind == "n") or target < self.at:
-            raise _CsplitFailed(f"{quote(control.text)}: line number out of range{where}")
-        if write:
-            await self.write(self.at, target)
-        self.at = target + (1 if self.o.suppress and target < len(self.lines) else 0)
-        self.seen = max(self.seen, self.at)
-
-    async def write(self, start: int, end: int) -> None:
-        if self.o.elide and start >= end:
-            return
-        name = self.o.prefix + _suffix(self.o, self.number)
-        self.number += 1
-        writer = await self.proc.create(name)
-        size = 0
-        for at in range(start, end, _MANY):
-            data = b"".join(self.lines[at : min(at + _MANY, end)])
-            size += len(data)
-            writer.write(data)
-            if writer.full:
-                await writer.drain()
-            await self.proc.budget.yield_turn()
-        await self.proc.close(writer)
-        self.names.append(name)
-        if not self.o.quiet:
-            await self.proc.emit(f"{size}\n".encode())
-
-
 COMMANDS = [
     Command(
         "split",
@@ -662,12 +449,8 @@ COMMANDS = [
             ("split -l 100 FILE part-", "a hundred lines each"),
             ("split -n 4 FILE", "four pieces of equal size"),
         ],
-    ),
-    Command(
-        "csplit",
-        csplit,
-        CsplitOptions,
-        summary="Output pieces of FILE separated by PATTERN(s).",
-        usage="[OPTION]... FILE PATTERN...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("-: {}", fatal=True),
     ),
 ]

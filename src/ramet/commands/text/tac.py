@@ -1,4 +1,4 @@
-"""tac: a file is read from its end in blocks, a pipe is laid aside first, so memory does not grow with the input."""
+"""tac: print lines in reverse; a file is read from its end in blocks, a pipe is spooled first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import IO
 
 from ramet.commands.framework.command import Command, flag, quote, value
 from ramet.commands.framework.inputs import Inputs
-from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.posix_regex import offload_long
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload_large
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -20,7 +21,7 @@ from ramet.core.streams import FileStream, Reader
 
 _BLOCK = 128 * 1024
 _IN_MEMORY = 8 << 20
-"""Bytes of a pipe that are kept in memory; more go to a temporary file of the interpreter."""
+"""Bytes of a pipe kept in memory; more go to a temporary file of the host."""
 
 ReadAt = Callable[[int, int], Awaitable[bytes]]
 """Bytes by offset and size."""
@@ -40,10 +41,10 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
     separator = encode(o.separator) or b"\0"
     async for _, reader in inputs.each():
         if o.regex or len(separator) > 1:
-            # Where such a separator begins depends on what stands before it.
+            # Where such a separator begins depends on the text before it, so all of it is read.
             data = await reader.read_all()
             if o.regex:
-                turned = await patiently(proc, (o.separator, data), lambda: _turned(_records(data, o)))  # noqa: B023
+                turned = await offload_long(proc, (o.separator, data), lambda: _turned(_records(data, o)))  # noqa: B023
             else:
                 turned = await offload_large(proc.budget, len(data), partial(_backward, data, separator, o.before))
             await proc.emit(turned)
@@ -51,9 +52,9 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
             await _backwards(proc, _stream_part(reader), reader.tell(), size, separator, o.before)
             reader.seek(size)
         else:
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY) as aside:
-                size = await _lay_aside(proc, reader, aside)
-                await _backwards(proc, _file_part(aside), 0, size, separator, o.before)
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+                size = await _spool(proc, reader, spool)
+                await _backwards(proc, _file_part(spool), 0, size, separator, o.before)
     return inputs.status
 
 
@@ -71,13 +72,13 @@ def _records(data: bytes, o: TacOptions) -> list[bytes]:
 
 
 def _basic(pattern: str) -> str:
-    """A separator in the syntax of tac, where `+` and `?` repeat without a backslash, as a basic expression."""
+    """Translate a separator of tac, where `+` and `?` need no backslash, to a basic regular expression."""
     parts = re.findall(r"\\.|\[\^?\]?[^]]*\]|.", pattern, re.DOTALL)
     return "".join({"+": "\\+", "?": "\\?", "\\+": "+", "\\?": "?"}.get(part, part) for part in parts)
 
 
 def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
-    """The records of a text, last one first."""
+    """Reverse the records of a text."""
     pieces = data.split(separator)
     pieces.reverse()
     if before:
@@ -88,18 +89,16 @@ def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
 
 
 async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> None:
-    """The records of [start, stop), last one first; `separator` is one byte."""
-    async for data in _whole_records(proc, read, start, stop, separator, before):
+    """Print the records of [start, stop) in reverse; `separator` is one byte."""
+    async for data in _whole_records(read, start, stop, separator, before):
         await proc.emit(await offload_large(proc.budget, len(data), partial(_backward, data, separator, before)))
         await proc.budget.yield_turn()
 
 
-async def _whole_records(
-    proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool
-) -> AsyncIterator[bytes]:
-    """Blocks from the end to the beginning, each of whole records."""
+async def _whole_records(read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> AsyncIterator[bytes]:
+    """Yield blocks of whole records from the end to the beginning."""
     held: list[bytes] = []
-    """What belongs to a record that begins in a block not read yet, the last part first."""
+    """Parts of a record that begins in a block not read yet, last part first."""
     while stop > start:
         at = max(start, stop - _BLOCK)
         block = await read(at, stop - at)
@@ -107,7 +106,6 @@ async def _whole_records(
         cut = 0 if at == start else block.find(separator) + (0 if before else 1)
         if at > start and separator not in block:
             held.append(block)
-            await proc.budget.yield_turn()
             continue
         held.append(block[cut:])
         held.reverse()
@@ -131,15 +129,22 @@ def _file_part(file: IO[bytes]) -> ReadAt:
     return read
 
 
-async def _lay_aside(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
+async def _spool(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
     size = 0
     while block := await reader.read():
         size += file.write(block)
         proc.budget.spilled(size)
-        await proc.budget.yield_turn()
     return size
 
 
 COMMANDS = [
-    Command("tac", tac, TacOptions, summary="Write each FILE to standard output, last line first."),
+    Command(
+        "tac",
+        tac,
+        TacOptions,
+        summary="Write each FILE to standard output, last line first.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError("'standard input': read error: {}", "-: {}"),
+    ),
 ]

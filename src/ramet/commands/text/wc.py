@@ -1,4 +1,4 @@
-"""wc: counts taken from whole blocks by translation and counting, so a word costs nothing per byte in Python."""
+"""wc: count lines, words, characters and bytes by translating and counting whole blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from ramet.commands.framework.command import Command, called, flag, quote, typographic, value
 from ramet.commands.framework.files0_from import Listed, listed
-from ramet.commands.framework.inputs import LARGE, char_width, is_utf8, only_opens
+from ramet.commands.framework.inputs import char_width, is_utf8, only_opens
+from ramet.commands.framework.stdin_errors import StdinError
+from ramet.concurrency.sizes import HUGE
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -69,7 +71,7 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
     named = bool(operands) or o.files0 is not None
     total, status = Counts(), 0
     rows: list[tuple[Counts, str | None] | str] = []
-    """Counts and their names and, in between, complaints: the columns are as wide as the last file needs them."""
+    """Counts with their names, and messages between them: the width of the columns is known only at the end."""
     sizes, odd = 0, False
     for word, problem in words:
         counts = Counts()
@@ -96,8 +98,8 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
             await proc.close(reader)
         total.add(counts)
         rows.append((counts, word if named else None))
-    # GNU widens its columns to 7 as soon as one input has no size that can be known beforehand.
-    # Names that are read one by one give it nothing to go by.
+    # GNU uses columns of width 7 if an input has no known size.
+    # Names that are read from a pipe give no sizes.
     piped = o.files0 is not None and (o.files0 == "-" or o.files0.startswith("/dev/"))
     width = 1 if piped or (len(words) == 1 and len(wanted) == 1) else max(len(str(sizes)), 7 if odd else 1)
     if len(words) > 1:
@@ -125,7 +127,7 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
     width = _Width(utf8) if need_width else None
     lines = words = size = chars = 0
     in_word = False
-    while block := await reader.read(LARGE):
+    while block := await reader.read(HUGE):
         size += len(block)
         lines += occurrences(block, b"\n")
         if need_words:
@@ -143,14 +145,13 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
             for at in range(0, len(block), _LOOKED_AT):
                 width.feed(block[at : at + _LOOKED_AT])
                 await proc.budget.yield_turn()
-        await proc.budget.yield_turn()
     counts.lines, counts.words, counts.bytes = lines, words, size
     counts.chars = chars if decoder is not None else size
     counts.longest = width.finish() if width is not None else 0
 
 
 _LOOKED_AT = 16 * 1024
-"""Bytes of which each character is looked at before others get a turn."""
+"""Bytes whose characters are measured between two yields."""
 
 
 class _Width:
@@ -188,5 +189,8 @@ COMMANDS = [
         WcOptions,
         summary="Print newline, word, and byte counts for each FILE.",
         examples=[("wc -l FILE", "the number of lines"), ("wc -w < FILE", "the number of words")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        stdin_error=StdinError(closing="-: {}"),
     ),
 ]

@@ -20,6 +20,7 @@ from ramet.commands.archives.tar.update import append_archives, append_members, 
 from ramet.commands.files.cp_options import CONTROL
 from ramet.commands.framework.command import Command, UsageError, help_text, parse, quote
 from ramet.commands.framework.posix_regex import patiently
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -216,5 +217,12 @@ COMMANDS = [
             ("tar xf a.tar -C DIR", "unpack there"),
             ("tar tvf a.tar", "what is inside"),
         ],
+        original="GNU tar 1.34",
+        hint="'{} --help' or '{} --usage'",
+        stdin_error=StdinError(
+            "-: Cannot read: {}\ntar: At beginning of tape, quitting now\ntar: Error is not recoverable: exiting now",
+            status=2,
+            fatal=True,
+        ),
     )
 ]

@@ -151,5 +151,7 @@ COMMANDS = [
         ),
         raw=True,
         bad_usage=2,
+        version_line="jq-1.7.1",
+        write_error=("error: writing output failed: ", 2),
     )
 ]

@@ -18,6 +18,7 @@ from ramet.commands.data.sqlite.statements import is_empty, may_end, some
 from ramet.commands.files.cp import lookup
 from ramet.commands.framework.command import Command, UsageError, choose, flag, several, value
 from ramet.commands.framework.inputs import PART
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import Abandoned, interrupt_check, offload, offload_large
 from ramet.concurrency.sizes import LARGE, SMALL
 from ramet.core import ops
@@ -466,5 +467,6 @@ COMMANDS = [
             ("sqlite3 a.db 'select * from t'", "run a statement"),
             ("sqlite3 -header -csv a.db 'select 1 as x'", "as CSV with names"),
         ],
+        stdin_error=StdinError("", status=0),
     )
 ]

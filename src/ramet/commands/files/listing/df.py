@@ -144,5 +144,7 @@ COMMANDS = [
         DfOptions,
         summary="Report the mounts; sizes are nominal, mounts have no fixed size.",
         ignored=("--sync", "--no-sync", "-v"),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -272,5 +272,7 @@ COMMANDS = [
         DuOptions,
         summary="Summarize disk usage of the set of FILEs, recursively for directories.",
         examples=[("du -sh DIR", "one number for people"), ("du -h --max-depth=1 | sort -h", "what is big here")],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -635,6 +635,10 @@ COMMANDS = [
             ("ls -lt | head", "the newest first"),
             ("ls -lhS", "the biggest first, sizes for people"),
         ],
+        original="GNU coreutils 9.1",
+        curly_quotes=name == "ls",
+        bad_choice=1,
+        write_error=("write error: ", 2),
     )
     for name in ("ls", "dir", "vdir")
 ]

@@ -242,5 +242,13 @@ def _system(proc: Proc, o: StatOptions, word: str, path: Path) -> str:
 
 
 COMMANDS = [
-    Command("stat", stat_, StatOptions, summary="Display file or file system status.", usage="[OPTION]... FILE..."),
+    Command(
+        "stat",
+        stat_,
+        StatOptions,
+        summary="Display file or file system status.",
+        usage="[OPTION]... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
 ]

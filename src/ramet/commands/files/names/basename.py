@@ -49,5 +49,7 @@ COMMANDS = [
         summary="Print NAME with any leading directory components removed.",
         operands_first=True,
         usage="NAME [SUFFIX]",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -40,5 +40,7 @@ COMMANDS = [
         summary="Output each NAME with its last non-slash component removed.",
         usage="[OPTION] NAME...",
         min_operands=1,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -70,5 +70,7 @@ COMMANDS = [
         summary="Diagnose invalid or unportable file names.",
         usage="[OPTION]... NAME...",
         min_operands=1,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -115,5 +115,7 @@ COMMANDS = [
         ReadlinkOptions,
         summary="Print value of a symbolic link or canonical file name.",
         usage="[OPTION]... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -94,5 +94,7 @@ COMMANDS = [
         RealpathOptions,
         summary="Print the resolved absolute file name.",
         usage="[OPTION]... FILE...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -1,4 +1,4 @@
-"""bc: an arbitrary precision calculator whose programs are parsed into closures and then run."""
+"""bc: arbitrary precision calculator; programs are parsed into closures and run."""
 
 from ramet.commands.math.bc.command import COMMANDS
 

@@ -1,4 +1,4 @@
-"""What each construct of bc does, as closures over its parts; nothing here knows the syntax."""
+"""Closures of the constructs of bc; independent of the syntax."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from ramet.commands.math.bc.machine import Break, Continue, Evaluate, Function, Machine, Return, Run
+from ramet.commands.math.bc.machine import BcBreak, BcContinue, BcFunction, BcMachine, BcReturn, Evaluate, Run
 from ramet.commands.math.bc.numbers import (
     ONE,
     ZERO,
+    BcNumber,
     Check,
-    Num,
     Spot,
     Trouble,
     add,
@@ -35,7 +35,7 @@ from ramet.concurrency.recursion import DEEPEST, HOP, apart
 
 
 def sequence(runs: list[Run]) -> Run:
-    async def run(machine: Machine) -> None:
+    async def run(machine: BcMachine) -> None:
         for item in runs:
             await item(machine)
 
@@ -43,23 +43,23 @@ def sequence(runs: list[Run]) -> Run:
 
 
 def raising(kind: type[Exception]) -> Run:
-    async def run(machine: Machine) -> None:
+    async def run(machine: BcMachine) -> None:
         raise kind
 
     return run
 
 
 def looping(first: Evaluate | None, test: Evaluate | None, step: Evaluate | None, body: Run) -> Run:
-    async def run(machine: Machine) -> None:
+    async def run(machine: BcMachine) -> None:
         if first is not None:
             await first(machine)
         while test is None or (await test(machine)).truth:
             await machine.tick()
             try:
                 await body(machine)
-            except Break:
+            except BcBreak:
                 return
-            except Continue:
+            except BcContinue:
                 pass
             if step is not None:
                 await step(machine)
@@ -71,7 +71,7 @@ _LAST_INDEX: Final = 16777215
 
 
 @dataclass
-class Place:
+class BcPlace:
     """A variable or an array element."""
 
     name: str
@@ -80,18 +80,18 @@ class Place:
     def getter(self, spot: Spot) -> Evaluate:
         return partial(self.get, spot=spot)
 
-    async def get(self, machine: Machine, spot: Spot) -> Num:
+    async def get(self, machine: BcMachine, spot: Spot) -> BcNumber:
         if self.index is None:
             return machine.get(self.name)
         return machine.arrays.setdefault(self.name, {}).get(await self._at(machine, spot), ZERO)
 
-    async def set(self, machine: Machine, number: Num, spot: Spot) -> None:
+    async def set(self, machine: BcMachine, number: BcNumber, spot: Spot) -> None:
         if self.index is None:
             machine.set(self.name, number, spot)
         else:
             machine.arrays.setdefault(self.name, {})[await self._at(machine, spot)] = number
 
-    async def _at(self, machine: Machine, spot: Spot) -> int:
+    async def _at(self, machine: BcMachine, spot: Spot) -> int:
         assert self.index is not None
         at = (await self.index(machine)).at(0)
         if not 0 <= at <= _LAST_INDEX:
@@ -99,7 +99,7 @@ class Place:
         return at
 
 
-def _operate(op: str, a: Num, b: Num, machine: Machine, spot: Spot) -> Num:
+def _operate(op: str, a: BcNumber, b: BcNumber, machine: BcMachine, spot: Spot) -> BcNumber:
     if op == "+":
         return add(a, b)
     if op == "-":
@@ -123,7 +123,7 @@ def _operate(op: str, a: Num, b: Num, machine: Machine, spot: Spot) -> Num:
 def row_of(first: Evaluate, rest: list[tuple[str, Evaluate, Spot]]) -> Evaluate:
     """Operations one after the other, each with what the one before it gave."""
 
-    async def run(machine: Machine) -> Num:
+    async def run(machine: BcMachine) -> BcNumber:
         value = await first(machine)
         for place, (op, operand, spot) in enumerate(rest, 1):
             value = _operate(op, value, await operand(machine), machine, spot)
@@ -135,15 +135,15 @@ def row_of(first: Evaluate, rest: list[tuple[str, Evaluate, Spot]]) -> Evaluate:
 
 
 def negative(inner: Evaluate) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+    async def run(machine: BcMachine) -> BcNumber:
         number = await inner(machine)
-        return Num(-number.digits, number.scale)
+        return BcNumber(-number.digits, number.scale)
 
     return run
 
 
 def logic(left: Evaluate, right: Evaluate, either: bool) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+    async def run(machine: BcMachine) -> BcNumber:
         if (await left(machine)).truth is either:
             return ONE if either else ZERO
         return ONE if (await right(machine)).truth else ZERO
@@ -152,7 +152,7 @@ def logic(left: Evaluate, right: Evaluate, either: bool) -> Evaluate:
 
 
 def comparing(left: Evaluate, op: str, right: Evaluate) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+    async def run(machine: BcMachine) -> BcNumber:
         difference = sub(await left(machine), await right(machine)).digits
         result = {
             "==": difference == 0,
@@ -167,8 +167,8 @@ def comparing(left: Evaluate, op: str, right: Evaluate) -> Evaluate:
     return run
 
 
-def assigning(place: Place, op: str, value: Evaluate, spot: Spot, end: Spot) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+def assigning(place: BcPlace, op: str, value: Evaluate, spot: Spot, end: Spot) -> Evaluate:
+    async def run(machine: BcMachine) -> BcNumber:
         number = await value(machine)
         if op != "=":
             number = _operate(op[0], await place.get(machine, spot), number, machine, spot)
@@ -178,10 +178,10 @@ def assigning(place: Place, op: str, value: Evaluate, spot: Spot, end: Spot) -> 
     return run
 
 
-def stepping(place: Place, by: int, spot: Spot, *, before: bool) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+def stepping(place: BcPlace, by: int, spot: Spot, *, before: bool) -> Evaluate:
+    async def run(machine: BcMachine) -> BcNumber:
         old = await place.get(machine, spot)
-        new = add(old, Num(by))
+        new = add(old, BcNumber(by))
         await place.set(machine, new, spot)
         return new if before else old
 
@@ -189,29 +189,29 @@ def stepping(place: Place, by: int, spot: Spot, *, before: bool) -> Evaluate:
 
 
 def reading(spot: Spot) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+    async def run(machine: BcMachine) -> BcNumber:
         word = await machine.word()
         if not word:
             raise Trouble("read() at the end of the input", spot)
         digits = re.sub(r"[^0-9A-F.]", "", word.upper())
         number = parse_number(digits or "0", machine.ibase)
-        return Num(-number.digits, number.scale) if word[0] == "-" else number
+        return BcNumber(-number.digits, number.scale) if word[0] == "-" else number
 
     return run
 
 
 def builtin_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+    async def run(machine: BcMachine) -> BcNumber:
         first = arguments[0] if arguments else None
         if first is None or isinstance(first, str):
             raise Trouble(f"{name} needs one number", spot)
         number = await first(machine)
         if name == "length":
-            return Num(
+            return BcNumber(
                 max(len(decimal_digits(abs(number.digits))), number.scale) if number.digits else max(1, number.scale)
             )
         if name == "scale":
-            return Num(number.scale)
+            return BcNumber(number.scale)
         try:
             return root(number, machine.scale)
         except Trouble as trouble:
@@ -221,7 +221,7 @@ def builtin_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Eval
     return run
 
 
-_MATH: dict[str, Callable[[Num, int, Check], Num]] = {
+_MATH: dict[str, Callable[[BcNumber, int, Check], BcNumber]] = {
     "s": sine,
     "c": lambda x, scale, check: sine(x, scale, check, shift=True),
     "a": arctangent,
@@ -230,7 +230,7 @@ _MATH: dict[str, Callable[[Num, int, Check], Num]] = {
 }
 
 
-def _check_arguments(machine: Machine, function: Function, arguments: list[Evaluate | str], spot: Spot) -> None:
+def _check_arguments(machine: BcMachine, function: BcFunction, arguments: list[Evaluate | str], spot: Spot) -> None:
     """The kinds of the arguments stand behind the name of the function, the last one first, and a mark behind them."""
     wrong = 0
     for place, (argument, param) in enumerate(zip(reversed(arguments), reversed(function.params), strict=False), 1):
@@ -245,7 +245,7 @@ def _check_arguments(machine: Machine, function: Function, arguments: list[Evalu
 
 
 def user_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluate:
-    async def run(machine: Machine) -> Num:
+    async def run(machine: BcMachine) -> BcNumber:
         await machine.tick()
         function = machine.functions.get(name)
         if function is None:
@@ -265,7 +265,7 @@ def user_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluat
         if machine.depth > DEEPEST:
             machine.depth = 0
             raise Trouble(f"maximum function nesting level exceeded ({DEEPEST})", spot)
-        values: list[Num | dict[int, Num]] = []
+        values: list[BcNumber | dict[int, BcNumber]] = []
         for argument, param in zip(arguments, function.params, strict=True):
             if not isinstance(argument, str):
                 values.append(await argument(machine))
@@ -289,7 +289,7 @@ def user_call(name: str, arguments: list[Evaluate | str], spot: Spot) -> Evaluat
         try:
             await (function.body if machine.depth % HOP else apart(function.body))(machine)
             result = ZERO
-        except Return as returned:
+        except BcReturn as returned:
             result = returned.value
         finally:
             machine.depth -= 1

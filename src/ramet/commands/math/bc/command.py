@@ -1,4 +1,4 @@
-"""The command `bc`: programs are read, parsed a line at a time and run; an error ends its line, not the program."""
+"""Command bc: read programs, parse and run them line by line; an error ends its line only."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import partial
 from typing import Final
 
 from ramet.commands.framework.command import Command, flag, parse, shown
-from ramet.commands.framework.inputs import LONG, PART
-from ramet.commands.math.bc.machine import Break, Continue, Machine, Quit, Return
+from ramet.commands.framework.inputs import PART
+from ramet.commands.framework.stdin_errors import StdinError
+from ramet.commands.math.bc.machine import BcBreak, BcContinue, BcMachine, BcQuit, BcReturn
 from ramet.commands.math.bc.numbers import Trouble
-from ramet.commands.math.bc.parser import Parser, SyntaxTrouble
-from ramet.commands.math.bc.tokens import Token, tokens
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.offload import offload, offload_large
-from ramet.core.paths import encode
+from ramet.commands.math.bc.parser import BcParser, SyntaxTrouble
+from ramet.commands.math.bc.tokens import BcToken, tokens
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LARGE, SMALL
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
 
@@ -34,7 +34,7 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
     usual, words = parse(COMMANDS[0], proc.env.get("BC_ENV_ARGS", "").split())
     operands = [*words, *operands]
     mathlib = o.mathlib or (usual is not None and usual.mathlib)
-    machine = Machine(proc, mathlib=mathlib, scale=20 if mathlib else 0)
+    machine = BcMachine(proc, mathlib=mathlib, scale=20 if mathlib else 0)
     length = proc.env.get("BC_LINE_LENGTH", "")
     if length.isdigit():
         machine.line_length = int(length) if int(length) != 1 else 70
@@ -42,8 +42,7 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
         for word in operands:
             try:
                 reader = await proc.open(word)
-                raw = await reader.read_all()
-                text = await offload_large(proc.budget, len(raw), partial(growth.decoded, raw))
+                text = decode(await reader.read_all())
                 await proc.close(reader)
             except OSError as error:
                 del error
@@ -51,13 +50,13 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
                 return 1
             await _program(machine, text, word)
         await _standard_input(machine)
-    except Quit:
+    except BcQuit:
         pass
     await machine.flush()
     return 0
 
 
-async def _standard_input(machine: Machine) -> None:
+async def _standard_input(machine: BcMachine) -> None:
     """What is piped in runs as it arrives: whoever asks and waits for the answer gets it."""
     proc = machine.proc
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
@@ -71,13 +70,13 @@ async def _standard_input(machine: Machine) -> None:
         await proc.budget.yield_turn()
         if "\n" not in parts[-1]:
             continue
-        pending = await offload_large(proc.budget, held, partial(growth.grown, [pending, *parts]))
+        pending = "".join((pending, *parts))
         parts.clear()
         cut = pending.rfind("\n") + 1
-        if tried > _LONG and cut < 2 * tried:
-            continue
+        if tried > SMALL and cut < 2 * tried:
+            continue  # looked at again only when it has doubled
         tried = cut
-        whole = pending[:cut] if cut <= LONG else await offload(proc.budget, partial(longbytes.cut, pending, 0, cut))
+        whole = pending[:cut]
         if await offload_large(proc.budget, cut, partial(_complete, whole)):
             await _program(machine, whole, "(standard_in)", line)
             await machine.flush()
@@ -85,10 +84,10 @@ async def _standard_input(machine: Machine) -> None:
             pending, tried = pending[cut:], 0
         held = len(pending)
     parts.append(decoder.decode(b"", True))
-    pending = await offload_large(proc.budget, held, partial(growth.grown, [pending, *parts]))
+    pending = "".join((pending, *parts))
     if not pending.endswith("\n"):
         # A statement ends with its line, and this one never does; `quit` is obeyed as soon as it is read.
-        items = await offload_large(proc.budget, len(pending), partial(tokens, pending))
+        items = tokens(pending)
         words = [token for token in items if token.kind not in ("newline", "end")]
         if not words or any(token.text == "quit" for token in words):
             return
@@ -97,8 +96,6 @@ async def _standard_input(machine: Machine) -> None:
     await _program(machine, pending, "(standard_in)", line)
 
 
-_LONG: Final = 1 << 16
-"""A block that is longer is looked at again only when it has doubled."""
 _QUOTED: Final = re.compile(r'"[^"]*"|/\*.*?\*/|#[^\n]*', re.DOTALL)
 _HEAD: Final = re.compile(r"\s*(?:define|if|while|for)\b[^{;]*\)\s*|.*\belse\s*", re.DOTALL)
 
@@ -111,30 +108,30 @@ def _complete(text: str) -> bool:
     last = code.rstrip("\n").rpartition("\n")[2]
     if code.count("{") > code.count("}"):
         return False
-    # Nobody else runs while the pattern goes through a very long line, which has to end like this.
+    # A cheap test first: the pattern is slow on a long line.
     return not last.rstrip().endswith((")", "else")) or _HEAD.fullmatch(last) is None
 
 
-def _troubles(line: list[Token], machine: Machine) -> list[str]:
+def _troubles(line: list[BcToken], machine: BcMachine) -> list[str]:
     """What is wrong with a line: characters that mean nothing are left out, and then it may still be no statement."""
     found = [f"illegal character: {token.text}" for token in line if token.kind == "bad"]
     rest = [token for token in line if token.kind != "bad"]
     try:
         if not found:
             raise SyntaxTrouble
-        Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line_deep()
+        BcParser([*rest, BcToken("newline", "\n"), BcToken("end", "")], machine).line_deep()
     except SyntaxTrouble:
         found.append("syntax error")
     return found
 
 
-async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
-    items = await offload_large(machine.proc.budget, len(text), partial(tokens, text))
-    parser = Parser(items, machine)
+async def _program(machine: BcMachine, text: str, name: str, first: int = 1) -> None:
+    items = await offload_large(machine.proc.budget, len(text), partial(tokens, text), LARGE)
+    parser = BcParser(items, machine)
     while True:
         start = parser.at
         try:
-            run = await offload_large(machine.proc.budget, len(text), parser.line_deep)
+            run = await offload_large(machine.proc.budget, len(text), parser.line_deep, LARGE)
         except SyntaxTrouble as wrong:
             await machine.flush()
             line = first + sum(t.text.count("\n") for t in items[: parser.at + 1])
@@ -154,7 +151,7 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
             await machine.flush()
             machine.depth = 0
             machine.tell("error", trouble.spot or parser.spot, trouble.text)
-        except (Break, Continue, Return):
+        except (BcBreak, BcContinue, BcReturn):
             pass
         except RecursionError:
             machine.proc.stderr.write(b"Runtime error: nested too deeply\n")
@@ -169,5 +166,8 @@ COMMANDS = [
         summary="An arbitrary precision calculator language.",
         usage="[OPTION]... [FILE]...",
         examples=[("echo 'scale=4; 10/3' | bc", "3.3333"), ("echo 's(1)' | bc -l", "with the math library")],
+        version_letters="v",
+        help_letters="h",
+        stdin_error=StdinError("(standard_in) 1: read() in flex scanner failed", fatal=True, named=False),
     ),
 ]

@@ -1,4 +1,4 @@
-"""What a running bc program has: variables, arrays, functions, registers, and the jumps that leave a statement."""
+"""State of a running bc program: variables, arrays, functions, registers and jumps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramet.commands.math.bc.numbers import ZERO, Check, Num, Spot, based_text, decimal_text
+from ramet.commands.math.bc.numbers import ZERO, BcNumber, Check, Spot, based_text, decimal_text
 from ramet.concurrency.offload import interrupt_check, offload
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -16,29 +16,29 @@ _LONG: Final = 150
 """Digits from which on a series takes more than a few milliseconds."""
 
 
-class Quit(Exception):
+class BcQuit(Exception):
     pass
 
 
-class Break(Exception):
+class BcBreak(Exception):
     pass
 
 
-class Continue(Exception):
+class BcContinue(Exception):
     pass
 
 
-class Return(Exception):
-    def __init__(self, value: Num) -> None:
+class BcReturn(Exception):
+    def __init__(self, value: BcNumber) -> None:
         self.value = value
 
 
-Evaluate = Callable[["Machine"], Awaitable[Num]]
-Run = Callable[["Machine"], Awaitable[None]]
+Evaluate = Callable[["BcMachine"], Awaitable[BcNumber]]
+Run = Callable[["BcMachine"], Awaitable[None]]
 
 
 @dataclass
-class Function:
+class BcFunction:
     name: str
     params: list[str]
     autos: list[str]
@@ -49,17 +49,17 @@ class Function:
 
 
 @dataclass
-class Machine:
+class BcMachine:
     """Variables, arrays, functions and the three registers."""
 
     proc: Proc
     scale: int = 0
     ibase: int = 10
     obase: int = 10
-    last: Num = ZERO
-    names: dict[str, Num] = field(default_factory=dict)
-    arrays: dict[str, dict[int, Num]] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
+    last: BcNumber = ZERO
+    names: dict[str, BcNumber] = field(default_factory=dict)
+    arrays: dict[str, dict[int, BcNumber]] = field(default_factory=dict)
+    functions: dict[str, BcFunction] = field(default_factory=dict)
     mathlib: bool = False
     out: list[str] = field(default_factory=list)
     depth: int = 0
@@ -73,7 +73,7 @@ class Machine:
         if self.steps & 127 == 0:
             await self.proc.budget.yield_turn()
 
-    async def beside(self, function: Callable[[Num, int, Check], Num], number: Num) -> Num:
+    async def beside(self, function: Callable[[BcNumber, int, Check], BcNumber], number: BcNumber) -> BcNumber:
         """What a function of the math library gives; where that takes long, others go on meanwhile."""
         check, scale = interrupt_check(self.proc.budget), self.scale
         if scale + number.digits.bit_length() < _LONG:
@@ -98,7 +98,7 @@ class Machine:
             self.out.clear()
             await self.proc.emit(data)
 
-    def show(self, number: Num) -> None:
+    def show(self, number: BcNumber) -> None:
         text = self.format(number)
         if self.line_length > 1:
             width, at = self.line_length - 2, 0
@@ -109,15 +109,15 @@ class Machine:
         self.out.append(text + "\n")
         self.last = number
 
-    def format(self, number: Num) -> str:
+    def format(self, number: BcNumber) -> str:
         if self.obase == 10:
             return decimal_text(number)
         return based_text(number, self.obase)
 
-    def get(self, name: str) -> Num:
+    def get(self, name: str) -> BcNumber:
         special = {"scale": self.scale, "ibase": self.ibase, "obase": self.obase}
         if name in special:
-            return Num(special[name])
+            return BcNumber(special[name])
         return self.last if name == "last" else self.names.get(name, ZERO)
 
     def warn(self, spot: Spot, text: str) -> None:
@@ -133,7 +133,7 @@ class Machine:
             self.warn(spot, f"{name} too large, set to {high}")
         return max(low, min(high, whole))
 
-    def set(self, name: str, number: Num, spot: Spot) -> None:
+    def set(self, name: str, number: BcNumber, spot: Spot) -> None:
         whole = number.at(0)
         if name == "scale":
             self.scale = min(self._bounded(name, whole, 0, 2**31 - 1, spot), 100_000)

@@ -1,4 +1,4 @@
-"""The numbers of bc: integers with a scale, cut off and never rounded, and the functions of its math library."""
+"""Numbers of bc: scaled integers that truncate, and the functions of the math library."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Trouble(Exception):
         self.text, self.spot = text, spot
 
 
-class Num(NamedTuple):
+class BcNumber(NamedTuple):
     """`digits` * 10 ** -`scale`; the sign is in the digits."""
 
     digits: int
@@ -56,7 +56,7 @@ class Num(NamedTuple):
         return self.digits != 0
 
 
-ZERO, ONE = Num(0), Num(1)
+ZERO, ONE = BcNumber(0), BcNumber(1)
 
 
 def _fits(bits: int) -> None:
@@ -64,41 +64,41 @@ def _fits(bits: int) -> None:
         raise LimitExceeded("digits of a number", LARGEST)
 
 
-def add(a: Num, b: Num) -> Num:
+def add(a: BcNumber, b: BcNumber) -> BcNumber:
     scale = max(a.scale, b.scale)
-    return Num(a.at(scale) + b.at(scale), scale)
+    return BcNumber(a.at(scale) + b.at(scale), scale)
 
 
-def sub(a: Num, b: Num) -> Num:
+def sub(a: BcNumber, b: BcNumber) -> BcNumber:
     scale = max(a.scale, b.scale)
-    return Num(a.at(scale) - b.at(scale), scale)
+    return BcNumber(a.at(scale) - b.at(scale), scale)
 
 
-def mul(a: Num, b: Num, scale: int) -> Num:
+def mul(a: BcNumber, b: BcNumber, scale: int) -> BcNumber:
     _fits(a.digits.bit_length() + b.digits.bit_length())
     full = a.scale + b.scale
     kept = min(full, max(scale, a.scale, b.scale))
-    return Num(Num(a.digits * b.digits, full).at(kept), kept)
+    return BcNumber(BcNumber(a.digits * b.digits, full).at(kept), kept)
 
 
-def div(a: Num, b: Num, scale: int) -> Num:
+def div(a: BcNumber, b: BcNumber, scale: int) -> BcNumber:
     if not b.digits:
         raise Trouble("Divide by zero")
     numerator, denominator = abs(a.digits) * 10 ** (scale + b.scale), abs(b.digits) * 10**a.scale
     quotient = numerator // denominator
-    return Num(-quotient if (a.digits < 0) != (b.digits < 0) else quotient, scale)
+    return BcNumber(-quotient if (a.digits < 0) != (b.digits < 0) else quotient, scale)
 
 
-def mod(a: Num, b: Num, scale: int) -> Num:
+def mod(a: BcNumber, b: BcNumber, scale: int) -> BcNumber:
     if not b.digits:
         raise Trouble("Modulo by zero")
     quotient = div(a, b, scale)
     full = max(scale + b.scale, a.scale)
-    product = Num(quotient.digits * b.digits, quotient.scale + b.scale)
-    return Num(sub(a, product).at(full), full)
+    product = BcNumber(quotient.digits * b.digits, quotient.scale + b.scale)
+    return BcNumber(sub(a, product).at(full), full)
 
 
-def power(a: Num, b: Num, scale: int) -> Num:
+def power(a: BcNumber, b: BcNumber, scale: int) -> BcNumber:
     exponent = b.at(0)
     if exponent == 0:
         return ONE
@@ -107,18 +107,18 @@ def power(a: Num, b: Num, scale: int) -> Num:
         _fits(a.scale * exponent * 3)
         full = a.scale * exponent
         kept = min(full, max(scale, a.scale))
-        return Num(Num(a.digits**exponent, full).at(kept), kept)
+        return BcNumber(BcNumber(a.digits**exponent, full).at(kept), kept)
     _fits(a.scale * -exponent * 3)
     if not a.digits:
         raise Trouble("divide by zero")
-    return div(ONE, power(a, Num(-exponent), max(scale, a.scale * -exponent)), scale)
+    return div(ONE, power(a, BcNumber(-exponent), max(scale, a.scale * -exponent)), scale)
 
 
-def root(a: Num, scale: int) -> Num:
+def root(a: BcNumber, scale: int) -> BcNumber:
     if a.digits < 0:
         raise Trouble("Square root of a negative number")
     kept = max(scale, a.scale)
-    return Num(math.isqrt(a.at(2 * kept)), kept)
+    return BcNumber(math.isqrt(a.at(2 * kept)), kept)
 
 
 # ------------------------------------------------------------------------------------------------ the math library
@@ -129,13 +129,13 @@ def _quotient(a: int, b: int) -> int:
     return -(-a // b) if a < 0 else a // b
 
 
-def exponential(x: Num, scale: int, check: Check) -> Num:
+def exponential(x: BcNumber, scale: int, check: Check) -> BcNumber:
     extra = scale + 10 + len(str(abs(x.at(0)))) + int(abs(x.at(0)) * 0.44)
-    value, halvings = Num(x.at(extra), extra), 0
+    value, halvings = BcNumber(x.at(extra), extra), 0
     negative = value.digits < 0
-    value = Num(abs(value.digits), extra)
+    value = BcNumber(abs(value.digits), extra)
     while value.digits > 10**extra:
-        value = Num(value.digits // 2, extra)
+        value = BcNumber(value.digits // 2, extra)
         halvings += 1
     total = term = 10**extra
     n = 1
@@ -146,20 +146,20 @@ def exponential(x: Num, scale: int, check: Check) -> Num:
         n += 1
     for _ in range(halvings):
         total = total * total // 10**extra
-    result = Num(total, extra)
+    result = BcNumber(total, extra)
     if negative:
         result = div(ONE, result, extra)
-    return Num(result.at(scale), scale)
+    return BcNumber(result.at(scale), scale)
 
 
-def logarithm(x: Num, scale: int, check: Check) -> Num:
+def logarithm(x: BcNumber, scale: int, check: Check) -> BcNumber:
     if x.digits <= 0:
-        return Num((1 - 10**scale) * 10**scale, scale)
+        return BcNumber((1 - 10**scale) * 10**scale, scale)
     extra = scale + 10
-    value, doublings = Num(x.at(extra), extra), 2
+    value, doublings = BcNumber(x.at(extra), extra), 2
     unit = 10**extra
     while value.digits >= 2 * unit or value.digits * 2 <= unit:
-        value = Num(math.isqrt(value.digits * unit), extra)
+        value = BcNumber(math.isqrt(value.digits * unit), extra)
         doublings *= 2
     y = (value.digits - unit) * unit // (value.digits + unit)
     square = y * y // unit
@@ -170,7 +170,7 @@ def logarithm(x: Num, scale: int, check: Check) -> Num:
         term = _quotient(term * square, unit)
         total += _quotient(term, n)
         n += 2
-    return Num(Num(total * doublings, extra).at(scale), scale)
+    return BcNumber(BcNumber(total * doublings, extra).at(scale), scale)
 
 
 def _atan_digits(y: int, unit: int, check: Check) -> int:
@@ -191,7 +191,7 @@ def _pi(extra: int, check: Check) -> int:
     return value // 10**5
 
 
-def arctangent(x: Num, scale: int, check: Check) -> Num:
+def arctangent(x: BcNumber, scale: int, check: Check) -> BcNumber:
     extra = scale + 10
     unit = 10**extra
     y = x.at(extra)
@@ -203,10 +203,10 @@ def arctangent(x: Num, scale: int, check: Check) -> Num:
         y = y * unit // (unit + math.isqrt(unit * unit + y * y))
         halvings += 1
     total = _atan_digits(y, unit, check) << halvings
-    return Num(Num(sign * total, extra).at(scale), scale)
+    return BcNumber(BcNumber(sign * total, extra).at(scale), scale)
 
 
-def sine(x: Num, scale: int, check: Check, shift: bool = False) -> Num:
+def sine(x: BcNumber, scale: int, check: Check, shift: bool = False) -> BcNumber:
     extra = scale + 12 + len(str(abs(x.at(0))))
     unit = 10**extra
     pi = _pi(extra, check)
@@ -222,11 +222,11 @@ def sine(x: Num, scale: int, check: Check, shift: bool = False) -> Num:
         term = -_quotient(term * square, unit * (n + 1) * (n + 2))
         total += term
         n += 2
-    rounded = Num(total, extra)
-    return Num(rounded.at(scale), scale)
+    rounded = BcNumber(total, extra)
+    return BcNumber(rounded.at(scale), scale)
 
 
-def bessel(n: Num, x: Num, scale: int, check: Check) -> Num:
+def bessel(n: BcNumber, x: BcNumber, scale: int, check: Check) -> BcNumber:
     order = abs(n.at(0))
     extra = scale + 15 + abs(x.at(0))
     unit = 10**extra
@@ -242,7 +242,7 @@ def bessel(n: Num, x: Num, scale: int, check: Check) -> Num:
         total += term
         k += 1
     sign = -1 if n.at(0) < 0 and order % 2 else 1
-    return Num(Num(sign * total, extra).at(scale), scale)
+    return BcNumber(BcNumber(sign * total, extra).at(scale), scale)
 
 
 def decimal_digits(value: int) -> str:
@@ -272,7 +272,7 @@ def decimal_digits(value: int) -> str:
     return str(of(value, value.bit_length()))
 
 
-def decimal_text(number: Num) -> str:
+def decimal_text(number: BcNumber) -> str:
     sign = "-" if number.digits < 0 else ""
     digits = decimal_digits(abs(number.digits))
     if number.scale:
@@ -304,7 +304,7 @@ def _based_digits(value: int, base: int) -> list[int]:
     return digits
 
 
-def based_text(number: Num, base: int) -> str:
+def based_text(number: BcNumber, base: int) -> str:
     sign = "-" if number.digits < 0 else ""
     value = abs(number.digits)
     unit = 10**number.scale
@@ -326,11 +326,11 @@ def based_text(number: Num, base: int) -> str:
     return sign + text + ("." + "".join(f"{d:0{width}d} " for d in places).rstrip() if places else "")
 
 
-def parse_number(text: str, base: int) -> Num:
+def parse_number(text: str, base: int) -> BcNumber:
     whole, _, fraction = text.partition(".")
     _fits(int((len(text) - 1) * math.log2(base)))
     if base == 10 and not re.search("[A-Z]", text):
-        return Num(int((whole or "0") + fraction), len(fraction))
+        return BcNumber(int((whole or "0") + fraction), len(fraction))
     # A single digit keeps its own value; in longer numbers a digit is at most base - 1.
     single = len(whole) == 1 and not fraction
     value = 0
@@ -338,10 +338,10 @@ def parse_number(text: str, base: int) -> Num:
         digit = _DIGITS.index(char)
         value = value * base + (digit if single else min(digit, base - 1))
     if not fraction:
-        return Num(value)
+        return BcNumber(value)
     scale = len(fraction)
     total, unit = 0, 1
     for char in fraction:
         total = total * base + min(_DIGITS.index(char), base - 1)
         unit *= base
-    return Num(value * 10**scale + total * 10**scale // unit, scale)
+    return BcNumber(value * 10**scale + total * 10**scale // unit, scale)

@@ -1,4 +1,4 @@
-"""The syntax of bc: tokens to closures; nothing runs while it is parsed."""
+"""Parser of bc: tokens to closures; parsing runs nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ramet.commands.math.bc.closures import (
-    Place,
+    BcPlace,
     assigning,
     builtin_call,
     comparing,
@@ -21,9 +21,9 @@ from ramet.commands.math.bc.closures import (
     stepping,
     user_call,
 )
-from ramet.commands.math.bc.machine import Break, Continue, Evaluate, Function, Machine, Quit, Return, Run
-from ramet.commands.math.bc.numbers import ONE, ZERO, Num, Spot, parse_number
-from ramet.commands.math.bc.tokens import Token
+from ramet.commands.math.bc.machine import BcBreak, BcContinue, BcFunction, BcMachine, BcQuit, BcReturn, Evaluate, Run
+from ramet.commands.math.bc.numbers import ONE, ZERO, BcNumber, Spot, parse_number
+from ramet.commands.math.bc.tokens import BcToken
 from ramet.concurrency.offload import checkpoint
 from ramet.concurrency.recursion import DEEPEST, HOP, apart, room
 
@@ -69,8 +69,8 @@ _KEYWORDS = {
 }
 
 
-class Parser:
-    def __init__(self, items: list[Token], machine: Machine) -> None:
+class BcParser:
+    def __init__(self, items: list[BcToken], machine: BcMachine) -> None:
         self.items, self.at, self.machine = items, 0, machine
         self.depth = self.loops = 0
         self.spot = Spot(_MAIN, 0)
@@ -87,7 +87,7 @@ class Parser:
             self.depth = 0
             raise SyntaxTrouble
 
-    def peek(self) -> Token:
+    def peek(self) -> BcToken:
         return self.items[self.at]
 
     def take(self, text: str) -> bool:
@@ -164,9 +164,9 @@ class Parser:
             while self.peek().kind == "newline" or self.peek().text == ";":
                 self.at += 1
         body = self.block_rest()
-        function = Function(name.text, params, autos, body, void, frozenset(shared))
+        function = BcFunction(name.text, params, autos, body, void, frozenset(shared))
 
-        async def run(machine: Machine) -> None:
+        async def run(machine: BcMachine) -> None:
             machine.functions[function.name] = function
 
         # Known at once, so that the same line may call it.
@@ -208,7 +208,7 @@ class Parser:
             text = token.text[1:-1]
             self.code(len(text) + 2)
 
-            async def say(machine: Machine) -> None:
+            async def say(machine: BcMachine) -> None:
                 machine.out.append(text)
 
             return say
@@ -234,7 +234,7 @@ class Parser:
         silent = self._is_assignment(start)
         called = self.items[start].text if self.items[start + 1].text == "(" else ""
 
-        async def run(machine: Machine) -> None:
+        async def run(machine: BcMachine) -> None:
             number = await value(machine)
             function = machine.functions.get(called)
             if not silent and not (function is not None and function.void):
@@ -272,7 +272,7 @@ class Parser:
             self.code(_JUMP)
             otherwise = self.statement()
 
-        async def run(machine: Machine) -> None:
+        async def run(machine: BcMachine) -> None:
             if (await test(machine)).truth:
                 await then(machine)
             elif otherwise is not None:
@@ -314,10 +314,10 @@ class Parser:
         return value
 
     def s_break(self) -> Run:
-        return self.jump(Break, "Break outside a for/while")
+        return self.jump(BcBreak, "Break outside a for/while")
 
     def s_continue(self) -> Run:
-        return self.jump(Continue, "Continue outside a for")
+        return self.jump(BcContinue, "Continue outside a for")
 
     def jump(self, kind: type[Exception], outside: str) -> Run:
         if not self.loops:
@@ -328,11 +328,11 @@ class Parser:
 
     def s_halt(self) -> Run:
         self.code(1)
-        return raising(Quit)
+        return raising(BcQuit)
 
     def s_quit(self) -> Run:
         # quit works when it is read, even where it would not run.
-        raise Quit
+        raise BcQuit
 
     def s_limits(self) -> Run:
         # Told when it is read, as everything about bc itself is.
@@ -350,8 +350,8 @@ class Parser:
         if self.spot.function == _MAIN:
             raise SyntaxTrouble("Return outside of a function.")
 
-        async def run(machine: Machine) -> None:
-            raise Return(ZERO if value is None else await value(machine))
+        async def run(machine: BcMachine) -> None:
+            raise BcReturn(ZERO if value is None else await value(machine))
 
         return run
 
@@ -369,7 +369,7 @@ class Parser:
             if not self.take(","):
                 break
 
-        async def run(machine: Machine) -> None:
+        async def run(machine: BcMachine) -> None:
             for part in parts:
                 if isinstance(part, str):
                     machine.out.append(part)
@@ -410,7 +410,7 @@ class Parser:
         if not signs:
             return inner
 
-        async def run(machine: Machine) -> Num:
+        async def run(machine: BcMachine) -> BcNumber:
             return ONE if (await inner(machine)).truth is (signs % 2 == 0) else ZERO
 
         return run
@@ -495,7 +495,7 @@ class Parser:
         self.code(signs)
         return negative(primary) if signs % 2 else primary
 
-    def place(self) -> Place | None:
+    def place(self) -> BcPlace | None:
         token = self.peek()
         if token.kind != "name" or (token.text in _KEYWORDS and token.text not in ("scale", "ibase", "obase", "last")):
             return None
@@ -508,8 +508,8 @@ class Parser:
                 return None
             index = self.expression()
             self.need("]")
-            return Place(token.text, index)
-        return Place(token.text, None)
+            return BcPlace(token.text, index)
+        return BcPlace(token.text, None)
 
     def primary(self) -> Evaluate:
         token = self.peek()
@@ -526,20 +526,20 @@ class Parser:
             kept = text.lstrip("0") or "0"
             self.code(1 if kept in ("0", "1") else len(kept) + 2)
 
-            async def number(machine: Machine) -> Num:
+            async def number(machine: BcMachine) -> BcNumber:
                 return parse_number(text, machine.ibase)
 
             return number
         if token.text == "." and token.kind == "number":
             self.at += 1
-            return Place("last", None).getter(self.code(2))
+            return BcPlace("last", None).getter(self.code(2))
         if self.take("("):
             self.deeper()
             inner = self.expression()
             self.depth -= 1
             self.need(")")
 
-            async def grouped(machine: Machine) -> Num:
+            async def grouped(machine: BcMachine) -> BcNumber:
                 return await inner(machine)
 
             return grouped if self.depth % HOP else apart(grouped)

@@ -1,4 +1,4 @@
-"""The words of bc."""
+"""Tokens of bc."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _TOKEN = re.compile(
 )
 
 
-class Token(NamedTuple):
+class BcToken(NamedTuple):
     kind: str
     text: str
 
 
-def tokens(text: str) -> list[Token]:
-    out: list[Token] = []
+def tokens(text: str) -> list[BcToken]:
+    out: list[BcToken] = []
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup or ""
         if not len(out) & 1023:
             checkpoint()
         if kind == "skip":
             continue
-        out.append(Token(kind, found[0].replace("\\\n", "") if kind == "number" else found[0]))
-    out.append(Token("end", ""))
+        out.append(BcToken(kind, found[0].replace("\\\n", "") if kind == "number" else found[0]))
+    out.append(BcToken("end", ""))
     return out

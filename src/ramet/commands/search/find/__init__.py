@@ -1,4 +1,4 @@
-"""find: the tree is walked, one scan per directory; what is done to each file is compiled to closures once."""
+"""find: walk a tree and run an expression that is compiled to closures once."""
 
 from ramet.commands.search.find.command import COMMANDS
 

@@ -1,4 +1,4 @@
-"""The actions of find: printing, deleting, running commands; output is gathered and goes out in blocks."""
+"""Actions of find: print, delete and run commands; output goes out in blocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 from collections.abc import Awaitable, Callable
 
 from ramet.commands.framework.command import UsageError, quote, typographic
-from ramet.commands.search.find.nodes import Found, Node, Quit, Settings
+from ramet.commands.search.find.nodes import FindQuit, Found, Node, Settings
 from ramet.commands.search.find.printf import compile_printf, ls_line
 from ramet.commands.search.find.words import Words
 from ramet.core.errors import fail, reason
@@ -17,7 +17,7 @@ from ramet.core.stat import Kind
 from ramet.core.streams import Null, Writer
 
 
-class Batch:
+class ExecBatch:
     """`-exec CMD {} +`: arguments gathered until they fill a command line."""
 
     LIMIT = 128 * 1024
@@ -54,12 +54,12 @@ class Batch:
 
 
 class Actions(Words):
-    """What each action of an expression does, and the output and commands it leaves behind."""
+    """The actions of an expression, with their pending output and commands."""
 
     def __init__(self, proc: Proc, words: list[str], settings: Settings) -> None:
         super().__init__(proc, words, settings)
         self.out: list[bytes] = []
-        self.batches: list[Batch] = []
+        self.batches: list[ExecBatch] = []
         self.files: dict[str, Writer] = {}
 
     def push(self) -> None:
@@ -149,7 +149,7 @@ class Actions(Words):
 
         def stop(found: Found) -> bool:
             settings.quit = True
-            raise Quit
+            raise FindQuit
 
         return Node(stop, acts=True)
 
@@ -190,7 +190,7 @@ class Actions(Words):
                 if any("{}" in w for w in argv):
                     raise UsageError("Only one instance of {} is supported with -exec ... +".replace("-exec", option))
                 return argv, True
-            # Only with nothing behind it that ends the command is this the end meant.
+            # `{} +` ends the command only if no `;` follows.
             glued = word == "+" and self.at > start and "{}" in self.words[self.at - 1]
             if glued and ";" not in self.words[self.at :]:
                 alone = "'{}' must appear by itself, but you specified"
@@ -207,7 +207,7 @@ class Actions(Words):
     def execute(self, option: str, in_dir: bool, ask: bool) -> Node:
         argv, batched = self.command(option)
         if batched:
-            batch = Batch(self, argv, in_dir)
+            batch = ExecBatch(self, argv, in_dir)
             self.batches.append(batch)
             return Node(None, batch.add, acts=True)
         proc = self.proc
@@ -228,7 +228,7 @@ class Actions(Words):
         return Node(None, later, acts=True)
 
     def told(self, command: str, status: int) -> None:
-        """That a command was ended by a signal is worth a word."""
+        """Report a command that was ended by a signal."""
         if isinstance(status, BySignal):
             self.proc.complain(typographic(self.proc, f"{quote(command)} terminated by signal {status.number}"))
 

@@ -1,4 +1,4 @@
-"""find: walking the tree, one scan per directory; what is done to each file is compiled by `parser`."""
+"""Command find: walk the tree with one scan per directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ramet.commands.framework.command import Command, UsageError, help_text, quote, typographic, version_text
 from ramet.commands.framework.inputs import slurp
-from ramet.commands.search.find.nodes import Found, Quit, Settings
+from ramet.commands.search.find.nodes import FindQuit, Found, Settings
 from ramet.commands.search.find.parser import Expression, parse_expression
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -19,8 +19,8 @@ from ramet.core.stat import Kind, Stat
 
 
 @dataclass
-class _Walk:
-    """The state of one run: where we are, what we have met, whether to stop."""
+class _FindWalk:
+    """State of one run: position, visited directories, whether to stop."""
 
     proc: Proc
     settings: Settings
@@ -81,7 +81,7 @@ async def find(proc: Proc, o: None, words: list[str]) -> int:
             return 1
         if not starts:
             return 0
-    walk = _Walk(proc, settings, expression)
+    walk = _FindWalk(proc, settings, expression)
     for word in starts or ["."]:
         if settings.quit:
             break
@@ -114,7 +114,7 @@ def _leading(words: list[str]) -> tuple[list[str], list[str], Settings]:
     return starts, words[i:], settings
 
 
-async def _start(walk: _Walk, word: str) -> None:
+async def _start(walk: _FindWalk, word: str) -> None:
     proc, settings = walk.proc, walk.settings
     try:
         path = proc.path(word)
@@ -129,7 +129,7 @@ async def _start(walk: _Walk, word: str) -> None:
     settings.top = word
     try:
         await (_post_order if settings.depth_first else _pre_order)(walk, Found(word, path, stat, 0))
-    except Quit:
+    except FindQuit:
         settings.quit = True
 
 
@@ -142,7 +142,7 @@ async def _followed(proc: Proc, path: Path, stat: Stat) -> Stat:
         raise
 
 
-async def _pre_order(walk: _Walk, top: Found) -> None:
+async def _pre_order(walk: _FindWalk, top: Found) -> None:
     settings, expression, proc = walk.settings, walk.expression, walk.proc
     pending = [top]
     evaluate, evaluate_now = expression.evaluate, expression.evaluate_now
@@ -163,7 +163,7 @@ async def _pre_order(walk: _Walk, top: Found) -> None:
             await proc.budget.yield_turn()
 
 
-async def _post_order(walk: _Walk, top: Found) -> None:
+async def _post_order(walk: _FindWalk, top: Found) -> None:
     settings = walk.settings
     pending: list[tuple[Found, bool]] = [(top, False)]
     while pending and not settings.quit:
@@ -177,7 +177,7 @@ async def _post_order(walk: _Walk, top: Found) -> None:
             await walk.expression.evaluate(found)
 
 
-async def _entries(walk: _Walk, found: Found) -> list[Found]:
+async def _entries(walk: _FindWalk, found: Found) -> list[Found]:
     settings, fs = walk.settings, walk.proc.fs
     path, word, depth = found.path, found.word, found.depth + 1
     prefix = word if word.endswith("/") else word + "/"
@@ -200,8 +200,8 @@ async def _entries(walk: _Walk, found: Found) -> list[Found]:
     return out
 
 
-async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> AsyncIterator[Found]:
-    """With -L every link is what it points to; what leads back to where the way came from is a loop."""
+async def _follow_all(walk: _FindWalk, parent: Found, children: list[Found]) -> AsyncIterator[Found]:
+    """With -L, follow links; a link to a directory above is a loop."""
     proc, above = walk.proc, None
     crossed = await proc.fs.resolve(parent.path) != parent.path
     for child in children:
@@ -226,7 +226,7 @@ async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> Asyn
 
 
 async def _above(proc: Proc, found: Found) -> dict[Path, str]:
-    """The directories on the way to one, where they really are."""
+    """Return the resolved directories above one."""
     places: dict[Path, str] = {}
     path, word = found.path, found.word
     for _ in range(found.depth + 1):
@@ -258,5 +258,7 @@ COMMANDS = [
             ("find . -mmin -10", "changed in the last ten minutes"),
             ("find . -size +1M -exec ls -l {} +", "big files, listed by one ls"),
         ],
+        original="GNU findutils 4.9.0",
+        curly_quotes=True,
     )
 ]

@@ -1,4 +1,4 @@
-"""The tests of find: names, kinds, owners, modes and times; a test looks at a file and changes nothing."""
+"""Tests of find: names, types, owners, modes, sizes and times."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ANY_OF_NONE = (
 
 
 class Conditions(Words):
-    """What each test of an expression asks of a file."""
+    """The tests of an expression."""
 
     # ----------------------------------------------------------------------------------------------------- names
 
@@ -75,17 +75,17 @@ class Conditions(Words):
         return self.p_lname(True)
 
     async def p_regex(self, icase: bool = False) -> Node:
-        from ramet.commands.framework.posix_regex import patiently
+        from ramet.commands.framework.posix_regex import offload_long
         from ramet.patterns import POSIX_BASIC, POSIX_EXTENDED, PatternError, compile
 
         pattern = self.argument("-iregex" if icase else "-regex")
         kind = self.settings.regex_type
         basic = kind in ("posix-basic", "ed", "grep", "sed", "posix-minimal-basic")
         if kind in ("emacs", "findutils-default"):
-            pattern = await patiently(self.proc, (pattern,), partial(_from_emacs, pattern))
+            pattern = await offload_long(self.proc, (pattern,), partial(_from_emacs, pattern))
         try:
             dialect = POSIX_BASIC if basic else POSIX_EXTENDED
-            matcher = await patiently(self.proc, (pattern,), partial(compile, encode(pattern), dialect, icase=icase))
+            matcher = await offload_long(self.proc, (pattern,), partial(compile, encode(pattern), dialect, icase=icase))
         except PatternError as error:
             raise UsageError(f"failed to compile regular expression '{pattern}': {error}") from None
 
@@ -151,7 +151,7 @@ class Conditions(Words):
         fs, settings = self.proc.fs, self.settings
 
         async def later(found: Found) -> bool:
-            if settings.follow == "L":  # where all else is about what links lead to, this is about the link
+            if settings.follow == "L":  # with -L, the other tests follow links and this one does not
                 return (await fs.stat(found.path)).kind in kinds
             if found.stat.kind is not Kind.LINK:
                 return found.stat.kind in kinds
@@ -240,7 +240,7 @@ class Conditions(Words):
         how, spec = (text[0], text[1:]) if text[:1] in ("-", "/") else ("", text)
         try:
             if re.match(r"\+[0-7]", text):
-                raise BadMode  # what used to be written so is written with a slash
+                raise BadMode  # the old spelling of `/MODE`
             bits = change_mode(spec, 0, False, 0)
         except BadMode:
             raise UsageError(f"invalid mode {quote(text)}") from None
@@ -258,7 +258,7 @@ class Conditions(Words):
         async def later(found: Found) -> bool:
             stat = found.stat
             if stat.kind is Kind.LINK:
-                # What counts is where it leads.
+                # The target of the link counts.
                 try:
                     stat = await fs.stat(found.path, follow=True)
                 except OSError:
@@ -364,7 +364,7 @@ class Conditions(Words):
 
 
 def _from_emacs(pattern: str) -> str:
-    """Emacs syntax as an extended regular expression: groups and alternation are escaped, braces are plain."""
+    """Translate Emacs syntax to an extended regular expression: groups and alternation are escaped, braces plain."""
     out: list[str] = []
     i = 0
     while i < len(pattern):

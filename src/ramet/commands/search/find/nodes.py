@@ -1,4 +1,4 @@
-"""The parts of a find expression: a file met, the settings, nodes and their operators; what can be known at once is."""
+"""Nodes of a find expression: visited file, settings, operators; synchronous where nothing awaits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ramet.core.stat import Stat
 
 
 class Found:
-    """A file that the walk met."""
+    """A visited file."""
 
     __slots__ = ("depth", "path", "stat", "word")
 
@@ -25,7 +25,7 @@ class Found:
 
 @dataclass
 class Settings:
-    """The global options, and what an evaluation tells the walk."""
+    """Global options, and results of an evaluation for the walk."""
 
     follow: str = "P"
     max_depth: int = 1 << 30
@@ -42,11 +42,11 @@ class Settings:
     quit: bool = False
     status: int = 0
     names_only: bool = False
-    """The expression asks for names and kinds alone, so nothing needs a stat."""
+    """The expression needs names and types only, so no stat."""
 
 
-class Quit(Exception):
-    """-quit was met: nothing more is looked at, not even the rest of the expression."""
+class FindQuit(Exception):
+    """-quit: ends the walk and the evaluation."""
 
 
 Now = Callable[[Found], bool]
@@ -55,7 +55,7 @@ Later = Callable[[Found], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Node:
-    """One part of the expression: `now` when it needs no waiting, else `later`; `acts` when -print is not implied."""
+    """A part of the expression: `now` if it never awaits, else `later`; `acts` if it suppresses the implied -print."""
 
     now: Now | None
     later: Later | None = None
@@ -81,12 +81,12 @@ def both(a: Node, b: Node) -> Node:
 
 
 def all_of(nodes: list[Node]) -> Node:
-    """Any number of nodes, one after the other until one is false."""
+    """Evaluate nodes until one is false."""
     return _row(nodes, False)
 
 
 def any_of(nodes: list[Node]) -> Node:
-    """Any number of nodes, one after the other until one is true."""
+    """Evaluate nodes until one is true."""
     return _row(nodes, True)
 
 
@@ -120,7 +120,7 @@ def _row(nodes: list[Node], settles: bool) -> Node:
 
 
 def on_own_stack(node: Node) -> Node:
-    """The same for a node that is nested so deep that stacks matter."""
+    """Evaluate a deeply nested node without exhausting the stack."""
     if node.now is not None:
         return Node(roomy(node.now), acts=node.acts)
     assert node.later is not None

@@ -1,4 +1,4 @@
-"""The options of find that stand in its expression; each is always true and changes the settings."""
+"""Options inside a find expression: always true, they change the settings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from ramet.commands.search.find.nodes import TRUE, Node
 from ramet.commands.search.find.words import Words
 
 
-class Options(Words):
-    """What each option of an expression sets."""
+class FindOptions(Words):
+    """The options of an expression."""
 
     def p_maxdepth(self) -> Node:
         self.settings.max_depth = self.whole("-maxdepth")

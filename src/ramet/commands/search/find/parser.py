@@ -1,4 +1,4 @@
-"""The expressions of find, parsed once into closures; what need not wait stays synchronous: no await per file."""
+"""Parse a find expression into closures; a test that never awaits stays synchronous."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from ramet.commands.framework.command import UsageError
-from ramet.commands.search.find.actions import Actions, Batch
+from ramet.commands.search.find.actions import Actions, ExecBatch
 from ramet.commands.search.find.conditions import TIMES, Conditions
 from ramet.commands.search.find.nodes import (
     Found,
@@ -22,7 +22,7 @@ from ramet.commands.search.find.nodes import (
     negated,
     on_own_stack,
 )
-from ramet.commands.search.find.options import Options
+from ramet.commands.search.find.options import FindOptions
 from ramet.concurrency.recursion import HOP
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
@@ -30,12 +30,12 @@ from ramet.core.streams import Writer
 
 @dataclass
 class Expression:
-    """A compiled expression with the output it has gathered and the commands it still has to run."""
+    """A compiled expression with its pending output and commands."""
 
     proc: Proc
     root: Node
     out: list[bytes]
-    batches: list[Batch]
+    batches: list[ExecBatch]
     files: dict[str, Writer]
 
     @property
@@ -46,7 +46,7 @@ class Expression:
         await self.root.run(found)
 
     def push(self) -> None:
-        """What was found so far goes out before anything is said about what comes next."""
+        """Flush the output before a message."""
         if self.out:
             self.proc.stdout.write(b"".join(self.out))
             self.out.clear()
@@ -65,8 +65,8 @@ class Expression:
 
 
 async def parse_expression(proc: Proc, words: list[str], settings: Settings) -> Expression:
-    """The expression of a command line; UsageError in find's words."""
-    parser = Parser(proc, words, settings)
+    """Parse the expression of argv; UsageError in find's words."""
+    parser = FindParser(proc, words, settings)
     root = await parser.comma() if words else None
     if parser.at < len(words):
         word = words[parser.at]
@@ -81,11 +81,11 @@ async def parse_expression(proc: Proc, words: list[str], settings: Settings) -> 
     return Expression(proc, root, parser.out, parser.batches, parser.files)
 
 
-class Parser(Conditions, Options, Actions):
+class FindParser(Conditions, FindOptions, Actions):
     """Recursive descent over the words of the expression."""
 
     nested = 0
-    """Parentheses that we are in."""
+    """Depth of parentheses."""
 
     async def comma(self) -> Node:
         node = await self.either()
@@ -152,7 +152,7 @@ class Parser(Conditions, Options, Actions):
         return await self.primary()
 
     async def misplaced(self, word: str) -> str:
-        """A word where a test should be; behind a pattern it is likely what the shell made of it."""
+        """Report a path inside the expression; after a pattern, suggest that the shell expanded it."""
         before = self.words[self.at - 2] if self.at >= 2 else ""
         patterns = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname")
         guess = f"\nfind: possible unquoted pattern after predicate `{before}'?" if before in patterns else ""

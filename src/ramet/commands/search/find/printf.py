@@ -1,4 +1,4 @@
-"""What find prints: -printf formats compiled once, and the lines of -ls."""
+"""`find -printf` formats compiled once, and the lines of -ls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Render = Callable[[Found], bytes | Awaitable[bytes]]
 
 
 def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:
-    """A function from a file to the bytes that the format makes of it."""
+    """Compile a format to a function from a file to bytes."""
     parts: list[str | Callable[[Found], str]] = []
     waits: dict[int, str] = {}
     stop = False
@@ -43,7 +43,7 @@ def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:
             if letter == "Y":
                 waits[len(parts)] = flags + width
             if letter not in "dm":
-                # All other numbers are printed as words, which neither zeros nor signs can fill.
+                # Other numbers are strings to printf: no zero padding, no sign.
                 flags = flags.replace("0", "").replace("+", "").replace(" ", "").replace("#", "")
             parts.append(_padded(_directive(proc, letter, settings, found[0]), letter, flags, width, precision))
         elif other == "%":
@@ -161,7 +161,7 @@ def _directive(proc: Proc, letter: str, settings: Settings, original: str) -> Ca
 
 
 def _moment(file: Found, which: str) -> int:
-    """The time of access or of the last change, which stands for all others."""
+    """Return the access time, or the modification time for all other kinds."""
     stat = file.stat
     return (stat.accessed_ns if which in "aA" else stat.mtime_ns) or 0
 

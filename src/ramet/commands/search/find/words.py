@@ -1,4 +1,4 @@
-"""The words of a find expression, taken one at a time; an argument that is missing or no number is an error."""
+"""Words of a find expression and their arguments; a missing or non-numeric one is an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ramet.text.strftime import NANO
 
 
 class Words:
-    """The words, how many of them are taken, and what the expression is made for."""
+    """Words of the expression, with the position of the parser."""
 
     def __init__(self, proc: Proc, words: list[str], settings: Settings) -> None:
         self.proc, self.words, self.settings = proc, words, settings

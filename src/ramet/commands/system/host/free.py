@@ -48,5 +48,6 @@ COMMANDS = [
         FreeOptions,
         summary="Display the memory that the limits of the workspace allow.",
         usage="[OPTION]...",
+        version_letters="Vv",
     ),
 ]

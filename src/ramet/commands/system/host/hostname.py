@@ -35,12 +35,22 @@ async def hostname(proc: Proc, o: HostnameOptions, operands: list[str]) -> int:
 
 
 COMMANDS = [
-    Command("hostname", hostname, HostnameOptions, summary="Show the host name.", usage="[OPTION]..."),
+    Command(
+        "hostname",
+        hostname,
+        HostnameOptions,
+        summary="Show the host name.",
+        usage="[OPTION]...",
+        version_letters="V",
+        help_letters="h",
+    ),
     Command(
         "hostid",
         hostid,
         summary="Print the numeric identifier (in hexadecimal) for the current host.",
         usage="[OPTION]",
         max_operands=0,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

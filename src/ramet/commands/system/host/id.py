@@ -70,5 +70,7 @@ COMMANDS = [
         summary="Print user and group information.",
         usage="[OPTION]... [USER]...",
         ignored=("-a",),
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

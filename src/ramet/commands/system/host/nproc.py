@@ -28,6 +28,12 @@ async def nproc(proc: Proc, o: NprocOptions, operands: list[str]) -> int:
 
 COMMANDS = [
     Command(
-        "nproc", nproc, NprocOptions, summary="Print the number of processing units available.", usage="[OPTION]..."
+        "nproc",
+        nproc,
+        NprocOptions,
+        summary="Print the number of processing units available.",
+        usage="[OPTION]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

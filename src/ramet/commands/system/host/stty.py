@@ -27,5 +27,6 @@ COMMANDS = [
         SttyOptions,
         summary="Change or print terminal line settings; there is no terminal.",
         usage="[SETTING]...",
+        original="GNU coreutils 9.1",
     ),
 ]

@@ -38,5 +38,7 @@ COMMANDS = [
         SyncOptions,
         summary="Everything acknowledged is durable already; checks its operands only.",
         usage="[OPTION] [FILE]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -28,5 +28,7 @@ COMMANDS = [
         TtyOptions,
         summary="Print the file name of the terminal connected to standard input.",
         usage="[OPTION]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

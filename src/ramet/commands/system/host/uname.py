@@ -54,7 +54,22 @@ async def arch(proc: Proc, o: object, operands: list[str]) -> int:
 
 COMMANDS = [
     Command(
-        "uname", uname, UnameOptions, summary="Print certain system information.", usage="[OPTION]...", max_operands=0
+        "uname",
+        uname,
+        UnameOptions,
+        summary="Print certain system information.",
+        usage="[OPTION]...",
+        max_operands=0,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
-    Command("arch", arch, summary="Print machine architecture.", usage="", max_operands=0),
+    Command(
+        "arch",
+        arch,
+        summary="Print machine architecture.",
+        usage="",
+        max_operands=0,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
 ]

@@ -29,5 +29,13 @@ async def uptime(proc: Proc, o: UptimeOptions, operands: list[str]) -> int:
 
 
 COMMANDS = [
-    Command("uptime", uptime, UptimeOptions, summary="Tell how long the system has been running.", usage="[OPTION]..."),
+    Command(
+        "uptime",
+        uptime,
+        UptimeOptions,
+        summary="Tell how long the system has been running.",
+        usage="[OPTION]...",
+        version_letters="V",
+        help_letters="h",
+    ),
 ]

@@ -37,6 +37,13 @@ COMMANDS = [
         summary="Print who is currently logged in: nobody.",
         usage="[OPTION]... [FILE | ARG1 ARG2]",
         ignored=("-b", "-d", "-l", "-p", "-r", "-s", "-t", "-T -w", "-u"),
+        original="GNU coreutils 9.1",
     ),
-    Command("users", users, summary="Output who is currently logged in: nobody.", usage="[FILE]"),
+    Command(
+        "users",
+        users,
+        summary="Output who is currently logged in: nobody.",
+        usage="[FILE]",
+        original="GNU coreutils 9.1",
+    ),
 ]

@@ -13,6 +13,22 @@ async def whoami(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 COMMANDS = [
-    Command("whoami", whoami, summary="Print the user name.", usage="", max_operands=0),
-    Command("logname", whoami, summary="Print the user's login name.", usage="", max_operands=0),
+    Command(
+        "whoami",
+        whoami,
+        summary="Print the user name.",
+        usage="",
+        max_operands=0,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
+    Command(
+        "logname",
+        whoami,
+        summary="Print the user's login name.",
+        usage="",
+        max_operands=0,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
 ]

@@ -111,6 +111,9 @@ COMMANDS = [
         usage="[OPTION]... PATTERN",
         bad_usage=2,
         examples=[("pgrep -fa sleep", "with their command lines")],
+        version_letters="V",
+        help_letters="h",
+        hint="`{} --help'",
     ),
     Command(
         "pkill",
@@ -121,5 +124,8 @@ COMMANDS = [
         bad_usage=2,
         rewrite=_signals,
         examples=[("pkill -f 'sleep 100'", "end a job by its command line")],
+        version_letters="V",
+        help_letters="h",
+        hint="`{} --help'",
     ),
 ]

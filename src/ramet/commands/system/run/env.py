@@ -209,6 +209,8 @@ _ENV = Command(
     usage="[OPTION]... [-] [NAME=VALUE]... [COMMAND [ARG]...]",
     bad_usage=125,
     operands_first=True,
+    original="GNU coreutils 9.1",
+    write_error=("write error: ", 125),
 )
 
 

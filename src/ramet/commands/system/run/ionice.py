@@ -37,5 +37,7 @@ COMMANDS = [
         summary="Run COMMAND with an I/O class, which has no effect here.",
         usage="[OPTION]... [COMMAND [ARG]...]",
         operands_first=True,
+        version_letters="V",
+        help_letters="h",
     ),
 ]

@@ -56,5 +56,7 @@ COMMANDS = [
         usage="[OPTION] [COMMAND [ARG]...]",
         operands_first=True,
         bad_usage=125,
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
 ]

@@ -21,5 +21,6 @@ COMMANDS = [
         operands_first=True,
         bad_usage=125,
         min_operands=1,
+        original="GNU coreutils 9.1",
     ),
 ]

@@ -518,5 +518,7 @@ COMMANDS = [
             ("parallel echo {} ::: a b c", "one echo per word"),
             ("ls *.txt | parallel -k gzip -k", "compress all"),
         ],
+        version_letters="V",
+        help_letters="h",
     )
 ]

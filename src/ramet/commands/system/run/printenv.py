@@ -31,5 +31,7 @@ COMMANDS = [
         summary="Print the values of the specified environment VARIABLE(s).",
         usage="[OPTION]... [VARIABLE]...",
         bad_usage=2,
+        original="GNU coreutils 9.1",
+        write_error=("write error: ", 2),
     ),
 ]

@@ -33,5 +33,7 @@ COMMANDS = [
         summary="Run a program in a new session.",
         usage="[OPTION]... COMMAND [ARG]...",
         operands_first=True,
+        version_letters="V",
+        help_letters="h",
     ),
 ]

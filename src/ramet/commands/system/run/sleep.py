@@ -55,5 +55,12 @@ async def sleep(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 COMMANDS = [
-    Command("sleep", sleep, summary="Pause for NUMBER seconds (s, m, h, d).", usage="NUMBER[SUFFIX]..."),
+    Command(
+        "sleep",
+        sleep,
+        summary="Pause for NUMBER seconds (s, m, h, d).",
+        usage="NUMBER[SUFFIX]...",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+    ),
 ]

@@ -68,5 +68,7 @@ COMMANDS = [
         summary="Execute a program periodically, printing its output when it changes.",
         usage="[OPTION]... COMMAND",
         operands_first=True,
+        version_letters="v",
+        help_letters="h",
     ),
 ]

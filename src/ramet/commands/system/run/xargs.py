@@ -22,6 +22,7 @@ from ramet.commands.framework.command import (
     value,
 )
 from ramet.commands.framework.inputs import PART
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.concurrency.offload import offload_large
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -544,5 +545,8 @@ COMMANDS = [
             ("find . -name '*.o' -print0 | xargs -0 rm", "names with any character"),
             ("ls | xargs -I{} mv {} {}.bak", "one command per line"),
         ],
+        original="GNU findutils 4.9.0",
+        curly_quotes=True,
+        stdin_error=StdinError("", "error closing file: {}", directory="error closing file"),
     )
 ]

@@ -1,4 +1,4 @@
-"""sort: keys are computed once per line, lines sort as latin-1 text (byte order at C speed), big inputs spill to runs.
+"""sort: keys computed once per line, lines compared as latin-1 text, large inputs spilled to runs.
 
 Collation is by bytes, as in the C and C.UTF-8 locales.
 """

@@ -1,17 +1,15 @@
-"""The command `sort`: inputs are read whole or merged, and the result goes out in blocks."""
+"""Command sort: read inputs, sort or merge or check them, write the result in blocks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ramet.commands.framework.command import Command, UsageError, called, quote
 from ramet.commands.framework.files0_from import listed
-from ramet.commands.framework.inputs import LONG, is_utf8, lead
-from ramet.commands.text.sort.debug import Annotator
+from ramet.commands.framework.inputs import lead
+from ramet.commands.framework.stdin_errors import StdinError
 from ramet.commands.text.sort.keys import KeyOf, Line
 from ramet.commands.text.sort.merge import chunk
 from ramet.commands.text.sort.options import SortOptions, old_keys
@@ -19,9 +17,7 @@ from ramet.commands.text.sort.order import Order, make_order
 from ramet.commands.text.sort.runs import PIECE, Runs, packed
 from ramet.commands.text.sort.sources import merged_sources
 from ramet.commands.text.sort.tally import Tally
-from ramet.concurrency.offload import offload, offload_large
 from ramet.core.errors import reason
-from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -65,15 +61,8 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         salt = (await lead(proc, o.random_source, 16)) if o.random_source else os.urandom(16)
         if len(salt) < 16:
             raise UsageError(f"{quote(str(o.random_source))}: end of file", hint=False)
-    order = replace(make_order(o, separator, salt), by_parts=partial(make_order, o, separator, salt, long=True))
+    order = make_order(o, separator, salt)
     end = b"\0" if o.zero else b"\n"
-    notes = None
-    if o.debug:
-        if o.check or o.output is not None:
-            letter = "o" if not o.check else "C" if o.check in ("quiet", "silent") else "c"
-            raise UsageError(f"options '-{letter} --debug' are incompatible", hint=False)
-        notes = Annotator(o, separator, is_utf8(proc))
-        notes.warn(proc)
     if o.check:
         if len(names) > 1:
             raise UsageError(
@@ -86,12 +75,12 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
             return 2
     if o.merge:
         lines_in = [_line_source(proc, word, end, order) for word in names]
-        return await _write_out(proc, o, end, merged_sources(lines_in, order, proc.budget), order, notes)
-    return await _sort_all(proc, o, order, names, end, notes)
+        return await _write_out(proc, o, end, merged_sources(lines_in, order), order)
+    return await _sort_all(proc, o, order, names, end)
 
 
 def _check_values(o: SortOptions) -> None:
-    """Options whose values change nothing here are still looked at, as they would be elsewhere."""
+    """Validate options, including those that have no effect here."""
     if o.buffer is not None:
         found = re.fullmatch(r"(\d+)(.*)", o.buffer)
         if found is None:
@@ -109,7 +98,7 @@ def _check_values(o: SortOptions) -> None:
     checks = {str(stored) for name, stored in o.order if name == "check"}
     if len({"quiet" if how == "silent" else "diagnose" if how == "diagnose-first" else how for how in checks}) > 1:
         raise UsageError("options '-cC' are incompatible", hint=False)
-    if o.check and o.output is not None and not o.debug:
+    if o.check and o.output is not None:
         letter = "C" if o.check in ("quiet", "silent") else "c"
         raise UsageError(f"options '-{letter}o' are incompatible", hint=False)
     if len({stored for name, stored in o.order if name == "output"}) > 1:
@@ -130,57 +119,51 @@ async def _readable(proc: Proc, word: str, failed: str = "cannot read") -> bool:
 
 
 async def _line_source(proc: Proc, word: str, end: bytes, order: Order) -> AsyncIterator[list[Line]]:
-    """The lines of a file, some at a time."""
+    """Yield the lines of a file in lists."""
     reader = await proc.open(word)
     try:
         async for block in line_blocks(reader, end):
             whole = block if block.endswith(end) else b"".join((block, end))
-            yield (await offload_large(proc.budget, len(whole), partial(chunk, whole, end, order)))[0]
+            yield chunk(whole, end, order)[0]
     finally:
         await proc.close(reader)
 
 
-async def _sort_all(
-    proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes, notes: Annotator | None
-) -> int:
-    # The lines being sorted or merged, and what the allocator keeps of them, take the rest of the memory.
+async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes) -> int:
+    # Lines being sorted or merged, and allocator overhead, take the rest of the memory.
     memory = proc.budget.limits.sort_memory // 8
     budget = proc.budget
     runs = Runs(order, end, memory)
     tally = Tally(order, end, memory) if order.total or o.unique else None
     try:
         async for piece in _pieces(proc, names, end):
-            long = len(piece) > LONG
-            if tally is not None and (long or not await tally.add(piece, budget)):
+            if tally is None:
+                await runs.add(piece, budget)
+            elif not await tally.add(piece, budget):
                 for counted in tally.pieces(o.unique):
                     await runs.add(counted, budget)
                     await budget.yield_turn()
                 tally = None
-                if not long:
-                    continue
-            if tally is None:
-                await runs.add(piece, budget)
             await budget.yield_turn()
         if tally is None:
-            return await _write_out(proc, o, end, runs.merged(budget), runs.order, notes, long=runs.long)
+            return await _write_out(proc, o, end, runs.merged(budget), order)
         if o.unique:
             for counted in tally.pieces(unique=True):
                 await runs.add(counted, budget)
-            return await _write_out(proc, o, end, runs.merged(budget), order, notes, long=runs.long)
-        blocks = tally.sorted(budget)
-        return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
-    except _Unreadable:
+            return await _write_out(proc, o, end, runs.merged(budget), order)
+        return await _write_blocks(proc, o, tally.sorted(budget))
+    except _UnreadableInput:
         return 2
     finally:
         runs.close()
 
 
-class _Unreadable(Exception):
-    """An input could not be opened; the message is out."""
+class _UnreadableInput(Exception):
+    """An input could not be opened; it is reported already."""
 
 
 async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[bytes]:
-    """All input in pieces that end at a line end, each about as large as is sorted at once."""
+    """Yield all input in pieces of about `PIECE` bytes that end at a line end."""
     held: list[bytes] = []
     size = 0
     for word in names:
@@ -188,7 +171,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
             reader = await proc.open(word)
         except OSError as error:
             proc.complain(f"cannot read: {called(word)}: {reason(error)}")
-            raise _Unreadable from None
+            raise _UnreadableInput from None
         try:
             last = end
             while block := await reader.read(PIECE):
@@ -202,7 +185,6 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
                     size = len(block) - cut
                 elif size >= PIECE:
                     reader.hold(size)
-                    await proc.budget.yield_turn()
             if last != end:
                 held.append(end)
         finally:
@@ -211,29 +193,17 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
         yield b"".join(held)
 
 
-async def _write_out(
-    proc: Proc,
-    o: SortOptions,
-    end: bytes,
-    batches: AsyncIterator[list[Line]],
-    order: Order,
-    notes: Annotator | None,
-    *,
-    long: bool = False,
-) -> int:
-    blocks = _packed(batches, end, order.key, o.unique, proc.budget, long)
-    return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
+async def _write_out(proc: Proc, o: SortOptions, end: bytes, batches: AsyncIterator[list[Line]], order: Order) -> int:
+    return await _write_blocks(proc, o, _packed(batches, end, order.key, o.unique))
 
 
 async def _packed(
-    batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool, budget: Budget, long: bool
+    batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool
 ) -> AsyncIterator[bytes]:
-    """Lists of lines as blocks; with `unique` the first of each run of lines with equal keys."""
+    """Encode lists of lines as blocks; with `unique`, only the first line of equal keys."""
     last: Any = object()
     delim = end.decode()
-
-    def block(batch: list[Line], long: bool = False) -> bytes:
-        nonlocal last
+    async for batch in batches:
         if unique:
             kept: list[Line] = []
             for line in batch:
@@ -242,12 +212,8 @@ async def _packed(
                     kept.append(line)
                     last = this
             batch = kept
-        return packed(batch, delim, long) if batch else b""
-
-    async for batch in batches:
-        heavy = long or (len(batch) == 1 and len(batch[0]) > LONG)
-        if made := await offload(budget, partial(block, batch, heavy)) if heavy else block(batch):
-            yield made
+        if batch:
+            yield packed(batch, delim)
 
 
 async def _write_blocks(proc: Proc, o: SortOptions, blocks: AsyncIterator[bytes]) -> int:
@@ -281,15 +247,13 @@ async def _again(blocks: list[bytes]) -> AsyncIterator[bytes]:
 async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes) -> int:
     if word != "-" and not await _readable(proc, word, "open failed"):
         return 2
-    quick, slow = (
-        one.merge_key() if not o.unique else (one.key or (lambda line: line)) for one in (order, order.patient())
-    )
+    key = order.merge_key() if not o.unique else (order.key or (lambda line: line))
     number = 0
     before: Any = None
     async for lines in _line_source(proc, word, end, order):
         for line in lines:
             number += 1
-            this = quick(line) if len(line) <= LONG else await offload(proc.budget, partial(slow, line))
+            this = key(line)
             wrong = number > 1 and (this < before or (o.unique and this == before))
             if o.unique and order.reverse and number > 1:
                 wrong = this > before or this == before
@@ -315,5 +279,10 @@ COMMANDS = [
             ("sort -k2,2n -t, FILE", "by the second comma-separated field, as a number"),
             ("sort -u FILE", "distinct lines"),
         ],
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
+        bad_choice=1,
+        write_error=("write failed: 'standard output': ", 2),
+        stdin_error=StdinError("stat failed: -: {}", status=2, fatal=True, directory="read failed: -: {}"),
     ),
 ]

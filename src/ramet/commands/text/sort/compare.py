@@ -1,4 +1,4 @@
-"""How a key compares: numbers, sizes, months, versions, folded text; each becomes a value that Python orders."""
+"""Comparison keys of sort: numbers, sizes, months, versions and folded text as values that Python orders."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SMALL = re.compile(r"[ \t\n]*(-?\d{1,15}(?:\.\d{1,6})?|-?\.\d{1,6})(?![\d.])")
 
 
 _LONG = 4000
-"""Digits from which on a number stays text: Python takes the square of the time to read it, and refuses in the end."""
+"""Digits from which on a number stays text: int() takes quadratic time and has a limit."""
 
 
 def numeric_key(text: str) -> Any:
-    """The value of a leading decimal number; exact, so that long numbers never compare equal by rounding."""
+    """Return the leading decimal number, exactly: long numbers never compare equal by rounding."""
     if len(text) <= _LONG and text.isdigit() and text.isascii():
         return int(text)
     found = _NUMERIC.match(text)
@@ -41,7 +41,7 @@ def numeric_key(text: str) -> Any:
 
 
 def exact(minus: bool, whole: str, fraction: str) -> Any:
-    """A number of any length by its digits."""
+    """Return a number of any length, as an int if it is short."""
     whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
     if not fraction and len(whole) <= _LONG:
         return -int(whole or "0") if minus else int(whole or "0")
@@ -49,14 +49,14 @@ def exact(minus: bool, whole: str, fraction: str) -> Any:
 
 
 class Exact:
-    """A number by its digits: it compares with others, also with those that Python can hold."""
+    """A number by its digits, comparable with int and float."""
 
     __slots__ = ("_place", "digits", "minus", "size")
 
     def __init__(self, minus: bool, size: int, digits: str) -> None:
         self.minus, self.size, self.digits = minus, size, digits
-        """The sign, how many digits come before the point, and all of them."""
-        # As numbers grow, so do these; the end of a negative one comes behind every digit.
+        """Sign, number of digits before the point, and all digits."""
+        # A tuple that orders like the number; a negative one ends in a character after every digit.
         self._place = (-1, -size, digits.translate(_OPPOSITE) + ":") if minus else (1, size, digits)
 
     def __lt__(self, other: Any) -> bool:
@@ -80,7 +80,7 @@ _OPPOSITE = str.maketrans("0123456789", "9876543210")
 def _exactly(number: Any) -> Exact:
     if isinstance(number, Exact):
         return number
-    # A float here is a decimal of fifteen digits at most, which are what it is shown with.
+    # A float here has at most fifteen digits, which its repr shows exactly.
     whole, _, fraction = f"{abs(Decimal(repr(number))):f}".partition(".")
     whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
     return Exact(number < 0, len(whole), whole + fraction)
@@ -121,20 +121,20 @@ def month_key(text: str) -> int:
 
 
 _SUFFIX = re.compile(r"(?<=.)(?:\.[A-Za-z~][A-Za-z0-9~]*)+$", re.M)
-"""Extensions behind a name that has something before them; of many names at once, a line for each."""
+"""Extensions of a non-empty name; works on many names, one per line."""
 _DIGITS = re.compile(r"([0-9]+)")
 _END = "\1"
-"""Behind each text, before a number: only `~` comes before the end of a text."""
+"""Ends a text before a number: only `~` orders before it."""
 _LAST = "\0010\1"
-"""Behind a name that ends with a text: where a number could follow, none is zero."""
+"""Ends a name that ends with a text: a missing number counts as zero."""
 _SPECIAL = {"": "\0", ".": "\1", "..": "\2"}
 
 
 def _version_order() -> dict[int, int]:
-    """Characters as they are ordered outside of numbers: `~`, then the end of a text (1), then letters, then others.
+    """Order of characters outside numbers: `~`, the end of a text (1), letters, the rest.
 
-    Digits stay what they are, and the place of the newline stays free for it to part names; in a name it counts as a
-    tab. That is one place too few for bytes, so the last character gets one beyond them.
+    Digits keep their codes. The code of the newline stays free as the separator of names; in a name it counts as a tab.
+    That leaves one code too few for bytes, so the last character gets code 256.
     """
     letters = [*range(65, 91), *range(97, 123)]
     others = [c for c in range(256) if c not in letters and chr(c) not in "0123456789~\n"]
@@ -148,7 +148,7 @@ _BYTE_ORDER = bytes([_WIDE_ORDER.get(c, c) & 0xFF if c != 10 else 10 for c in ra
 
 
 class _Counted(dict[str, str]):
-    """Digits as numbers compare, whatever their length: how many they are goes first."""
+    """Digits that compare as numbers: prefixed by their count."""
 
     def __missing__(self, digits: str) -> str:
         number = digits.lstrip("0")
@@ -174,7 +174,7 @@ def version_key(text: str) -> str:
 
 
 def version_keys(texts: list[str]) -> list[str]:
-    """The keys of many texts, for which all of them are taken as one."""
+    """Return the version keys of many texts, computed on the joined text."""
     joined = "\n".join(texts)
     if joined.count("\n") != len(texts) - 1 or not joined.isascii():
         return list(map(version_key, texts))
@@ -213,7 +213,7 @@ _UPPER = {c: c - 32 for c in range(97, 123)}
 
 
 def comparer(ordering: frozenset[str], salt: bytes) -> Callable[[str], Any] | None:
-    """From a region to something that compares as the ordering says; None when the text itself does."""
+    """Return a function from a region to its comparison key; None if the text itself is the key."""
     if "n" in ordering:
         return numeric_key
     if "g" in ordering:
@@ -230,7 +230,7 @@ def comparer(ordering: frozenset[str], salt: bytes) -> Callable[[str], Any] | No
 
 
 def letters_of(ordering: frozenset[str]) -> Callable[[str], str] | None:
-    """What is left of the letters of a text; None where all are as they are."""
+    """Return a function that folds and drops characters as -f, -d and -i ask; None without these."""
     table: dict[int, int | None] = {}
     if "f" in ordering:
         table |= _UPPER

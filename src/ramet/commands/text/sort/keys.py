@@ -1,4 +1,4 @@
-"""The keys of sort: what -k says, and the part of a line it means."""
+"""`-k` of sort: parse a key definition and extract its part of a line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def parse_key(text: str, defaults: frozenset[str]) -> Key:
 
 def check_orderings(ordering: frozenset[str] | set[str]) -> None:
     if len(ordering & set("ghMn")) + bool(ordering & set("RVdi")) > 1:
-        # What only ignores characters goes unnamed beside what ignores more of them.
+        # The message names -d only, which ignores more than -i.
         shown_ = ordering - {"i"} if "d" in ordering else ordering
         raise UsageError(f"options '-{''.join(c for c in 'dfghiMnRV' if c in shown_)}' are incompatible", hint=False)
 
@@ -69,7 +69,7 @@ BLANKS = " \t"
 
 
 def region(key: Key, separator: str | None) -> Callable[[Line], Line]:
-    """A function from a line to the text that the key covers."""
+    """Return a function from a line to the text that the key covers."""
     first, char = key.first_field - 1, key.first_char - 1
     if separator is None:
         return _blank_region(key)
@@ -131,11 +131,11 @@ _FIELD = re.compile(r"[ \t\n]*[^ \t\n]*")
 
 
 _MOST_FIELDS = 1 << 20
-"""More than a line has: a key beyond it is empty, as it would be."""
+"""More fields than any line has: a key after them is empty."""
 
 
 def _fields(count: int) -> re.Pattern[str]:
-    """So many blank-separated fields, with the blanks before each."""
+    """Compile a pattern of `count` blank-separated fields with their leading blanks."""
     if count > _MOST_FIELDS:
         return re.compile(r"[\s\S]*")
     return re.compile(rf"(?:[ \t\n]*[^ \t\n]*){{{count}}}")

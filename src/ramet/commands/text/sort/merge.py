@@ -1,6 +1,6 @@
-"""Sorted runs merged into one, a slice of every run at a time: the list sort of C does the merging, never a heap.
+"""Merge sorted runs slice by slice with the list sort of C, without a heap.
 
-A slice ends within every chunk that is loaded, so everything that belongs into it is in memory.
+A slice ends inside every loaded chunk, so all lines that belong to it are in memory.
 """
 
 from __future__ import annotations
@@ -11,32 +11,25 @@ from operator import attrgetter
 from typing import Any
 
 from ramet.commands.text.sort.keys import Line
-from ramet.commands.text.sort.order import ODD_SPACES, Order, Reversed
-from ramet.concurrency import bigbytes as longbytes
+from ramet.commands.text.sort.order import ODD_SPACES, Order, ReversedKey
 
-LONG = 1 << 21
-"""Bytes of a piece that has a very long line in it."""
 _SLICE = 16_384
-"""Lines of a slice, about; with keys a part of it, for a key takes longer to compare."""
+"""Approximate lines per slice; fewer with keys, which take longer to compare."""
 
 Chunk = tuple[list[Line], bool]
-"""Some lines in order, and whether they are ASCII without odd spaces."""
+"""Sorted lines, and whether they are ASCII without odd spaces."""
 
 
 def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
-    """The lines of a piece of input, which all have their delimiter."""
+    """Split a piece of input, in which every line has its delimiter."""
     simple = order.number is not None and data.isascii() and not any(space in data for space in ODD_SPACES)
-    if len(data) > LONG:
-        rows = longbytes.runs(data, end)
-        lines = [line.decode("latin-1", "surrogateescape") for row in rows for line in row]
-    else:
-        lines = data.decode("latin-1").split(end.decode())
+    lines = data.decode("latin-1").split(end.decode())
     lines.pop()
     return lines, simple
 
 
 class _Head:
-    """What is loaded of one run."""
+    """The loaded part of one run."""
 
     __slots__ = ("at", "keys", "last", "lines", "number", "order", "run")
 
@@ -46,10 +39,10 @@ class _Head:
         self.keys: list[Any] | None = None
         self.at = 0
         self.last = 0
-        """The line behind which the next slice ends at the latest."""
+        """Index of the last line that the next slice may include."""
 
     def load(self) -> bool:
-        """The next chunk; False at the end of the run."""
+        """Load the next chunk; return False at the end of the run."""
         for lines, simple in self.run:
             if lines:
                 self.lines, self.at, self.keys = lines, 0, self.order.keys(lines, simple)
@@ -57,14 +50,14 @@ class _Head:
         return False
 
     def __lt__(self, other: _Head) -> bool:
-        """Whether its next line comes before that of another one."""
+        """Compare heads by their next lines."""
         return _before(self, self.at, other, other.at)
 
 
 def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
-    """The lines of all runs in order, in lists of a few thousand; equal ones in the order of the runs.
+    """Yield the lines of all runs in order, in lists of a few thousand; equal lines in the order of the runs.
 
-    Some lists are empty: they are there for the caller to let others have a turn.
+    Empty lists give the caller a chance to yield the event loop.
     """
     if len(runs) == 1:
         yield from (lines for lines, _ in runs[0])
@@ -100,9 +93,9 @@ def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
 
 
 def _leading(heads: list[_Head], size: int) -> list[_Head]:
-    """The heads that have something for the next slice, which is of about that size: the others begin behind it.
+    """Return the heads that contribute to the next slice of about `size` lines; the rest begin after it.
 
-    Where runs hardly overlap, as those of input that is in order already or the other way round, these are few.
+    They are few where runs hardly overlap, as for sorted or reversed input.
     """
     heads.sort()
     count = 1
@@ -123,7 +116,7 @@ _number = attrgetter("number")
 
 
 def _first_end(heads: list[_Head]) -> _Head:
-    """The head whose part of the slice ends first."""
+    """Return the head whose part of the slice ends first."""
     first = heads[0]
     for head in heads[1:]:
         if _before(head, head.last, first, first.last):
@@ -132,7 +125,7 @@ def _first_end(heads: list[_Head]) -> _Head:
 
 
 def _before(one: _Head, place: int, other: _Head, there: int) -> bool:
-    """Whether a line of a head comes before one of another one."""
+    """Return whether a line of one head orders before a line of another."""
     order = one.order
     if order.key is None:
         this, that = one.lines[place], other.lines[there]
@@ -147,17 +140,17 @@ def _before(one: _Head, place: int, other: _Head, there: int) -> bool:
 
 
 def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
-    """How far each loaded chunk goes into the slice, where lines compare as they are."""
+    """Return where the slice ends in each chunk, if lines are their own keys."""
     lasts = [head.lines[head.last] for head in heads]
     if reverse:
-        pivot = Reversed(max(lasts))
-        return [bisect_right(head.lines, pivot, head.at, key=Reversed) for head in heads]
+        pivot = ReversedKey(max(lasts))
+        return [bisect_right(head.lines, pivot, head.at, key=ReversedKey) for head in heads]
     first = min(lasts)
     return [bisect_right(head.lines, first, head.at) for head in heads]
 
 
 def _keyed_cuts(heads: list[_Head], order: Order) -> list[int]:
-    """The same where keys decide, then the lines, and else the order of the runs."""
+    """Return where the slice ends in each chunk: by keys, then lines, then the order of the runs."""
     end = _first_end(heads)
     pivot, line = _keys(end)[end.last], end.lines[end.last]
     cuts: list[int] = []
@@ -175,10 +168,10 @@ def _keys(head: _Head) -> list[Any]:
 
 
 def _equal(values: list[Any], value: Any, low: int, high: int, reverse: bool) -> tuple[int, int]:
-    """Where `value` stands among sorted values."""
+    """Return the range of `value` among sorted values."""
     if reverse:
-        wrapped = Reversed(value)
-        low = bisect_left(values, wrapped, low, high, key=Reversed)
-        return low, bisect_right(values, wrapped, low, high, key=Reversed)
+        wrapped = ReversedKey(value)
+        low = bisect_left(values, wrapped, low, high, key=ReversedKey)
+        return low, bisect_right(values, wrapped, low, high, key=ReversedKey)
     low = bisect_left(values, value, low, high)
     return low, bisect_right(values, value, low, high)

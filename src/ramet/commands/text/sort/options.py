@@ -1,4 +1,4 @@
-"""The options of sort, the letters of its orderings, and its historical keys rewritten to -k."""
+"""Options of sort, its ordering letters, and historical keys rewritten to -k."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ class SortOptions:
     )
     unique: bool = flag("-u", "--unique", help="output only the first of an equal run")
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
-    debug: bool = flag("--debug", help="annotate the part of the line used to sort, and warn about questionable usage")
     buffer: str | None = value("-S", "--buffer-size", metavar="SIZE", help="accepted; memory has its own limit here")
     parallel: str | None = value("--parallel", metavar="N", help="accepted; sorts do not run side by side")
     batch: str | None = value("--batch-size", metavar="NMERGE", help="accepted; merges are as wide as they need to be")

@@ -1,6 +1,6 @@
-"""The runs of a sort: pieces of input sorted one by one, packed as bytes, in memory and then in temporary files.
+"""Sorted runs: pieces of input sorted one by one, kept in memory and then in temporary files.
 
-A piece is small enough that sorting it does not hold up the event loop. No run is a file of the workspace.
+A piece is small enough to be sorted in a slice of the event loop. Runs are not files of the workspace.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from functools import partial
 from typing import IO, Any
 
 from ramet.commands.text.sort.keys import Line
-from ramet.commands.text.sort.merge import LONG, Chunk, chunk, merge
+from ramet.commands.text.sort.merge import Chunk, chunk, merge
 from ramet.commands.text.sort.order import Order
-from ramet.concurrency.offload import checkpoint, offload
+from ramet.concurrency.offload import offload
+from ramet.concurrency.sizes import HUGE
 from ramet.core.limits import Budget
 
 PIECE = 1 << 19
-"""Bytes of input that are sorted at once."""
+"""Bytes of input per run."""
 _LINES = 8192
-"""Lines that are sorted at once."""
+"""Lines per run; they sort in a slice of the event loop."""
 _KEYED_LINES = 1024
-"""Lines whose keys are made at once where that takes a while, and that are sorted where comparing these does, too."""
+"""Lines per batch of keys that are slow to compute, and per run of keys that are slow to compare."""
 _CHUNK = 64 * 1024
-"""Bytes of a run that are loaded at once to merge it."""
+"""Bytes of a run per read of a merge."""
 _FAN_IN = 256
-"""Runs that are merged at once; with more of them, groups are merged first."""
+"""Runs per merge; more runs are merged in groups first."""
 
 Read = Callable[[int, int], bytes]
 """Bytes of a run, by offset and size."""
@@ -36,34 +37,26 @@ class Runs:
     """Sorted runs that hold at most `memory` bytes in memory."""
 
     def __init__(self, order: Order, end: bytes, memory: int) -> None:
-        self._end, self._memory = end, memory
-        self.order = order
-        """How lines compare; of a kind that is made for very long ones when there are such."""
+        self._order, self._end, self._memory = order, end, memory
         self._delim = end.decode()
         self._held = self._gathered = 0
-        self.long = False
-        """Whether a very long line was among the input: all that is done with it is then done while others run."""
         self._small: list[Read] = []
         self._big: list[Read] = []
         self._files: list[IO[bytes]] = []
         self._spill: IO[bytes] | None = None
 
     async def add(self, data: bytes, budget: Budget) -> None:
-        """Some input that ends at a line end."""
-        long = len(data) > LONG
-        if long and not self.long:
-            self.long, self.order = True, self.order.patient()
-        order = self.order
-        split = partial(chunk, data, self._end, order)
-        lines, simple = await offload(budget, split) if long else split()
+        """Add input that ends at a line end."""
+        order = self._order
+        lines, simple = chunk(data, self._end, order)
         quick = order.key is None or (simple and order.number is not None)
         few = _KEYED_LINES if order.many is None else 2 * _KEYED_LINES
         most = _LINES if quick else few if order.slow else _LINES // 2
         for at in range(0, len(lines), most):
             await budget.yield_turn()
             some = lines[at : at + most]
-            if long:
-                await offload(budget, partial(self._add_long, some, simple))
+            if len(data) > HUGE:
+                await offload(budget, partial(self._add_with_keys, some, simple))
                 continue
             keys = order.keys(some, simple) if quick else await self._made_keys(some, simple, few, budget)
             self._add(some, keys)
@@ -74,16 +67,16 @@ class Runs:
     async def _made_keys(self, lines: list[Line], simple: bool, few: int, budget: Budget) -> list[Any]:
         keys: list[Any] = []
         for at in range(0, len(lines), few):
-            keys += self.order.keys(lines[at : at + few], simple) or ()
+            keys += self._order.keys(lines[at : at + few], simple) or ()
             await budget.yield_turn()
         return keys
 
-    def _add_long(self, lines: list[Line], simple: bool) -> None:
-        self._add(lines, self.order.keys(lines, simple))
+    def _add_with_keys(self, lines: list[Line], simple: bool) -> None:
+        self._add(lines, self._order.keys(lines, simple))
 
     def _add(self, lines: list[Line], keys: list[Any] | None) -> None:
-        self.order.sort(lines, keys)
-        data = packed(lines, self._delim, self.long)
+        self._order.sort(lines, keys)
+        data = packed(lines, self._delim)
         if self._held + len(data) <= self._memory:
             self._held += len(data)
             self._small.append(partial(_part, data))
@@ -100,17 +93,13 @@ class Runs:
         return file
 
     async def _gather(self, budget: Budget) -> None:
-        """Merge the small runs into a big one, which makes room for more."""
+        """Merge the small runs into a big one."""
         file = self._temporary()
         size = 0
-        merged = merge([self._chunks(run) for run in self._small], self.order)
-
-        def step() -> int | None:
-            lines = next(merged, None)
-            return None if lines is None else file.write(packed(lines, self._delim, self.long)) if lines else 0
-
-        while (written := await offload(budget, step) if self.long else step()) is not None:
-            size += written
+        merged = merge([self._chunks(run) for run in self._small], self._order)
+        for lines in merged:
+            if lines:
+                size += file.write(packed(lines, self._delim))
             await budget.yield_turn()
         self._small, self._held = [], 0
         self._big.append(partial(_file_part, file.fileno(), 0, size))
@@ -127,16 +116,12 @@ class Runs:
             at += cut or len(data)
             parts.append(data[:cut] if cut else data)
             if cut:
-                yield chunk(parts[0] if len(parts) == 1 else b"".join(parts), self._end, self.order)
+                yield chunk(parts[0] if len(parts) == 1 else b"".join(parts), self._end, self._order)
                 parts.clear()
-            else:
-                checkpoint()  # a line longer than a chunk
 
     async def merged(self, budget: Budget) -> AsyncIterator[list[Line]]:
-        """All lines in order."""
-        merged = merge([self._chunks(run) for run in (*self._big, *self._small)], self.order)
-        step = partial(next, merged, None)
-        while (lines := await offload(budget, step) if self.long else step()) is not None:
+        """Yield all lines in order."""
+        for lines in merge([self._chunks(run) for run in (*self._big, *self._small)], self._order):
             if lines:
                 yield lines
             await budget.yield_turn()
@@ -146,11 +131,8 @@ class Runs:
             file.close()
 
 
-def packed(lines: list[Line], delim: str, long: bool = False) -> bytes:
-    """Lines as they are written, each with its delimiter; `long` when there may be very long ones among them."""
-    if long and any(len(line) > LONG for line in lines):
-        end = delim.encode()
-        return end.join([*(line.encode("latin-1", "surrogateescape") for line in lines), b""])
+def packed(lines: list[Line], delim: str) -> bytes:
+    """Encode lines, each with its delimiter."""
     return delim.join([*lines, ""]).encode("latin-1")
 
 

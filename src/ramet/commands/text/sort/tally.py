@@ -1,6 +1,6 @@
-"""Lines counted instead of kept, for input that repeats itself: only the distinct ones are sorted.
+"""Count repeated lines instead of keeping them, so that only distinct lines are sorted.
 
-Whether that pays shows early: input whose lines are mostly new goes to the runs instead.
+Input whose lines are mostly new goes to the runs instead; the first lines decide.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ramet.commands.text.sort.runs import Runs
 from ramet.core.limits import Budget
 
 _TRIAL = 120_000
-"""Lines after which a tally must have met repetitions."""
+"""Lines after which repetitions must have occurred."""
 _ENTRY = 160
-"""Bytes that a counted line takes beside its own."""
+"""Bytes of overhead per counted line."""
 _BATCH = 8192
 _BLOCK = 1 << 18
-"""Characters that are written at once."""
+"""Characters per output block."""
 _PART = 1 << 16
-"""Lines that are counted at once; bytes, where they are that short."""
+"""Lines counted between two yields."""
 
 
 class Tally:
-    """The distinct lines so far and how often each came; in the order in which they came first."""
+    """Distinct lines with their counts, in order of first occurrence."""
 
     def __init__(self, order: Order, end: bytes, memory: int) -> None:
         self._order, self._end, self._memory = order, end, memory
@@ -36,7 +36,7 @@ class Tally:
         self._bytes = 0
 
     async def add(self, data: bytes, budget: Budget) -> bool:
-        """Count some input that ends at a line end; False when counting has stopped to pay."""
+        """Count input that ends at a line end; return False when counting no longer pays."""
         if data.count(self._end) <= _PART:
             return self._add(data)
         begin, pays = 0, True
@@ -58,7 +58,7 @@ class Tally:
         return self._bytes <= self._memory and (self._lines < _TRIAL or distinct * 4 < self._lines * 3)
 
     def pieces(self, unique: bool) -> Iterator[bytes]:
-        """Everything counted, as input again; each line once when `unique`."""
+        """Yield the counted lines as input again; each line once if `unique`."""
         delim = self._end.decode()
         distinct = iter(self._counts)
         while batch := list(islice(distinct, _BATCH)):
@@ -70,7 +70,7 @@ class Tally:
                 yield (delim.join(part) + delim).encode("latin-1")
 
     async def sorted(self, budget: Budget) -> AsyncIterator[bytes]:
-        """Everything counted, in order."""
+        """Yield the counted lines in order."""
         if not self._lines:
             return
         runs = Runs(self._order, self._end, self._memory)
@@ -84,7 +84,7 @@ class Tally:
         runs.close()
 
     def _repeated(self, lines: list[Line]) -> Iterator[str]:
-        """Lines as often as they came, in blocks, however often one of them did."""
+        """Yield lines as often as they were counted, in blocks."""
         delim, held, size = self._end.decode(), [""], 0
         for line in lines:
             text, times = line + delim, self._counts[line]

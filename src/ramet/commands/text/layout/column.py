@@ -1,4 +1,4 @@
-"""column: lines laid out in columns, or their fields as a table or as JSON."""
+"""column: arrange lines in columns, or their fields as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from functools import partial
 from typing import TypeVar
 
 from ramet.commands.framework.command import Command, UsageError, flag, help_text, value, version_text
-from ramet.commands.framework.inputs import LONG, Apart, text_width
-from ramet.concurrency import bigbytes as longbytes
-from ramet.concurrency import bigtext as growth
-from ramet.concurrency.bigbytes import PIECE
-from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.commands.framework.inputs import LineInputs, text_width
+from ramet.commands.framework.stdin_errors import StdinError
+from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import BATCH, HUGE, SMALL
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -69,11 +68,11 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         raise UsageError("option --table required for all --table-*", hint=False)
     if o.table and o.fill_rows:
         raise UsageError("mutually exclusive arguments: --table --fillrows", hint=False)
-    inputs = Apart(proc, operands, dash=False, name=str)
+    inputs = LineInputs(proc, operands, dash=False, name=str)
     lines: list[str] = []
     wide = False
     async for block in inputs.joined_lines():
-        wide = wide or len(block) > LONG
+        wide = wide or len(block) > HUGE
         work = partial(_texts, block, empty=o.empty_lines and o.table)
         lines += await offload_large(proc.budget, len(block), work)
     if not lines:
@@ -84,12 +83,12 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     cells = lines
     if not cells:
         return inputs.status
-    size, turn = 0, _Turns(proc, wide)
-    for begin in range(0, len(cells), _SLICE):
-        size = max(size, await turn.take(_widest, cells[begin : begin + _SLICE]))
+    size, batches = 0, _Batches(proc, wide)
+    for begin in range(0, len(cells), BATCH):
+        size = max(size, await batches.run(_widest, cells[begin : begin + BATCH]))
     if size >= width:
-        for begin in range(0, len(cells), _SLICE):
-            await proc.emit(await turn.take(_encoded, cells[begin : begin + _SLICE]))
+        for begin in range(0, len(cells), BATCH):
+            await proc.emit(await batches.run(_encoded, cells[begin : begin + BATCH]))
         return inputs.status
     size = (size + 8) & ~7
     per_row = max(1, width // size)
@@ -110,7 +109,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
                     line += "\t"
                     at_ = (at_ & ~7) + 8
         out.append(line + "\n")
-        if len(out) >= _SLICE:
+        if len(out) >= BATCH:
             await proc.emit(encode("".join(out)))
             out.clear()
             await proc.budget.yield_turn()
@@ -123,21 +122,17 @@ def _widest(cells: list[str]) -> int:
 
 
 def _encoded(lines: list[str]) -> bytes:
-    if any(len(line) > PIECE for line in lines):
-        return b"\n".join([*map(growth.encoded, lines), b""])
     return encode("\n".join([*lines, ""]))
 
 
 def _visible_width(text: str) -> int:
-    """Columns of a text in which tabs and their like take none."""
-    if len(text) > PIECE:
-        return sum(map(_visible_width, longbytes.pieces(text)))
+    """Measure a text; control characters have no width."""
     return text_width(text) if text.isprintable() else text_width(_CONTROLS.sub("", text))
 
 
 def _texts(block: bytes, empty: bool) -> list[str]:
-    """The lines of a block; what is no text shows as escapes."""
-    pieces = growth.decoded(block, errors="backslashreplace").split("\n")
+    """Split a block into lines; invalid UTF-8 becomes escapes."""
+    pieces = block.decode("utf-8", "backslashreplace").split("\n")
     if not pieces[-1]:
         pieces.pop()
     if b"\0" in block:
@@ -147,24 +142,22 @@ def _texts(block: bytes, empty: bool) -> list[str]:
 
 async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
-    # Rows are no lists: the collector of garbage would look through all of them again and again.
+    # Tuples of strings are not tracked by the garbage collector, lists are.
     rows: list[Row] = []
     cut = _cutter(o.separator, limit)
     names = o.names.split(",") if o.names is not None else []
     count = len(names)
-    turn = _Turns(proc, any(len(line) > _WIDE for line in lines))
-    for begin in range(0, len(lines), _SLICE):
-        part = await turn.take(lambda some: [tuple(cut(line)) for line in some], lines[begin : begin + _SLICE])
+    batches = _Batches(proc, any(len(line) > SMALL for line in lines))
+    for begin in range(0, len(lines), BATCH):
+        part = await batches.run(lambda some: [tuple(cut(line)) for line in some], lines[begin : begin + BATCH])
         rows += part
         count = max(count, max(map(len, part)))
-        # What is done goes at once: to let go of everything in the end would take a while.
-        lines[begin : begin + _SLICE] = [""] * len(part)
     if o.json:
         if not names:
             proc.complain("option --table-columns required for --json")
             return 1
-        for begin in range(0, max(1, len(rows)), _SLICE):
-            part, last = rows[begin : begin + _SLICE], begin + _SLICE >= len(rows)
+        for begin in range(0, max(1, len(rows)), BATCH):
+            part, last = rows[begin : begin + BATCH], begin + BATCH >= len(rows)
             await proc.emit(encode(_json_table(o.name, names, part, begin == 0, last)))
             await proc.budget.yield_turn()
         return 0
@@ -180,12 +173,12 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     if names and not o.no_headings and rows:
         rows.insert(0, tuple(names))
     widths = [0] * count
-    for begin in range(0, len(rows), _SLICE):
-        part, widths = await turn.take(partial(_measured, widths), rows[begin : begin + _SLICE])
-        rows[begin : begin + _SLICE] = part
+    for begin in range(0, len(rows), BATCH):
+        part, widths = await batches.run(partial(_measured, widths), rows[begin : begin + BATCH])
+        rows[begin : begin + BATCH] = part
 
     def planned(rows: list[Row]) -> tuple[list[Row], list[int], set[int]]:
-        """The rows as wide as they may be, which columns they show, and which of these stand at the right."""
+        """Fit the rows to the width; return them, the visible columns and the right-aligned ones."""
         order = list(range(count))
         if o.order:
             chosen = [i for i in _columns(o.order, names, count) if i < count]
@@ -195,8 +188,8 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
         right = set(_columns(o.right, names, count)) if o.right else set()
         return _fitted(proc, o, names, rows, widths, order), order, right
 
-    rows, order, right = await turn.take(planned, rows)
-    straight = not turn.wide and order == list(range(count))
+    rows, order, right = await batches.run(planned, rows)
+    straight = not batches.wide and order == list(range(count))
     shape = _shape(o.output, widths, order, right) if straight else ""
 
     def text(some: list[Row]) -> bytes:
@@ -208,27 +201,26 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
                 out.append(_row(o.output, widths, order, right, row))
         return encode("".join(out))
 
-    for begin in range(0, len(rows), _SLICE):
-        part, rows[begin : begin + _SLICE] = rows[begin : begin + _SLICE], _NOTHING
-        await proc.emit(await turn.take(text, part))
+    for begin in range(0, len(rows), BATCH):
+        await proc.emit(await batches.run(text, rows[begin : begin + BATCH]))
     return 0
 
 
 def _measured(widths: list[int], rows: list[Row]) -> tuple[list[Row], list[int]]:
-    """Rows that all have their cells, and the widths that these need."""
+    """Pad rows to the same number of cells and measure the columns."""
     count = len(widths)
     full = [row if len(row) == count else row + ("",) * (count - len(row)) for row in rows]
     columns = zip(widths, zip(*full, strict=True), strict=True)
     return full, [max(width, max(map(text_width, cells))) for width, cells in columns]
 
 
-class _Turns:
-    """Work on some rows after others, between which the event loop has its turn; on very wide ones beside it."""
+class _Batches:
+    """Work on batches of rows: yields the event loop between them, offloads very wide ones."""
 
     def __init__(self, proc: Proc, wide: bool) -> None:
         self.proc, self.wide = proc, wide
 
-    async def take(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
+    async def run(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
         done = await offload(self.proc.budget, partial(work, some)) if self.wide else work(some)
         await self.proc.budget.yield_turn()
         return done
@@ -237,7 +229,7 @@ class _Turns:
 def _fitted(
     proc: Proc, o: ColumnOptions, names: list[str], rows: list[Row], widths: list[int], order: list[int]
 ) -> list[Row]:
-    """Rows whose columns are cut or broken into several lines where the table is too wide; the widths follow."""
+    """Truncate or wrap columns of a table that is too wide; `widths` is updated."""
     cut = _columns(o.truncate, names, len(widths)) if o.truncate else []
     broken = _columns(o.wrap, names, len(widths)) if o.wrap else []
     able = [i for i in order if i in cut or i in broken]
@@ -259,7 +251,7 @@ def _fitted(
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """A text in parts that are no wider than that."""
+    """Split a text into parts of at most `width` columns."""
     parts, part = [], ""
     for char in text:
         if part and text_width(part + char) > width:
@@ -269,15 +261,8 @@ def _pieces(text: str, width: int) -> list[str]:
     return [*parts, part]
 
 
-_SLICE = 1024
-"""Rows that are worked on before others get a turn."""
-_WIDE = 32 * 1024
-"""Characters of a line from which on it alone takes long."""
-_NOTHING: list[Row] = [()] * _SLICE
-
-
 def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
-    """What makes cells of a line."""
+    """Make a function from a line to its cells."""
     if separator is None:
         if not limit:
             return lambda line: [cell for cell in line.replace("\t", " ").split(" ") if cell] or [""]
@@ -291,9 +276,10 @@ def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
 
 
 def _limited(line: str, limit: int) -> list[str]:
-    """So many cells and the rest of the line, which begins one character behind the cells, whatever stood between them.
+    """Split a line into `limit` cells; the last one is the rest of the line.
 
-    That is what the original does: where blanks were many, the rest keeps some, or is cut off by the end of a cell.
+    As in the original, the rest begins one character after the summed length of the cells before it, so runs of blanks
+    leave some blanks in it, or cut it off at the end of a cell.
     """
     cells: list[str] = []
     ends: list[int] = []
@@ -315,7 +301,7 @@ def _as_tree(rows: list[Row], shown: int, own: int, above: int) -> list[Row]:
     for row in rows:
         below.setdefault(row[above] if row[above] in known and row[above] != row[own] else "", []).append(row)
     out: list[Row] = []
-    # What is still to be drawn: a row, the lines before those below it, and what stands right before the row itself.
+    # Rows still to draw, each with the indent of its children and its own lead.
     todo = [(row, "", "") for row in reversed(below.pop("", []))]
     while todo:
         row, indent, lead = todo.pop()
@@ -341,8 +327,6 @@ def _shape(glue: str, widths: list[int], order: list[int], right: set[int]) -> s
 def _row(glue: str, widths: list[int], order: list[int], right: set[int], row: Row) -> str:
     cells: list[str] = []
     for n, i in enumerate(order):
-        if not n & 1023:
-            checkpoint()
         pad = " " * (widths[i] - text_width(row[i]))
         last = n == len(order) - 1
         cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
@@ -365,7 +349,7 @@ def _columns(text: str, names: list[str], count: int) -> list[int]:
 
 
 def _json_table(name: str, names: list[str], rows: list[Row], first: bool, last: bool) -> str:
-    """Some rows of a table, with what comes before the first and behind the last."""
+    """Format rows as JSON, with the head before the first and the tail after the last."""
     import json
 
     keys = [f"         {json.dumps(n.lower(), ensure_ascii=False)}: " for n in names]
@@ -381,5 +365,13 @@ def _json_table(name: str, names: list[str], rows: list[Row], first: bool, last:
 
 
 COMMANDS = [
-    Command("column", column, ColumnOptions, summary="Columnate lists."),
+    Command(
+        "column",
+        column,
+        ColumnOptions,
+        summary="Columnate lists.",
+        version_letters="V",
+        help_letters="h",
+        stdin_error=StdinError("read failed: {}", fatal=True),
+    ),
 ]

@@ -1,4 +1,4 @@
-"""printf, echo, true and false; `Format` is the formatting engine, over bytes, with GNU's conversions and messages."""
+"""printf: format arguments as GNU printf does."""
 
 from __future__ import annotations
 
@@ -6,53 +6,11 @@ import re
 from dataclasses import dataclass, field
 
 from ramet.commands.framework.command import Command, UsageError, quote, typographic
+from ramet.commands.script.escapes import Stop, unescape
 from ramet.core.errors import LimitExceeded
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.text.strftime import NANO, at, strftime, zone_of
-
-_SIMPLE = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, '"': 34}
-_ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|0?[0-7]{1,3}|.)", re.S)
-
-
-class Stop(Exception):
-    """`\\c` was met: nothing more is printed."""
-
-
-def unescape(raw: bytes, *, octal_zero: bool, strict: bool = False) -> bytes:
-    """Escapes of a format, or of %b and echo -e (`octal_zero`: `\\0NNN`); `\\c` raises Stop with what came before."""
-    if b"\\" not in raw:
-        return raw
-    out: list[bytes] = []
-    at_ = 0
-    for found in _ESCAPE.finditer(raw):
-        out.append(raw[at_ : found.start()])
-        at_ = found.end()
-        body = found[1]
-        letter = chr(body[0])
-        if letter == "c" and octal_zero:
-            raise Stop(b"".join(out))
-        if letter == "c" and not octal_zero:
-            raise Stop(b"".join(out))
-        if letter in _SIMPLE and len(body) == 1:
-            out.append(bytes([_SIMPLE[letter]]))
-        elif letter == "x" and len(body) > 1:
-            out.append(bytes([int(body[1:], 16)]))
-        elif letter in "uU" and len(body) > 1:
-            out.append(chr(int(body[1:], 16)).encode("utf-8", "surrogatepass"))
-        elif letter in "01234567":
-            digits = body
-            if octal_zero and letter == "0":
-                digits = body[1:] or b"0"
-            elif len(body) > 3:
-                digits = body[:3]
-                at_ -= len(body) - 3
-            out.append(bytes([int(digits, 8) & 255]))
-        else:
-            out.append(b"\\" + body)
-    out.append(raw[at_:])
-    return b"".join(out)
-
 
 _SPEC = re.compile(
     rb"%(?P<flags>[-+ "
@@ -62,8 +20,8 @@ _SPEC = re.compile(
 
 
 @dataclass
-class Format:
-    """A format being applied to arguments; collects its output, its complaints and its status."""
+class PrintfFormat:
+    """Apply a format to arguments; collects the output and the exit status."""
 
     proc: Proc
     out: list[bytes] = field(default_factory=list)
@@ -113,7 +71,7 @@ class Format:
             assert found is not None
             at_ = found.end()
             if found["conv"] is None:
-                # The character that is no conversion belongs to what is told.
+                # The message includes the invalid conversion character.
                 self._bad(raw[percent : at_ + 1])
             self._convert(found)
 
@@ -269,7 +227,7 @@ def pad(prefix: str, digits: str, flags: str, width: int | None, *, zeros: bool)
 
 
 def long_double(number: object) -> object:
-    """The number that C's widest type, of 64 binary digits, has for a decimal one."""
+    """Round a decimal to the 64-bit mantissa of a C long double."""
     from decimal import Decimal, localcontext
     from fractions import Fraction
 
@@ -360,35 +318,10 @@ async def printf(proc: Proc, o: None, words: list[str]) -> int:
         words = words[1:]
     if not words:
         raise UsageError("missing operand")
-    engine = Format(proc)
+    engine = PrintfFormat(proc)
     engine.run(words[0], words[1:])
     await proc.emit(b"".join(engine.out))
     return engine.status
-
-
-async def echo(proc: Proc, o: None, words: list[str]) -> int:
-    newline, escapes = True, False
-    while words and re.fullmatch(r"-[neE]+", words[0]):
-        for letter in words[0][1:]:
-            newline = newline and letter != "n"
-            escapes = (escapes or letter == "e") and letter != "E"
-        words = words[1:]
-    raw = encode(" ".join(words))
-    if escapes:
-        try:
-            raw = unescape(raw, octal_zero=True)
-        except Stop as stop:
-            raw, newline = stop.args[0], False
-    await proc.emit(raw + b"\n" if newline else raw)
-    return 0
-
-
-async def true(proc: Proc, o: None, words: list[str]) -> int:
-    return 0
-
-
-async def false(proc: Proc, o: None, words: list[str]) -> int:
-    return 1
 
 
 COMMANDS = [
@@ -400,15 +333,7 @@ COMMANDS = [
         usage="FORMAT [ARGUMENT]...",
         details="Conversions: %s %b %q %c %d %i %o %u %x %X %e %f %g %a %(FORMAT)T %%;\n"
         "escapes \\n \\t \\\\ \\NNN \\xHH \\uHHHH \\c.",
+        original="GNU coreutils 9.1",
+        curly_quotes=True,
     ),
-    Command(
-        "echo",
-        echo,
-        raw=True,
-        summary="Print the STRING(s) to standard output.",
-        usage="[-neE] [STRING]...",
-        details="-n  no newline at the end\n-e  interpret backslash escapes\n-E  do not (the default)",
-    ),
-    Command("true", true, raw=True, summary="Exit with a status code indicating success.", usage=""),
-    Command("false", false, raw=True, summary="Exit with a status code indicating failure.", usage=""),
 ]

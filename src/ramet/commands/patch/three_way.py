@@ -1,0 +1,62 @@
+"""Three-way comparison of line lists: the regions that `patch --merge` merges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ramet.commands.diff.changes import changes
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region where the three files are not all the same: half-open line ranges in mine, older and yours."""
+
+    mine: tuple[int, int]
+    old: tuple[int, int]
+    yours: tuple[int, int]
+
+
+def blocks(
+    mine: list[bytes], old: list[bytes], yours: list[bytes], check: Callable[[], object] | None = None
+) -> list[Region]:
+    """Regions changed in either file, overlapping ones joined; `check` is called now and then."""
+
+    def looked() -> None:
+        if check is not None:
+            check()
+
+    left = [(c.a, c.b, c.c, c.d) for c in changes(old, mine, check=looked)]
+    right = [(c.a, c.b, c.c, c.d) for c in changes(old, yours, check=looked)]
+    out: list[Region] = []
+    i = j = 0
+    shift_left = shift_right = 0
+    while i < len(left) or j < len(right):
+        starts = [x[k][0] for x, k in ((left, i), (right, j)) if k < len(x)]
+        low = min(starts)
+        high = low
+        first_i, first_j = i, j
+        grown = True
+        while grown:
+            grown = False
+            while (
+                i < len(left) and left[i][0] <= high and (left[i][0] < high or left[i][0] == low or left[i][0] == high)
+            ):
+                high = max(high, left[i][1])
+                i += 1
+                grown = True
+            while (
+                j < len(right)
+                and right[j][0] <= high
+                and (right[j][0] < high or right[j][0] == low or right[j][0] == high)
+            ):
+                high = max(high, right[j][1])
+                j += 1
+                grown = True
+        begin_mine, begin_yours = low + shift_left, low + shift_right
+        for a, b, c, d in left[first_i:i]:
+            shift_left += (d - c) - (b - a)
+        for a, b, c, d in right[first_j:j]:
+            shift_right += (d - c) - (b - a)
+        out.append(Region((begin_mine, high + shift_left), (low, high), (begin_yours, high + shift_right)))
+    return out

@@ -1,0 +1,1 @@
+"""Commands that scripts call for output, conditions and arithmetic: echo, printf, test, expr."""

@@ -1,0 +1,1 @@
+"""Commands that lay out text: columns, paragraphs, line width and tabs."""
