@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.support.shell_runner import run_script
 
-from ramet.commands.archives.tar.format import checked
+from ramet.text.tar_header import with_checksum
 
 HOLES = ((0, 3), (1000, 4), (5000, 0))
 """Where the data of the file with holes lies; the last entry tells its size."""
@@ -20,7 +20,7 @@ def _block(name: bytes, kind: bytes, size: int, fields: dict[int, bytes] | None 
     plain = {0: name, 100: b"0000644\0", 108: b"0000000\0", 116: b"0000000\0", 124: b"%011o\0" % size}
     for at, text in {**plain, 136: b"%011o\0" % 0, 156: kind, 257: b"ustar  \0", **(fields or {})}.items():
         block[at : at + len(text)] = text
-    return checked(bytes(block))
+    return with_checksum(bytes(block))
 
 
 def _padded(data: bytes) -> bytes:

@@ -21,11 +21,10 @@ from ramet.core import ops
 from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat, default_mode
+from ramet.text.tar_header import BLOCK, RECORD
 from ramet.vfs.vfs import MAX_LINKS, VFS
 from ramet.workspace.snapshot.tar import TarWriter
 
-BLOCK: Final = 512
-RECORD: Final = 20 * BLOCK
 SPOOL: Final = 16 << 20
 """Bytes of an archive that are kept in memory; more goes to a temporary file."""
 

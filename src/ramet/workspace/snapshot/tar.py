@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final, Protocol
 
 from ramet.core.paths import decode, encode
+from ramet.text import tar_header
+from ramet.text.tar_header import BLOCK, RECORD
 
-BLOCK: Final = 512
-RECORD: Final = 20 * BLOCK
 COPY: Final = 1024 * 1024
 ZEROS: Final = bytes(RECORD)
-LONG_NAME: Final = b"././@LongLink"
 _SKIPPED: Final = frozenset(b"2134567xgLK")
 _MAX_HEADER_DATA: Final = 1024 * 1024
 
@@ -63,7 +62,7 @@ class TarWriter:
         record = b" mtime=%b%d.%09d\n" % (sign, *divmod(abs(mtime_ns), 1_000_000_000))
         length = len(record) + len(str(len(record) + 2))
         data = b"%d%b" % (length, record)
-        self._put(_header(b"././@PaxHeader", len(data), b"x", 0o644, 0, b""))
+        self._put(tar_header.gnu_header(b"././@PaxHeader", len(data), b"x", 0o644, 0))
         self._put(data + bytes(-len(data) % BLOCK))
 
     def flush(self) -> None:
@@ -96,30 +95,8 @@ class TarWriter:
     def _header(self, name: bytes, size: int, kind: bytes, mode: int, mtime_ns: int, target: bytes = b"") -> None:
         for text, flag in ((target, b"K"), (name, b"L")):
             if len(text) > 100:
-                self._put(_header(LONG_NAME, len(text) + 1, flag, 0, 0, b""))
-                self._put(text + bytes(1 + -(len(text) + 1) % BLOCK))
-        self._put(_header(name[:100], size, kind, mode, mtime_ns // 1_000_000_000, target[:100]))
-
-
-_OWNER: Final = b"0000000\0" * 2
-_MAGIC_AND_REST: Final = b"ustar  \0" + bytes(32 + 32 + 16 + 155 + 12)
-
-
-def _header(name: bytes, size: int, kind: bytes, mode: int, mtime: int, target: bytes) -> bytes:
-    head = b"".join(
-        (
-            name.ljust(100, b"\0"),
-            b"%07o\0" % (mode & 0o7777),
-            _OWNER,
-            b"%011o\0" % size if size < 1 << 33 else b"\x80" + size.to_bytes(11, "big"),
-            b"%011o\0" % min(max(mtime, 0), (1 << 33) - 1),
-            b"        ",
-            kind,
-            target.ljust(100, b"\0"),
-            _MAGIC_AND_REST,
-        )
-    )
-    return head[:148] + b"%06o\0 " % sum(head) + head[156:]
+                self._put(tar_header.long_name(text, flag))
+        self._put(tar_header.gnu_header(name[:100], size, kind, mode, mtime_ns // 1_000_000_000, target[:100]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +152,7 @@ def read_tar_index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
         elif kind == b"x":
             long_name = _pax_path(_header_data(file, size)) or long_name
         elif kind in (b"0", b"\0", b"7"):
-            name = decode(long_name if long_name is not None else _name(head))
+            name = decode(long_name if long_name is not None else tar_header.name(head))
             long_name = None
             if name in found.members:
                 raise ValueError(f"the archive has two members named {name!r}")
@@ -192,35 +169,19 @@ def read_tar_index(file: BinaryIO, max_members: int = 10_000_000) -> TarIndex:
 
 def _check_header(head: bytes) -> tuple[int, bytes]:
     """Return size and type of a header after checking its checksum."""
-    try:
-        wanted = int(head[148:156].strip(b" \0") or b"x", 8)
-    except ValueError:
-        raise ValueError("this is not a tar archive, or its headers are damaged") from None
-    if sum(head[:148]) + 256 + sum(head[156:]) != wanted:
+    if not tar_header.has_checksum(head):
         raise ValueError("this is not a tar archive, or its headers are damaged")
     return _number(head[124:136]), head[156:157]
 
 
 def _number(raw: bytes) -> int:
-    if raw[0] & 0x80:
-        value = int.from_bytes(raw[1:], "big") if raw[0] == 0x80 else -1
-    else:
-        try:
-            value = int(raw.strip(b" \0") or b"0", 8)
-        except ValueError:
-            value = -1
-    if value < 0 or value > 1 << 62:
+    try:
+        value = tar_header.number(raw)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 1 << 62:
         raise ValueError("the archive has a member of impossible size")
     return value
-
-
-def _name(head: bytes) -> bytes:
-    name = head[:100].split(b"\0", 1)[0]
-    if head[257:263] == b"ustar\0":
-        prefix = head[345:500].split(b"\0", 1)[0]
-        if prefix:
-            return prefix + b"/" + name
-    return name
 
 
 def _header_data(file: BinaryIO, size: int) -> bytes:
@@ -230,14 +191,7 @@ def _header_data(file: BinaryIO, size: int) -> bytes:
 
 
 def _pax_path(data: bytes) -> bytes | None:
-    at, path = 0, None
-    while at < len(data):
-        space = data.find(b" ", at)
-        length = data[at:space]
-        if space < 0 or not length.isdigit() or int(length) < 4:
-            raise ValueError("the archive has a damaged extended header")
-        record = data[space + 1 : at + int(length) - 1]
-        if record.startswith(b"path="):
-            path = record[5:]
-        at += int(length)
-    return path
+    try:
+        return dict(tar_header.pax_records(data)).get(b"path")
+    except ValueError:
+        raise ValueError("the archive has a damaged extended header") from None

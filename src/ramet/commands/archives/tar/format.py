@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from ramet.commands.archives.tar import sparse_map
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
+from ramet.text import tar_header
+from ramet.text.tar_header import BLOCK as BLOCK
+from ramet.text.tar_header import RECORD as RECORD
+from ramet.text.tar_header import with_checksum
 
-BLOCK = 512
-RECORD = 10240
 REGULAR = (b"0", b"\0", b"7")
 DIRECTORY, SYMLINK, HARDLINK, FIFO, LABEL = b"5", b"2", b"1", b"6", b"V"
 DUMPDIR, CONTINUED, SPARSE = b"D", b"M", b"S"
@@ -90,7 +92,7 @@ def _old_header(info: tarfile.TarInfo, form: str) -> bytes:
     except ValueError as error:
         what = "link name is too long" if "link" in str(error) else "file name is too long (cannot be split)"
         raise TooLong(f"{what}; not dumped") from None
-    return block if form == "ustar" else checked(block[:257] + b"\0" * (BLOCK - 257))
+    return block if form == "ustar" else with_checksum(block[:257] + b"\0" * (BLOCK - 257))
 
 
 def _splits(name: bytes) -> bool:
@@ -98,17 +100,11 @@ def _splits(name: bytes) -> bool:
     return any(name[at : at + 1] == b"/" for at in range(max(0, len(name) - 101), min(156, len(name))))
 
 
-def checked(block: bytes) -> bytes:
-    """Return a header with the sum of its bytes, the sum itself counted as blanks."""
-    total = sum(block) - sum(block[148:156]) + 8 * 32
-    return block[:148] + b"%06o\0 " % total + block[156:]
-
-
 def named_extension(blocks: bytes, name: str) -> bytes:
     """Return a member's blocks in which the header of its extension, if there is one, has this name."""
     if blocks[156:157] != b"x":
         return blocks
-    return checked(encode(name)[:100].ljust(100, b"\0") + blocks[100:BLOCK]) + blocks[BLOCK:]
+    return with_checksum(encode(name)[:100].ljust(100, b"\0") + blocks[100:BLOCK]) + blocks[BLOCK:]
 
 
 def padding(size: int) -> bytes:
@@ -278,17 +274,11 @@ class Members:
 
 def _pax(data: bytes) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
-    at = 0
-    while at < len(data):
-        space = data.find(b" ", at)
-        if space < 0 or not data[at:space].isdigit():
-            break
-        size = int(data[at:space])
-        if size <= 0:
-            break
-        key, _, text = data[space + 1 : at + size - 1].partition(b"=")
-        out.append((decode(key), decode(text)))
-        at += size
+    try:
+        for key, value in tar_header.pax_records(data):
+            out.append((decode(key), decode(value)))
+    except ValueError:
+        return out  # the records before the damage count
     return out
 
 

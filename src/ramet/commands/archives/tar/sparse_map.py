@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from ramet.text import tar_header
+
 Map = Sequence[tuple[int, int]]
 """Offset and size of each data range, in order."""
 ENTRY, IN_HEADER, IN_EXTENSION = 24, 4, 21
@@ -17,11 +19,8 @@ class BadMap(Exception):
 
 def number(field: bytes) -> int:
     """Return a number of a header: in octal, or in base 256 when the first bit is set."""
-    if field[:1] >= b"\x80":
-        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
-    text = field.rstrip(b"\0 ").strip()
     try:
-        return int(text, 8) if text else 0
+        return tar_header.number(field)
     except ValueError:
         raise BadMap from None
 
