@@ -74,7 +74,7 @@ class Worker:
     """Uses one sandbox for a while."""
 
     def __init__(self, place: dict[str, Any], seed: int, left: int | None) -> None:
-        drafting.STEPS, drafting.INLINE = 5, 20_000  # type: ignore[misc]
+        drafting.MAX_STEPS, drafting.STEP_BYTES = 5, 20_000  # type: ignore[misc]
         self.rng, self.folder = random.Random(seed), place["folder"]
         self.place = place
         self.store = Store(objects_of(place, Countdown(left)))

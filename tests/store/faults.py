@@ -167,7 +167,7 @@ class Worker:
         self.store.gc(grace=0)
 
     def join(self) -> None:
-        joining.WORTH, joining.TIERS, joining.PATIENCE = 2, 2, 0.05  # type: ignore[misc]
+        joining.MIN_SMALL_PACKS, joining.MIN_MERGED_PACKS, joining.DEAD_AFTER = 2, 2, 0.05  # type: ignore[misc]
         self.store.repository.consolidate_packs()
 
     def deliver(self) -> None:
@@ -235,7 +235,7 @@ class Neighbour:
         self.store = Store(objects_of(place, Countdown(None)))
 
     def run(self) -> None:
-        joining.WORTH, joining.PATIENCE = 2, 0.05  # type: ignore[misc]
+        joining.MIN_SMALL_PACKS, joining.DEAD_AFTER = 2, 0.05  # type: ignore[misc]
         if self.seed == 0:
             self.repeat(lambda: (self.store.gc(grace=0), self.store.repository.consolidate_packs()))
         elif self.seed == 1:

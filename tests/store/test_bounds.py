@@ -89,7 +89,7 @@ def test_a_large_directory_is_committed_and_checked_out_in_little_memory(tmp_pat
 
 
 def test_of_very_many_differences_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diff, "RENAMES", 4)
+    monkeypatch.setattr(diff, "MAX_RENAME_CANDIDATES", 4)
 
     def tree(names: str) -> bytes:
         return encode([Node(name.encode(), FILE, 0o644, 0, 1, name.lower().encode() * 32) for name in names])

@@ -298,8 +298,8 @@ SCRIPTS = (
 @pytest.mark.parametrize("seed", range(4))
 def test_a_draft_is_exactly_what_is_there(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees of what is recovered have the ids of what was there: names, kinds, modes, times, links and contents."""
-    monkeypatch.setattr(drafting, "STEPS", 7)
-    monkeypatch.setattr(drafting, "INLINE", 60_000)
+    monkeypatch.setattr(drafting, "MAX_STEPS", 7)
+    monkeypatch.setattr(drafting, "STEP_BYTES", 60_000)
     rng, place = random.Random(seed), MemoryObjects()
     store = Store(place)
     store.create("w")
@@ -473,7 +473,7 @@ def test_a_loss_of_power_takes_at_most_what_was_not_synced(tmp_path: Path, lost:
 
 
 def test_collections_keep_what_drafts_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting, "INLINE", 10_000)
+    monkeypatch.setattr(drafting, "STEP_BYTES", 10_000)
     place = MemoryObjects()
     store, other = Store(place), Store(place)
     store.create("w")
@@ -621,7 +621,7 @@ def test_repair_sets_aside_what_cannot_be_understood(drop: bool) -> None:
 
 
 def test_repair_lets_go_of_what_needs_content_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting, "INLINE", 10)
+    monkeypatch.setattr(drafting, "STEP_BYTES", 10)
     place = MemoryObjects()
     store = Store(place)
     store.create("w")

@@ -84,7 +84,7 @@ def test_a_long_history_is_opened_and_read_with_few_requests(long: Far) -> None:
             assert (await ws.execute("cat /f7")).text == f"{MANY - 3}\n"
         assert sum(cold.asked.values()) < 10, cold.asked
 
-    assert len([key for key in long.list("packs/") if key.endswith(".idx")]) > catalogs.OFTEN
+    assert len([key for key in long.list("packs/") if key.endswith(".idx")]) > catalogs.REWRITE_AFTER
     asyncio.run(act())
 
 
@@ -137,7 +137,7 @@ def test_a_catalog_is_a_copy_that_may_be_damaged_old_or_gone(long: Far, catalog:
 
 def test_a_catalog_holds_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     objects = Far()
-    monkeypatch.setattr(catalogs, "MOST", 10)
+    monkeypatch.setattr(catalogs, "CATALOG_BYTES", 10)
     catalogs.save(objects, {"a": b"123456", "b": b"12345", "c": b"1234"})
     assert catalogs.load(objects) == {"b": b"12345", "c": b"1234"}
 
@@ -145,12 +145,12 @@ def test_a_catalog_holds_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_writers_make_the_catalog_anew_now_and_then() -> None:
     objects = Far()
     reader = PackReader(objects)
-    for number in range(catalogs.OFTEN + 1):
+    for number in range(catalogs.REWRITE_AFTER + 1):
         writer = PackWriter(objects, reader)
         writer.add(bytes([number]) * 32, b"content %d" % number)
         writer.finish()
-        reader.publish(catalogs.OFTEN)
-        assert objects.asked["put catalog"] == (number >= catalogs.OFTEN - 1)
+        reader.publish(catalogs.REWRITE_AFTER)
+        assert objects.asked["put catalog"] == (number >= catalogs.REWRITE_AFTER - 1)
     for _ in range(2):
         reader.publish()
         assert objects.asked["put catalog"] == 2, "who closes writes what is new, once"
@@ -188,7 +188,7 @@ def test_the_catalog_of_an_encrypted_store_goes_with_the_keys_of_its_workspaces(
     indexes = catalogs.load(sealed.common)
     name, index = next(iter(indexes.items()))
     key = f"packs/{name}.idx"
-    assert len(indexes) > catalogs.OFTEN and sealed.decrypt(key, index) == sealed.get(key)
+    assert len(indexes) > catalogs.REWRITE_AFTER and sealed.decrypt(key, index) == sealed.get(key)
     store.repository.shred("w")
     again = as_encrypted(Store(Far(objects), key=KEY).repository.objects)
     assert again is not None and catalogs.load(again.common) == indexes

@@ -16,10 +16,10 @@ from ramet.store.objects.log import ObjectLog
 from ramet.store.objects.objects import MemoryObjects
 from ramet.store.refs import gc_log
 from ramet.store.refs.gc_log import GcState
-from ramet.store.refs.refs import AGE, LIVE, RECENT, Refs
+from ramet.store.refs.refs import COMPACT_AGE, COMPACT_ENTRIES, KEPT_ENTRIES, Refs
 from ramet.store.repository import Repository
 
-HOUR = AGE + 1
+HOUR = COMPACT_AGE + 1
 
 
 def busy(repository: Repository, clock: Clock, commits: int = 5, renewals: int = 130) -> list[str]:
@@ -56,11 +56,11 @@ def test_what_happened_stays_told(key: bytes | None) -> None:
     heads = busy(repository, clock)
     before = events(repository)
     entries = list(repository.refs.history("w"))
-    assert len(entries) > LIVE
+    assert len(entries) > COMPACT_ENTRIES
     last = entries[-1]
     clock.now += HOUR
-    assert repository.refs.compact("w") == len(entries) - RECENT
-    assert len(list(repository.objects.list("refs/w/"))) == RECENT
+    assert repository.refs.compact("w") == len(entries) - KEPT_ENTRIES
+    assert len(list(repository.objects.list("refs/w/"))) == KEPT_ENTRIES
     for seen in (repository, Repository(repository.objects, clock=clock)):
         assert seen.refs.last("w") == last
         assert events(seen) == before
@@ -87,7 +87,7 @@ def test_what_is_joined_is_joined_again_and_stays_one_object() -> None:
         clock.now += HOUR
         repository.refs.compact("w")
         held = repository.refs.acquire("w", "somebody")
-        for _ in range(LIVE):
+        for _ in range(COMPACT_ENTRIES):
             held = repository.refs.renew("w", held)
         repository.refs.release("w", held)
     numbers = [entry.number for entry in repository.refs.history("w")]
@@ -111,7 +111,7 @@ def test_young_entries_stay() -> None:
     repository = Repository(MemoryObjects(), clock=clock)
     repository.create("w")
     held = repository.refs.acquire("w", "somebody")
-    for _ in range(2 * LIVE):
+    for _ in range(2 * COMPACT_ENTRIES):
         held = repository.refs.renew("w", held)
     assert repository.refs.compact("w") == 0 and not list(repository.objects.list("past/"))
 
@@ -125,7 +125,7 @@ def test_who_slept_while_its_number_was_used_and_removed_is_told() -> None:
     held = slept.acquire("w", "slept")
     clock.now += HOUR
     busier = repository.refs.acquire("w", "other")
-    for _ in range(LIVE + RECENT):
+    for _ in range(COMPACT_ENTRIES + KEPT_ENTRIES):
         busier = repository.refs.renew("w", busier)
     clock.now += HOUR
     assert repository.refs.compact("w")
@@ -146,7 +146,7 @@ def test_death_at_every_write_of_the_joining() -> None:
     busy(repository, clock)
     before, heads = events(repository), {e.fence: e.head for e in repository.refs.history("w")}
     clock.now += HOUR
-    for number in range(2 * LIVE + 10):
+    for number in range(2 * COMPACT_ENTRIES + 10):
         if number > 6 and number % 61:
             continue
         dying = Dying(dict(place._objects), number)
@@ -209,7 +209,7 @@ def test_a_damaged_one_is_told_and_set_aside(key: bytes | None) -> None:
 # ------------------------------------------------------------------------------------------------- collections
 
 
-def decided(repository: Repository, clock: Clock, entries: int = gc_log.LIVE + 60) -> list[GcState]:
+def decided(repository: Repository, clock: Clock, entries: int = gc_log.COMPACT_ENTRIES + 60) -> list[GcState]:
     """A store that was collected from very often; all that was decided."""
     for number in range(entries):
         clock.now += 30
@@ -230,8 +230,8 @@ def test_of_old_decisions_stays_what_was_removed(key: bytes | None) -> None:
     assert len(before) == 7
     clock.now += HOUR
     gone = repository.gc_log.compact(clock.now)
-    assert gone == len(entries) - RECENT and repository.gc_log.compact(clock.now) == 0
-    assert len(list(repository.objects.list("gc/store/"))) == RECENT
+    assert gone == len(entries) - KEPT_ENTRIES and repository.gc_log.compact(clock.now) == 0
+    assert len(list(repository.objects.list("gc/store/"))) == KEPT_ENTRIES
     for seen in (repository, Repository(repository.objects, clock=clock, key=key)):
         assert seen.gc_log.now() == last and seen.gc_log.number() == last.number
         assert events(seen) == before and events(seen, before[3][1]) == before[4:]
@@ -245,7 +245,7 @@ def test_decisions_are_joined_while_they_go_on() -> None:
         decided(repository, clock)
         clock.now += HOUR
         repository.gc()
-        assert len(list(repository.objects.list("gc/store/"))) < gc_log.LIVE
+        assert len(list(repository.objects.list("gc/store/"))) < gc_log.COMPACT_ENTRIES
     assert len(list(repository.objects.list("past/@gc/store/"))) == 1
     assert len([event for event in events(repository) if event[0].startswith("gc:")]) >= 21
     assert repository.gc_log.compact(clock.now) == 0
@@ -256,9 +256,9 @@ def test_young_decisions_stay() -> None:
     repository = Repository(MemoryObjects(), clock=clock)
     entries = decided(repository, clock)
     gone = repository.gc_log.compact(clock.now)
-    left = repository.gc_log._log.entries(gc_log.NAME)
-    assert 0 < gone < len(entries) - RECENT
-    assert all(gc_log.decode(*row).time > clock.now - AGE for row in left if row[0] > gone)
+    left = repository.gc_log._log.entries(gc_log.LOG_NAME)
+    assert 0 < gone < len(entries) - KEPT_ENTRIES
+    assert all(gc_log.decode(*row).time > clock.now - COMPACT_AGE for row in left if row[0] > gone)
 
 
 def test_who_decides_late_is_refused_though_the_number_is_free_again() -> None:
@@ -296,5 +296,5 @@ def test_a_damaged_old_decision_is_nobodys_loss() -> None:
     last = decided(repository, clock)[-1]
     objects.put(f"gc/store/{7:020d}", b"damaged")
     clock.now += HOUR
-    assert repository.gc_log.compact(clock.now) == last.number - RECENT
+    assert repository.gc_log.compact(clock.now) == last.number - KEPT_ENTRIES
     assert Repository(objects, clock=clock).gc_log.now() == last

@@ -8,22 +8,24 @@ from collections import deque
 import pytest
 
 from ramet.workspace.history import ExecutionRecord, History, OperationRecord
-from ramet.workspace.packed_log import PIECE, PackedLog
+from ramet.workspace.packed_log import GROUP_ROWS, PackedLog
 
 
 def ring(most: int) -> PackedLog[tuple[int, str]]:
     return PackedLog(most, tuple, lambda values: (values[0], values[1]), lambda row: row[0])
 
 
-@pytest.mark.parametrize("most", [1, 3, PIECE - 1, PIECE, 2 * PIECE, 3 * PIECE + 7, 10 * PIECE])
+@pytest.mark.parametrize(
+    "most", [1, 3, GROUP_ROWS - 1, GROUP_ROWS, 2 * GROUP_ROWS, 3 * GROUP_ROWS + 7, 10 * GROUP_ROWS]
+)
 @pytest.mark.parametrize("step", [1, 3])
 def test_it_is_what_a_bounded_deque_is(most: int, step: int) -> None:
     mine, model = ring(most), deque[tuple[int, str]](maxlen=most)
-    for number in range(5 * PIECE + 3):
+    for number in range(5 * GROUP_ROWS + 3):
         row = number * step, f"row {number} \udcff"
         mine.append(row)
         model.append(row)
-        if number % 97 == 0 or number > 5 * PIECE:
+        if number % 97 == 0 or number > 5 * GROUP_ROWS:
             rows = list(model)
             assert len(mine) == len(rows) and mine.first_key() == rows[0][0]
             assert list(mine) == rows
@@ -37,13 +39,13 @@ def test_an_empty_one_has_no_first() -> None:
 
 def test_who_reads_sees_what_was_there_when_it_began() -> None:
     rows = ring(10_000)
-    for number in range(3 * PIECE):
+    for number in range(3 * GROUP_ROWS):
         rows.append((number, ""))
     reading = iter(rows)
     first = next(reading)
-    for number in range(3 * PIECE, 6 * PIECE):
+    for number in range(3 * GROUP_ROWS, 6 * GROUP_ROWS):
         rows.append((number, ""))
-    assert [first, *reading] == [(number, "") for number in range(3 * PIECE)]
+    assert [first, *reading] == [(number, "") for number in range(3 * GROUP_ROWS)]
 
 
 def test_ten_thousand_commands_are_remembered_in_a_few_hundred_kilobytes() -> None:

@@ -17,7 +17,7 @@ from ramet.core.errors import RametError, fail, missing_extra, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Kind
-from ramet.workspace.agent.tools import SHOWN, TOOLS, Toolbox, no_progress
+from ramet.workspace.agent.tools import MAX_OUTPUT, TOOLS, Toolbox, no_progress
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
@@ -80,7 +80,7 @@ class Memory:
         answer = await TOOLS["read"].run(self._box, given, no_progress)
         text = str(answer["text"])
         numbered = [f"{n:6}\t{line}" for n, line in enumerate(text.split("\n") if text else [], given["offset"])]
-        if len(text.encode()) >= SHOWN and answer["truncated"]:
+        if len(text.encode()) >= MAX_OUTPUT and answer["truncated"]:
             numbered.append(f"[cut here; go on with view_range from line {answer['next_offset']}]")
         return f"{command.path}, with line numbers:\n" + "\n".join(numbered)
 

@@ -29,11 +29,11 @@ from ramet.store.model.ids import RevisionId, TreeId, revision_id
 from ramet.store.model.revisions import Revision, decode
 from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import Objects, open_objects, prove_create
-from ramet.store.packs.catalog import OFTEN
+from ramet.store.packs.catalog import REWRITE_AFTER
 from ramet.store.packs.reader import PackReader
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs import ancestry
-from ramet.store.refs.gc_log import FRESH, GcLog, GcState
+from ramet.store.refs.gc_log import CACHE_SECONDS, GcLog, GcState
 from ramet.store.refs.grants import Access, Grants
 from ramet.store.refs.refs import RefEntry, Refs, holder_name, not_found
 from ramet.store.refs.resolve import expired_error, find_revision
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from ramet.store.repair.verify import Report
     from ramet.store.verbs.revert import MergeResult
 
-REVISIONS: Final = 10_000
+CACHED_REVISIONS: Final = 10_000
 """Revisions that are cached in memory."""
-LEAN: Final = 512
+LOW_MEMORY_REVISIONS: Final = 512
 """The same in low-memory mode for a local store, where reading one again is cheap."""
 
 
@@ -256,7 +256,7 @@ class Repository:
 
     def read_revision(self, identity: RevisionId, *, expired: bool = False) -> Revision:
         """Read a revision by its id; an expired one only with `expired`, and while it exists."""
-        seen = self.gc_log.known if expired else self.gc_log.now(FRESH)
+        seen = self.gc_log.known if expired else self.gc_log.now(CACHE_SECONDS)
         if not expired and identity in seen.shallow:
             raise expired_error(f"revision {identity.hex()[:12]}")
         known = self._revisions.get(identity)
@@ -276,7 +276,7 @@ class Repository:
         return known
 
     def _cache_revision(self, identity: RevisionId, revision: Revision) -> Revision:
-        most = LEAN if self._low_memory and not self.packs.remote else REVISIONS
+        most = LOW_MEMORY_REVISIONS if self._low_memory and not self.packs.remote else CACHED_REVISIONS
         if len(self._revisions) >= most:  # bounded: a process may commit forever
             for old in list(self._revisions)[: most // 4]:
                 self._revisions.pop(old, None)
@@ -349,7 +349,7 @@ class Repository:
                     raise
                 seen = now
                 continue
-            self.packs.publish(OFTEN)
+            self.packs.publish(REWRITE_AFTER)
             return moved
 
     def secure_content(self, name: str, revision: Revision, head: RevisionId | None) -> int:
@@ -446,7 +446,7 @@ class Repository:
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
         """Return the expired parents of a revision, where its history ends."""
-        shallow = self.gc_log.now(FRESH).shallow
+        shallow = self.gc_log.now(CACHE_SECONDS).shallow
         return tuple(parent for parent in revision.parents if parent in shallow)
 
     # ----------------------------------------------------------------------------------------- reading trees
@@ -497,7 +497,7 @@ class Repository:
     def writer(self, name: str = "") -> PackWriter:
         """Return a pack writer for a workspace, whose name an encrypted store needs."""
         self.require_safe_refs()
-        self.refresh_gc_state(FRESH)  # checked again before the head moves
+        self.refresh_gc_state(CACHE_SECONDS)  # checked again before the head moves
         self.packs.refresh(older=5.0)  # an unknown new pack costs space, never correctness
         self._bound.pop(name, None)
         objects = self.objects_of(name)

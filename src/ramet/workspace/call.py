@@ -105,8 +105,7 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             if isinstance(call.stdin, IteratorReader):
                 await call.stdin.close()
             ended = clock()
-            command = await ws.secrets.scrub_long(call.command)
-            ws.history.add(_record(ws, call, command, channels, outcome, started, ended))
+            ws.history.add(_record(ws, call, channels, outcome, started, ended))
         return _result(call, channels, outcome, ended - started)
 
 
@@ -266,7 +265,7 @@ def _result(call: Call, channels: Channels, outcome: _Outcome, duration: float) 
 
 
 def _record(
-    ws: Workspace, call: Call, command: str, channels: Channels, outcome: _Outcome, started: float, ended: float
+    ws: Workspace, call: Call, channels: Channels, outcome: _Outcome, started: float, ended: float
 ) -> ExecutionRecord:
     scrub, fs = ws.secrets.scrub, call.session.fs
     out, err = channels.captured_out, channels.captured_err
@@ -274,7 +273,7 @@ def _record(
         number=ws.history.next_number,
         session_id=call.session.session_id,
         agent_id=call.agent_id,
-        command=command,
+        command=ws.secrets.scrub_text(call.command),
         started_at=started,
         ended_at=ended,
         exit_code=outcome.exit_code,

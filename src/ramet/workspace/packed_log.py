@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
-PIECE: Final = 256
+GROUP_ROWS: Final = 256
 """Rows per group; the newest two groups stay unpacked."""
-QUICK: Final = 1
+LEVEL: Final = 1
 """zlib level: rows are similar, so the fastest level is enough."""
 
 
@@ -54,7 +54,7 @@ class PackedLog(Generic[T]):
         live = self._live
         live.append(row)
         self._length += 1
-        if len(live) >= 2 * PIECE:
+        if len(live) >= 2 * GROUP_ROWS:
             self._pack()
         if self._length > self.most:
             self._drop()
@@ -62,13 +62,13 @@ class PackedLog(Generic[T]):
     def extend(self, rows: list[T]) -> None:
         self._live.extend(rows)
         self._length += len(rows)
-        while len(self._live) >= 2 * PIECE:
+        while len(self._live) >= 2 * GROUP_ROWS:
             self._pack()
         self._drop()
 
     def _pack(self) -> None:
-        rows = [self._live.popleft() for _ in range(PIECE)]
-        data = zlib.compress(marshal.dumps(list(map(self._plain, rows))), QUICK)
+        rows = [self._live.popleft() for _ in range(GROUP_ROWS)]
+        data = zlib.compress(marshal.dumps(list(map(self._plain, rows))), LEVEL)
         self._pieces.append(PackedRows(self._key(rows[0]), self._key(rows[-1]), len(rows), data))
 
     def _drop(self) -> None:

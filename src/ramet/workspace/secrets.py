@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +11,6 @@ from ramet.core.resource import REDACTED
 
 _USERINFO: Final = re.compile(rb"(://)[^/\s:@'\"]*:[^/\s@'\"]+@")
 """A password in a URL, which is redacted without being declared."""
-_WINDOW: Final = 1 << 20
 SHORTEST: Final = 4
 """Minimum length of a value to redact in texts, to avoid accidental matches. Variables are always redacted."""
 
@@ -61,19 +59,6 @@ class Secrets:
 
     def scrub_text(self, text: str) -> str:
         return decode(self.scrub(encode(text))) if self._raw or "://" in text else text
-
-    async def scrub_long(self, text: str) -> str:
-        """`scrub_text` of a text that may be very long, while others run."""
-        if not self._raw:
-            for at in range(0, len(text), _WINDOW):
-                # A single character is found ten times as fast; most windows of long texts have none.
-                if text.find(":", at, at + _WINDOW) >= 0 and text.find("://", at, at + _WINDOW + 2) >= 0:
-                    break
-                if at:
-                    await asyncio.sleep(0)
-            else:
-                return text
-        return self.scrub_text(text)
 
     def scrub_env(self, env: Mapping[str, str]) -> dict[str, str]:
         """Redact an environment: secret variables lose their value, others the secrets inside them."""

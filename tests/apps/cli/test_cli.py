@@ -455,7 +455,7 @@ def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-u
     assert ramet("mount", "demo", "/empty") == "demo-3\n"
     rows = {row["prefix"]: row["mode"] for row in json.loads(ramet("mounts", "demo"))}
     assert rows["/data"] == "read" and rows["/empty"] == "write"
-    assert "is mounted at /data" in ramet("mount", "demo", "/data", status=4)
+    assert "cannot mount at /data" in ramet("mount", "demo", "/data", status=4)
     assert "no directory" in ramet("mount", "demo", "/x", str(tmp_path / "none"), status=3)
     assert "names a revision" in ramet("mount", "demo@1", "/x", status=2)
     assert "write /x" in ramet("mount", "demo", "x", status=2)

@@ -42,7 +42,7 @@ def test_the_life_of_a_key(tmp_path: Path) -> None:
     first, second, home = tmp_path / "first", tmp_path / "second", tmp_path / "home"
     nobody = Terminal(home, None)
     assert nobody("keys", "new", str(first)).startswith("local-") and first.stat().st_mode & 0o777 == 0o600
-    assert "never written over" in nobody.refused("keys", "new", str(first))
+    assert "never overwritten" in nobody.refused("keys", "new", str(first))
     ramet = Terminal(home, f"file:{first}")
     assert ramet("keys", "init").startswith("local-")
     ramet("create", "w")

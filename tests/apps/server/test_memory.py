@@ -69,14 +69,14 @@ async def settled() -> None:
 
 
 def test_commits_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "CROWD", 32)  # what is bounded is full soon
-    monkeypatch.setattr(upkeep, "PAUSE", 0.0)
-    monkeypatch.setattr(repository, "LEAN", 32)
-    monkeypatch.setattr(joining, "WORTH", 16)
-    monkeypatch.setattr(joining, "TIERS", 4)
-    monkeypatch.setattr(packs, "DEPARTED", 4_000)
-    monkeypatch.setattr(packs, "SMALL", 64)
-    monkeypatch.setattr(ring, "PIECE", 32)
+    monkeypatch.setattr(upkeep, "MANY_SMALL_PACKS", 32)  # what is bounded is full soon
+    monkeypatch.setattr(upkeep, "CONSOLIDATION_PAUSE", 0.0)
+    monkeypatch.setattr(repository, "LOW_MEMORY_REVISIONS", 32)
+    monkeypatch.setattr(joining, "MIN_SMALL_PACKS", 16)
+    monkeypatch.setattr(joining, "MIN_MERGED_PACKS", 4)
+    monkeypatch.setattr(packs, "REMOVED_INDEX_BYTES", 4_000)
+    monkeypatch.setattr(packs, "SMALL_PACK_OBJECTS", 64)
+    monkeypatch.setattr(ring, "GROUP_ROWS", 32)
 
     async def act() -> list[int]:
         store = Store(DirectoryObjects(str(tmp_path / "store"), sync=False))

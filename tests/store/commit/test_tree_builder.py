@@ -29,7 +29,7 @@ def built(members: list[tuple[str, str, str]], live: int) -> tuple[TreeId, PackR
     reader = PackReader(objects)
     writer = PackWriter(objects, reader)
     builder, told = TreeBuilder(writer), []
-    before, building.LIVE = building.LIVE, live  # type: ignore[misc]
+    before, building.LIVE_ENTRIES = building.LIVE_ENTRIES, live  # type: ignore[misc]
     try:
         for number, (what, path, other) in enumerate(members):
             try:
@@ -45,7 +45,7 @@ def built(members: list[tuple[str, str, str]], live: int) -> tuple[TreeId, PackR
                 told.append(f"{number} {error.code}")
         tree = builder.tree()
     finally:
-        building.LIVE = before  # type: ignore[misc]
+        building.LIVE_ENTRIES = before  # type: ignore[misc]
     writer.finish()
     return tree, reader, told
 

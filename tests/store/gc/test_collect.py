@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ramet import DiskResource, RametError, Store
-from ramet.store.gc.collect import CROWD
+from ramet.store.gc.collect import REPACK_TINY_PACKS
 from ramet.store.model.ids import TreeId
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects, Objects
 from ramet.store.packs.reader import PackReader
@@ -122,10 +122,10 @@ def test_a_pack_that_is_mostly_dead_is_written_anew() -> None:
 def test_many_small_packs_are_joined() -> None:
     place = MemoryObjects()
     store = Store(place)
-    write(store, "w", *(f"echo {n} > /f{n}" for n in range(CROWD + 5)))
-    assert len(packs_of(place)) > CROWD
-    assert store.gc(grace=0).rewritten > CROWD and len(packs_of(place)) < 5
-    assert Store(place).verify().ok and len(Store(place)["w"].log()) == CROWD + 5
+    write(store, "w", *(f"echo {n} > /f{n}" for n in range(REPACK_TINY_PACKS + 5)))
+    assert len(packs_of(place)) > REPACK_TINY_PACKS
+    assert store.gc(grace=0).rewritten > REPACK_TINY_PACKS and len(packs_of(place)) < 5
+    assert Store(place).verify().ok and len(Store(place)["w"].log()) == REPACK_TINY_PACKS + 5
     assert not store.gc(grace=0).rewritten
 
 

@@ -21,9 +21,9 @@ from ramet.store.refs.gc_log import JOINED, JOINING
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few packs are many here."""
-    monkeypatch.setattr(upkeep, "CROWD", 12)
-    monkeypatch.setattr(upkeep, "PAUSE", 0.0)
-    monkeypatch.setattr(joining, "WORTH", 4)
+    monkeypatch.setattr(upkeep, "MANY_SMALL_PACKS", 12)
+    monkeypatch.setattr(upkeep, "CONSOLIDATION_PAUSE", 0.0)
+    monkeypatch.setattr(joining, "MIN_SMALL_PACKS", 4)
 
 
 def texts(number: int) -> list[str]:
@@ -50,7 +50,7 @@ def test_however_often_is_committed_packs_stay_few(place: Objects) -> None:
 
 
 def test_packs_that_were_joined_are_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "TIERS", 2)
+    monkeypatch.setattr(joining, "MIN_MERGED_PACKS", 2)
     objects = MemoryObjects()
     store = Store(objects)
     for number in range(6):
@@ -206,7 +206,7 @@ def test_directories_are_not_read_again_because_packs_were_joined(
 
 
 def test_an_index_of_small_packs_that_are_gone_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramet.store.packs.reader.DEPARTED", 2_000)
+    monkeypatch.setattr("ramet.store.packs.reader.REMOVED_INDEX_BYTES", 2_000)
     objects = MemoryObjects()
     store = Store(objects)
     write(store, "w", *texts(60))

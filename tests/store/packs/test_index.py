@@ -41,7 +41,7 @@ def test_an_index_finds_its_own_and_nothing_else(count: int) -> None:
 
 @pytest.mark.parametrize("many", [0, 10**9])
 def test_many_indexes_are_asked_as_one(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "_MANY", many)
+    monkeypatch.setattr(indexes, "_SLICED_MERGE_IDS", many)
     edges = [bytes(32), b"\xff" * 32]
     parts = [ids(seed, 40) for seed in range(5)]
     parts[3] += parts[1][:7] + edges
@@ -63,10 +63,10 @@ def test_a_damaged_index_is_told() -> None:
 
 def test_a_writer_knows_what_it_wrote_into_earlier_packs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs are written as soon as they hold many objects, and nothing is kept of them but their indexes."""
-    monkeypatch.setattr(packing, "OBJECTS", 10)
-    monkeypatch.setattr(packing, "PENDING", 0)
-    monkeypatch.setattr(packing, "BLOCK", 64)
-    monkeypatch.setattr(packing, "MANY", 25)
+    monkeypatch.setattr(packing, "PACK_OBJECTS", 10)
+    monkeypatch.setattr(packing, "BACKLOG_BYTES", 0)
+    monkeypatch.setattr(packing, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(packing, "MERGE_LOOKUPS_AFTER", 25)
     objects = MemoryObjects()
     reader = PackReader(objects)
     writer = PackWriter(objects, reader)
@@ -85,8 +85,8 @@ def test_a_writer_knows_what_it_wrote_into_earlier_packs(monkeypatch: pytest.Mon
 
 
 def test_a_store_of_very_many_packs_is_searched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packs, "SMALL", 1)
-    monkeypatch.setattr(packs, "SEVERAL", 3)
+    monkeypatch.setattr(packs, "SMALL_PACK_OBJECTS", 1)
+    monkeypatch.setattr(packs, "UNMERGED_INDEXES", 3)
     objects = MemoryObjects()
     reader = PackReader(objects)
     contents = [b"object number %d" % number for number in range(40)]

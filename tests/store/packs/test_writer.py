@@ -49,12 +49,12 @@ def add(writer: PackWriter, many: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-@pytest.mark.parametrize("full", [1_000_000, packing.PACK])
+@pytest.mark.parametrize("full", [1_000_000, packing.PACK_BYTES])
 def test_a_pack_grows_without_a_name_and_is_there_whole(
     encrypted: bool, full: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "PACK", full)
-    monkeypatch.setattr(packing, "PENDING", 1_000_000)
+    monkeypatch.setattr(packing, "PACK_BYTES", full)
+    monkeypatch.setattr(packing, "BACKLOG_BYTES", 1_000_000)
     opened: objects.Objects = DirectoryObjects(str(tmp_path))
     if encrypted:
         sealed = open_encrypted(opened, KEY)
@@ -96,7 +96,7 @@ def test_a_disk_that_is_full_is_told_and_leaves_nothing(
         real(fd, data)
 
     monkeypatch.setattr(objects, "_write", write)
-    monkeypatch.setattr(packing, "PENDING", 1_000_000)
+    monkeypatch.setattr(packing, "BACKLOG_BYTES", 1_000_000)
     writer = writer_of(DirectoryObjects(str(tmp_path)))
     told: list[str] = []
     writer.on_durable(lambda: told.append("durable"))
@@ -122,7 +122,7 @@ def test_a_pack_that_cannot_be_named_leaves_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_who_gives_up_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "PENDING", 1_000_000)
+    monkeypatch.setattr(packing, "BACKLOG_BYTES", 1_000_000)
     writer = writer_of(DirectoryObjects(str(tmp_path)))
     add(writer, contents())
     writer.abandon()
@@ -192,8 +192,8 @@ def test_death_at_any_step_leaves_no_index_without_its_pack(left: int, tmp_path:
 
 
 def test_many_small_objects_at_once_are_what_one_after_the_other_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "MANY", 3)
-    monkeypatch.setattr(packing, "BLOCK", 64)
+    monkeypatch.setattr(packing, "MERGE_LOOKUPS_AFTER", 3)
+    monkeypatch.setattr(packing, "BLOCK_BYTES", 64)
     many = [b"object %d" % (number % 50) for number in range(80)]
     keys = [chunk_id(data) for data in many]
     place = MemoryObjects()

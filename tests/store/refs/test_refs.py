@@ -23,7 +23,7 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 from ramet.store.objects.objects import DirectoryObjects, MemoryObjects
 from ramet.store.objects.postgres_log import PostgresConnection, PostgresLog
-from ramet.store.refs.refs import SKEW, Refs
+from ramet.store.refs.refs import CLOCK_SKEW, Refs
 from ramet.store.refs.retention import Retention
 from ramet.store.refs.tags import Tags
 
@@ -111,7 +111,7 @@ def test_leases_expire_and_are_fenced(logs: Logs) -> None:
     assert refused(lambda: two.acquire("w", "elsewhere/3/4/b")) == "workspace_busy"
     now[0] += 40
     mine = one.renew("w", mine, ttl=60)
-    now[0] += 60 + SKEW - 1
+    now[0] += 60 + CLOCK_SKEW - 1
     assert refused(lambda: two.acquire("w", "elsewhere/3/4/b")) == "workspace_busy"
     now[0] += 2
     theirs = two.acquire("w", "elsewhere/3/4/b")

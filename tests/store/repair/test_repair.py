@@ -117,15 +117,15 @@ def test_a_lost_index_is_made_again(place: Objects) -> None:
     assert b"".join(again["w"].show("/x/y/f3")) == b"1\n2\n3\n" and b"".join(again["w"].show("/one", "1")) == b"one\n"
 
 
-@pytest.mark.parametrize("block", [packing.BLOCK, 1 << 20])
-@pytest.mark.parametrize("pack", [packing.PACK, 300_000])
+@pytest.mark.parametrize("block", [packing.BLOCK_BYTES, 1 << 20])
+@pytest.mark.parametrize("pack", [packing.PACK_BYTES, 300_000])
 def test_parts_of_large_files_are_found_without_an_index(
     block: int, pack: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several in a block, beside small files, in packs whose trees are elsewhere: all indexes lost, or one of them."""
-    monkeypatch.setattr(packing, "BLOCK", block)
-    monkeypatch.setattr(packing, "PACK", pack)
-    monkeypatch.setattr(packing, "PENDING", 0)
+    monkeypatch.setattr(packing, "BLOCK_BYTES", block)
+    monkeypatch.setattr(packing, "PACK_BYTES", pack)
+    monkeypatch.setattr(packing, "BACKLOG_BYTES", 0)
     rng, objects = random.Random(7), MemoryObjects()
     contents = {f"/d/f{number}": rng.randbytes(1000 * number + 1) for number in range(12)}
     contents |= {f"/d/large{number}": rng.randbytes(1_300_000 + 7 * number) for number in range(3)}

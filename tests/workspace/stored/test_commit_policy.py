@@ -171,7 +171,7 @@ def test_what_was_pinned_and_is_another_by_now_is_told(monkeypatch: pytest.Monke
             "/data/a: the pinned version is gone",
             "/data/d/b: the pinned version has changed",
         ]
-        monkeypatch.setattr(pinning, "TOLD", 1)
+        monkeypatch.setattr(pinning, "MAX_REPORTED", 1)
         assert (await problems("1"))[1:] == ["/data: 1 more paths differ from the pinned versions"]
 
         async def away(*_: object) -> None:

@@ -289,7 +289,7 @@ def test_a_long_history_is_written_once(tmp_path: Path) -> None:
 
 
 def test_a_process_that_commits_for_ever_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramet.store.repository.REVISIONS", 8)
+    monkeypatch.setattr("ramet.store.repository.CACHED_REVISIONS", 8)
     store = Store(str(tmp_path))
     store.create("w")
 

@@ -14,15 +14,15 @@ from concurrent.futures import Executor, Future
 from itertools import chain
 from typing import Final, TypeVar
 
-from ramet.store.checkout.parallel_write import AHEAD
+from ramet.store.checkout.parallel_write import IN_FLIGHT
 from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
-ENOUGH: Final = 48 * 1024
+WHOLE_BLOCK_BYTES: Final = 48 * 1024
 """Bytes from which on unpacking the whole block costs no more than a part."""
-RUN: Final = 1024 * 1024
+REQUEST_BYTES: Final = 1024 * 1024
 """Bytes per request."""
-FEW: Final = 400
+INLINE_BLOCKS: Final = 400
 """Blocks of a local store up to which they are read inline."""
 T = TypeVar("T")
 
@@ -33,12 +33,12 @@ def read_blocks(
     """Yield `made(location, block)` for blocks in storage order, unpacked at least as far as their locations say."""
 
     def whole(run: list[Location]) -> list[T]:
-        return list(map(made, run, packs.fetch_run(run, ENOUGH)))
+        return list(map(made, run, packs.fetch_run(run, WHOLE_BLOCK_BYTES)))
 
     runs = _runs(wanted)
-    if not packs.remote and len(wanted) < FEW:
-        return chain.from_iterable(map(made, run, packs.fetch_run(run, ENOUGH)) for run in runs)
-    return chain.from_iterable(_read_ahead(pool, whole, runs, AHEAD if packs.remote else 2))
+    if not packs.remote and len(wanted) < INLINE_BLOCKS:
+        return chain.from_iterable(map(made, run, packs.fetch_run(run, WHOLE_BLOCK_BYTES)) for run in runs)
+    return chain.from_iterable(_read_ahead(pool, whole, runs, IN_FLIGHT if packs.remote else 2))
 
 
 def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
@@ -48,7 +48,7 @@ def _runs(wanted: Sequence[Location]) -> Iterator[list[Location]]:
         if run:
             last = run[-1]
             beside = (place.pack, place.start) == (last.pack, last.start + last.length)
-            if not beside or place.start + place.length - run[0].start > RUN:
+            if not beside or place.start + place.length - run[0].start > REQUEST_BYTES:
                 yield run
                 run = []
         run.append(place)

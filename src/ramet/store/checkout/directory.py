@@ -24,7 +24,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.checkout.block_reader import read_blocks
 from ramet.store.checkout.file_cache import FileCache, umask
-from ramet.store.checkout.parallel_write import AHEAD, LargeFileWriter
+from ramet.store.checkout.parallel_write import IN_FLIGHT, LargeFileWriter
 from ramet.store.model import trees
 from ramet.store.model.chunker import chunks
 from ramet.store.model.ids import SIZE, TreeId, chunk_id
@@ -33,7 +33,7 @@ from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
 How = Literal["copy", "hardlink", "reflink"]
-BATCH: Final = 50_000
+BATCH_FILES: Final = 50_000
 """Files per batch, written in the order of the packs."""
 _REGULAR: Final = modes.S_IFREG
 Present = os.stat_result | None
@@ -119,7 +119,7 @@ class _Checkout:
     reported: int = 0
 
     def __post_init__(self) -> None:
-        workers = AHEAD if self.packs.remote else min(2, os.cpu_count() or 1)
+        workers = IN_FLIGHT if self.packs.remote else min(2, os.cpu_count() or 1)
         self.pool = ThreadPoolExecutor(workers, thread_name_prefix="ramet-checkout")
         self.assembler = LargeFileWriter(self.packs, self.pool)
 
@@ -135,7 +135,7 @@ class _Checkout:
                 was = -1 if found is None else found.st_mode & 0o7777
                 done.append((folder, node.mode, node.mtime_ns, node.xattrs, was))
             stack += below
-            if len(self.jobs) >= BATCH:
+            if len(self.jobs) >= BATCH_FILES:
                 self.flush()
         self.flush()
         for source, path in self.again:

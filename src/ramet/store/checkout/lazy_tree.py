@@ -31,7 +31,7 @@ from ramet.store.model import trees
 from ramet.store.model.ids import ChunkId, TreeId
 from ramet.store.packs.reader import PackReader
 
-MANY: Final = 32
+UNCACHED_CHUNKS: Final = 32
 """Chunks of one file from which on a read bypasses the block cache."""
 _publishing = threading.Lock()
 """Held while loaded data becomes nodes or blocks; never during a fetch."""
@@ -102,7 +102,7 @@ class LazyBlocks(Blocks):
             yield from super().read(start, stop)
             return
         chunks = (chunk for chunk, _, _ in pieces)
-        found = map(self._packs.read, chunks) if len(pieces) < MANY else self._packs.stream(chunks)
+        found = map(self._packs.read, chunks) if len(pieces) < UNCACHED_CHUNKS else self._packs.stream(chunks)
         for data, (_, begin, end) in zip(found, pieces, strict=True):
             yield data if end - begin == len(data) else data[begin:end]
 

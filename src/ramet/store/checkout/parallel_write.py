@@ -17,11 +17,11 @@ from ramet.store.model.ids import chunk_id
 from ramet.store.packs.index import Location
 from ramet.store.packs.reader import PackReader
 
-AHEAD: Final = 8
+IN_FLIGHT: Final = 8
 """Chunks in flight."""
-PLACED: Final = 200_000
+REMEMBERED_CHUNKS: Final = 200_000
 """Chunks whose written location is remembered."""
-RUN: Final = 8 * 1024 * 1024
+COPY_BYTES: Final = 8 * 1024 * 1024
 """Bytes per copy."""
 
 
@@ -114,7 +114,7 @@ class _FileAssembly:
             self._start(None, [part])
             return
         run = self._run
-        if run is not None and found == (run.path, run.start + run.size) and run.size < RUN:
+        if run is not None and found == (run.path, run.start + run.size) and run.size < COPY_BYTES:
             run.parts.append(part)
             return
         self._end_run()
@@ -138,7 +138,7 @@ class _FileAssembly:
             self._start(run, run.parts)
 
     def _start(self, run: _CopyRange | None, parts: list[_ChunkTarget]) -> None:
-        while len(self._running) >= AHEAD:
+        while len(self._running) >= IN_FLIGHT:
             self._take()
         self._running.append((self._submit(self._file, run, parts), parts))
         if run is None:
@@ -151,7 +151,7 @@ class _FileAssembly:
         self._running.popleft()
         self.whole = self.whole and good
         for part in parts if good else ():
-            if len(self._placed) < PLACED:
+            if len(self._placed) < REMEMBERED_CHUNKS:
                 self._placed.setdefault(part.identity, (self._path, part.at))
         self._in_flight.difference_update([part.identity for part in parts])
 

@@ -23,7 +23,7 @@ from ramet.backends.local.disk import TEMP_PREFIX
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.commit.commit_filter import KEEP_ALL, CommitFilter
-from ramet.store.commit.file_reader import TOGETHER, FileReader
+from ramet.store.commit.file_reader import BATCH_FILES, FileReader
 from ramet.store.commit.stat_cache import DirectoryStat, Row, StatCache, encoded_names, facts_of, stamp
 from ramet.store.model import trees
 from ramet.store.model.ids import TreeId, tree_id
@@ -273,7 +273,7 @@ class _Walk:
                 name = names[number]
                 nodes.append(Node(name, LINK, 0o777, facts[2], 0, os.readlink(name, dir_fd=fd)))
         self.count(len(nodes))
-        step = TOGETHER if self.rules.check is None else 1
+        step = BATCH_FILES if self.rules.check is None else 1
         for at in range(0, len(new), step):
             nodes += self.read(here, fd, names, new[at : at + step])
         if not here.stamps:

@@ -19,9 +19,9 @@ from ramet.store.model.ids import chunk_id
 from ramet.store.model.trees import FILE, Node
 from ramet.store.packs.writer import PackWriter
 
-TOGETHER: Final = 64
+BATCH_FILES: Final = 64
 """Small files per batch: grouping system calls by kind is faster than interleaving them."""
-SMALL: Final = 64 * 1024
+SMALL_FILE_BYTES: Final = 64 * 1024
 NONE: Final[dict[str, bytes]] = {}
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_XATTRS: Final = frozenset({errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENOENT, errno.ELOOP})
@@ -39,7 +39,7 @@ class FileReader:
 
     def read(self, folder: int, names: list[bytes], facts: list[Facts]) -> list[Node | None]:
         """Read files of an open directory; None for a file that has vanished."""
-        if len(names) > 1 and max([fact[1] for fact in facts]) <= SMALL:
+        if len(names) > 1 and max([fact[1] for fact in facts]) <= SMALL_FILE_BYTES:
             made = self._several(folder, names, facts)
             if made is not None:
                 return made

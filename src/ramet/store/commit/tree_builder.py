@@ -18,7 +18,7 @@ from ramet.store.model.ids import TreeId, chunk_id, tree_id
 from ramet.store.model.trees import DIR, FILE, LINK, Node, hard_group
 from ramet.store.packs.writer import PackWriter
 
-LIVE: Final = 20_000
+LIVE_ENTRIES: Final = 20_000
 """Entries that are kept as Python objects."""
 
 
@@ -100,7 +100,7 @@ class TreeBuilder:
         folder.recent[name] = node._replace(name=name)
         self._live[folder] = None
         self._count += 1
-        if self._count >= LIVE:
+        if self._count >= LIVE_ENTRIES:
             for folder in self._live:
                 folder.packed.append(trees.encode(folder.recent.values()))
                 folder.recent = {}

@@ -17,9 +17,9 @@ from ramet.backends.local.disk import TEMP_PREFIX
 from ramet.core.errors import missing_extra
 from ramet.store.commit.stat_cache import StatCache
 
-WAIT: Final = 2.0
+MARKER_SECONDS: Final = 2.0
 """Seconds to wait for the marker."""
-FLOOD: Final = 4096
+MAX_EVENTS: Final = 4096
 """Events in one batch from which on some may have been lost."""
 
 
@@ -59,7 +59,7 @@ class Watcher:
             )  # fmt: skip
             for batch in batches:
                 with self._lock:
-                    if len(batch) >= FLOOD:
+                    if len(batch) >= MAX_EVENTS:
                         self._lost = True
                     for _, path in batch:
                         if os.path.basename(path).startswith(TEMP_PREFIX):
@@ -79,7 +79,7 @@ class Watcher:
             with open(marker, "xb"):
                 pass
             with self._lock:
-                return self._lock.wait_for(lambda: marker in self._markers or self._stop.is_set(), WAIT) and (
+                return self._lock.wait_for(lambda: marker in self._markers or self._stop.is_set(), MARKER_SECONDS) and (
                     not self._stop.is_set()
                 )
         except OSError:

@@ -26,20 +26,20 @@ from ramet.store.packs.repack import RepackWriters
 from ramet.store.packs.writer import PackWriter
 from ramet.store.refs.drafts import read_drafts
 from ramet.store.refs.gc_log import PACKS, REVISIONS, Condemnation, GcState
-from ramet.store.refs.refs import SKEW
+from ramet.store.refs.refs import CLOCK_SKEW
 from ramet.store.refs.retention import GRACE, KeepSet, keep_set
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
-PAYS: Final = 0.5
+REPACK_DEAD_FRACTION: Final = 0.5
 """Fraction of dead bytes from which on a pack is repacked."""
-LEAST: Final = 4096
+REPACK_DEAD_BYTES: Final = 4096
 """Dead bytes from which on repacking is worth it."""
-TINY: Final = 1024 * 1024
-CROWD: Final = 64
+TINY_PACK_BYTES: Final = 1024 * 1024
+REPACK_TINY_PACKS: Final = 64
 """Tiny packs from which on they are repacked."""
-ORPHAN: Final = 600.0
+ORPHAN_SECONDS: Final = 600.0
 """Seconds before a pack without an index is removed at any grace: its writer may be alive."""
 ATTEMPTS: Final = 5
 
@@ -192,7 +192,7 @@ def collect(
     *,
     grace: float | None = None,
     dry: bool = False,
-    pays: float = PAYS,
+    pays: float = REPACK_DEAD_FRACTION,
     progress: Progress = silent,
 ) -> Collected:
     """Run one pass. `grace` is in seconds; 0 removes everything unreferenced at once."""
@@ -282,7 +282,7 @@ class _GcPass:
         repository.gc_log.compact(self.now)
         clean = getattr(repository.objects, "clean", None)
         if clean is not None:
-            done.temporary = clean(max(self.grace, ORPHAN))
+            done.temporary = clean(max(self.grace, ORPHAN_SECONDS))
         return done
 
     def _sweeping_packs(self, state: GcState) -> frozenset[str]:
@@ -321,7 +321,7 @@ class _GcPass:
         old = state.doomed.get(key, Condemnation(self.now))
         if old.condemned:
             return old
-        half = max(self.grace / 2, ORPHAN if orphan else 0.0)
+        half = max(self.grace / 2, ORPHAN_SECONDS if orphan else 0.0)
         fresh = any(PACKS + use.name == key for use in rewrite)
         return Condemnation(old.since, self.now if fresh or self.now - old.since >= half else 0.0)
 
@@ -330,9 +330,9 @@ class _GcPass:
     def _packs_to_repack(self, found: list[PackUsage]) -> list[PackUsage]:
         """Return the packs that are worth repacking."""
         used = [use for use in found if use.home and use.name not in self.repository.packs.condemned]
-        tiny = [use for use in used if use.size < TINY]
-        chosen = {use.name: use for use in used if use.dead >= self.pays and use.dead * use.size >= LEAST}
-        if len(tiny) > CROWD:
+        tiny = [use for use in used if use.size < TINY_PACK_BYTES]
+        chosen = {use.name: use for use in used if use.dead >= self.pays and use.dead * use.size >= REPACK_DEAD_BYTES}
+        if len(tiny) > REPACK_TINY_PACKS:
             chosen.update((use.name, use) for use in tiny)
         return sorted(chosen.values(), key=lambda use: use.name)
 
@@ -365,11 +365,13 @@ class _GcPass:
     def _sweep(self, state: GcState, orphans: set[str]) -> bool:
         """Remove what was condemned long enough. False when a concurrent collector was first."""
         repository = self.repository
-        half = self.grace / 2 + (SKEW if self.grace else 0.0)
+        half = self.grace / 2 + (CLOCK_SKEW if self.grace else 0.0)
         due = {
             key
             for key, s in state.doomed.items()
-            if s.condemned and self.now - s.condemned >= half and (key not in orphans or self.now - s.since >= ORPHAN)
+            if s.condemned
+            and self.now - s.condemned >= half
+            and (key not in orphans or self.now - s.since >= ORPHAN_SECONDS)
         }
         due |= state.sweeping
         if not due:

@@ -4,7 +4,7 @@
   collection removes it.
 - A consolidation is a decision in the gc log: appending from an outdated state fails. So no collection relies on a pack
   that is being removed, and no pack is removed for the sake of one that a collection has removed.
-- One process consolidates at a time, announced in the log; a dead one is ignored after `PATIENCE`.
+- One process consolidates at a time, announced in the log; a dead one is ignored after `DEAD_AFTER`.
 - In an encrypted store only packs with the same key are merged.
 """
 
@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Final
 from ramet.core.errors import RametError
 from ramet.store.model.ids import chunk_id, tree_id
 from ramet.store.packs.index import Index, Location
-from ramet.store.packs.reader import LARGE, PackReader
+from ramet.store.packs.reader import LARGE_PACK_BYTES, PackReader
 from ramet.store.packs.repack import RepackWriters
-from ramet.store.packs.writer import SALT, PackWriter
+from ramet.store.packs.writer import SALT_BYTES, PackWriter
 from ramet.store.refs.gc_log import JOINED, JOINING, PACKS, Condemnation, GcState
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
-WORTH: Final = 64
+MIN_SMALL_PACKS: Final = 64
 """Small packs with one key from which on they are merged."""
-TIERS: Final = 16
+MIN_MERGED_PACKS: Final = 16
 """Merged packs from which on these are merged in turn."""
-MEDIUM: Final = 16 * 1024
+MERGED_PACK_OBJECTS: Final = 16 * 1024
 """Objects up to which a pack counts as merged, not large."""
-PATIENCE: Final = 120.0
+DEAD_AFTER: Final = 120.0
 """Seconds after which a consolidation in progress counts as dead."""
 
 
@@ -48,7 +48,7 @@ def consolidate_packs(repository: Repository) -> ConsolidationReport:
     reader, decisions = repository.packs, repository.gc_log
     state = decisions.now()
     now = repository.clock()
-    if state.kind == JOINING and abs(now - state.time) < PATIENCE:
+    if state.kind == JOINING and abs(now - state.time) < DEAD_AFTER:
         return ConsolidationReport()
     reader.refresh()
     if state.kind == JOINING:
@@ -117,7 +117,7 @@ def _choose_packs(reader: PackReader, state: GcState) -> list[str]:
     chosen: list[str] = []
     for names in reader.small_packs():
         small = [name for name in names if PACKS + name not in state.doomed and name not in reader.unreadable]
-        if len(small) >= WORTH:
+        if len(small) >= MIN_SMALL_PACKS:
             chosen += small
             chosen += _merged_packs(reader, reader.key_of(small[0]), {*chosen, *state.doomed})
     return chosen
@@ -128,9 +128,9 @@ def _merged_packs(reader: PackReader, key: bytes, but: set[str]) -> list[str]:
     found: list[str] = []
     for name in reader.opened():
         mine = reader.key_of(name) == key and name not in reader.unreadable and not but & {name, PACKS + name}
-        if mine and reader.index(name).count <= MEDIUM and _size(reader.index(name)) < LARGE:
+        if mine and reader.index(name).count <= MERGED_PACK_OBJECTS and _size(reader.index(name)) < LARGE_PACK_BYTES:
             found.append(name)
-    return found if len(found) >= TIERS else []
+    return found if len(found) >= MIN_MERGED_PACKS else []
 
 
 def _size(index: Index) -> int:
@@ -165,7 +165,7 @@ def _contents(index: Index) -> set[bytes]:
     """Return all ids of a pack except its salt."""
     first = min((start for start, _, _, _ in index.table().values()), default=0)
     begun = [key for key, (start, _, _, _) in index.table().items() if start == first]
-    salt = set(begun) if len(begun) == 1 and index.table()[begun[0]][3] == SALT else set()
+    salt = set(begun) if len(begun) == 1 and index.table()[begun[0]][3] == SALT_BYTES else set()
     return set(index.ids()) - salt
 
 

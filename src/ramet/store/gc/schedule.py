@@ -11,11 +11,11 @@ from typing import Final
 from ramet.store.model.revisions import Revision
 from ramet.store.refs.retention import RetentionPolicies
 
-CROWD: Final = 256
+MANY_SMALL_PACKS: Final = 256
 """Small packs with one key from which on they are merged, to bound the names that an open lists."""
-PAUSE: Final = 5.0
+CONSOLIDATION_PAUSE: Final = 5.0
 """Seconds between two consolidations of a process."""
-REMEMBERED: Final = 30.0
+POLICY_CACHE_SECONDS: Final = 30.0
 """Seconds for which the policy is cached."""
 
 
@@ -40,12 +40,12 @@ class GcSchedule:
     def gc_is_due_now(self, revision: Revision) -> bool | None:
         """As `gc_is_due`, without a request; None when it is not cached."""
         read, every = self._auto.get(revision.workspace, (-1e9, 0))
-        return None if time.monotonic() - read > REMEMBERED else bool(every) and not revision.seq % every
+        return None if time.monotonic() - read > POLICY_CACHE_SECONDS else bool(every) and not revision.seq % every
 
     def needs_consolidation(self, crowd: int) -> bool:
         """Return whether enough small packs exist, and the last consolidation is long enough ago."""
-        return crowd >= CROWD and time.monotonic() >= self._join_at
+        return crowd >= MANY_SMALL_PACKS and time.monotonic() >= self._join_at
 
     def consolidation_started(self) -> None:
         """Start the pause before the next consolidation."""
-        self._join_at = time.monotonic() + PAUSE
+        self._join_at = time.monotonic() + CONSOLIDATION_PAUSE

@@ -26,9 +26,9 @@ PAST: Final = {"refs": "past", "gc": "past/@gc"}
 """Key prefix of compacted entries, by the space of their log; no workspace can be called `@gc`."""
 MAGIC: Final = b"RAMETPA1"
 DIGEST: Final = 32
-FULL: Final = 256 * 1024
+FULL_BYTES: Final = 256 * 1024
 """Bytes from which on a compacted object is not rewritten with newer entries."""
-AT_ONCE: Final = 16
+CONCURRENT_READS: Final = 16
 
 
 class Log(Protocol):
@@ -103,7 +103,7 @@ class ObjectLog:
         """Read several entries; concurrently on a remote store."""
         if not getattr(self._objects, "remote", False):
             return [self._read(self._key(name, number)) for number in numbers]
-        with ThreadPoolExecutor(AT_ONCE, "ramet-log") as pool:
+        with ThreadPoolExecutor(CONCURRENT_READS, "ramet-log") as pool:
             return list(pool.map(lambda number: self._read(self._key(name, number)), numbers))
 
     def join(self, name: str, upto: int, kept: Sequence[tuple[int, bytes]]) -> None:
@@ -112,7 +112,7 @@ class ObjectLog:
         rows = [(number, data) for number, data in kept if number > max(before, default=0)]
         last = f"{self._past}/{name}/{max(before):020d}" if before else ""
         needless: list[str] = []
-        if last and len(packed := self._read(last)) < FULL and (older := joined_rows(packed)):
+        if last and len(packed := self._read(last)) < FULL_BYTES and (older := joined_rows(packed)):
             rows = [*older, *rows]
             needless.append(last)
         data = compress(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())

@@ -2,7 +2,7 @@
 
 - The catalog is a copy. An index from it is used only for a pack that the store lists; a damaged, missing or old
   catalog costs requests and nothing else. The last writer wins.
-- It holds indexes of up to `EACH` bytes, and `MOST` bytes in total.
+- It holds indexes of up to `INDEX_BYTES` bytes, and `CATALOG_BYTES` bytes in total.
 - In an encrypted store each index in it has the key of its own pack: shredding a workspace shreds its part.
 """
 
@@ -16,12 +16,12 @@ from ramet.store.objects.objects import Objects
 from ramet.store.packs.local_cache import decode_indexes, encode_indexes
 
 KEY: Final = "catalog/packs"
-MOST: Final = 2 * 1024 * 1024
-EACH: Final = 128 * 1024
+CATALOG_BYTES: Final = 2 * 1024 * 1024
+INDEX_BYTES: Final = 128 * 1024
 """Bytes up to which an index is in the catalog: that of one commit, or of a few hundred consolidated packs."""
-FEW: Final = 4
+SEPARATE_REQUESTS: Final = 4
 """Indexes up to which separate requests are cheaper than the catalog."""
-OFTEN: Final = 32
+REWRITE_AFTER: Final = 32
 """Packs after which a writer rewrites the catalog."""
 
 
@@ -35,7 +35,7 @@ def load(objects: Objects) -> dict[str, bytes]:
 
 def save(objects: Objects, indexes: Mapping[str, bytes]) -> None:
     """Write the catalog; where not all indexes fit, with the smallest."""
-    room = MOST
+    room = CATALOG_BYTES
     chosen: dict[str, bytes] = {}
     for name, index in sorted(indexes.items(), key=lambda pair: (len(pair[1]), pair[0])):
         room -= len(index)

@@ -22,12 +22,12 @@ RECORD: Final = struct.Struct(">32sQIII")
 _HEAD: Final = 12
 _WIDTH: Final = RECORD.size
 _PREFIX: Final = 4
-_OWNER: Final = 20
+_OWNER_BITS: Final = 20
 """Bits that name the index a prefix comes from."""
-_PIECES: Final = 256
-_MOST: Final = 6
+_MERGE_SLICES: Final = 256
+_SEARCHES_PER_SCAN: Final = 6
 """Unpacking all records of an index costs as much as this many searches."""
-_MANY: Final = 100_000
+_SLICED_MERGE_IDS: Final = 100_000
 """Ids above which the merge runs in slices, to bound the number of Python integers."""
 
 
@@ -88,7 +88,7 @@ class Index:
 
     def find_all(self, keys: Set[bytes]) -> dict[bytes, Location]:
         """Find many objects, faster than one by one."""
-        if len(keys) * _MOST >= self.count:
+        if len(keys) * _SEARCHES_PER_SCAN >= self.count:
             table, name = self.table(), self.pack
             return {key: Location(name, *table[key]) for key in table.keys() & keys}
         prefixes, data, count, pack, unpack = self.prefixes(), self.data, self.count, self.pack, RECORD.unpack_from
@@ -123,14 +123,14 @@ class MergedIndex:
         self._indexes = list(indexes)
         self._rows = array("Q")
         lists = [index.prefixes() for index in self._indexes]
-        pieces = _PIECES if sum(map(len, lists)) > _MANY else 1
+        pieces = _MERGE_SLICES if sum(map(len, lists)) > _SLICED_MERGE_IDS else 1
         begins = [0] * len(lists)
         for piece in range(1, pieces + 1):
             rows: list[int] = []
             for owner, prefixes in enumerate(lists):
                 begin = begins[owner]
                 end = begins[owner] = bisect_left(prefixes, piece * (1 << 32) // pieces, begin)
-                rows += [prefix << _OWNER | owner for prefix in prefixes[begin:end]]
+                rows += [prefix << _OWNER_BITS | owner for prefix in prefixes[begin:end]]
             rows.sort()
             self._rows.extend(rows)
 
@@ -140,9 +140,9 @@ class MergedIndex:
     def find(self, key: bytes) -> Location | None:
         rows = self._rows
         number = int.from_bytes(key[:_PREFIX], "big")
-        at = bisect_left(rows, number << _OWNER)
-        while at < len(rows) and rows[at] >> _OWNER == number:
-            place = self._indexes[rows[at] & ((1 << _OWNER) - 1)].find(key)
+        at = bisect_left(rows, number << _OWNER_BITS)
+        while at < len(rows) and rows[at] >> _OWNER_BITS == number:
+            place = self._indexes[rows[at] & ((1 << _OWNER_BITS) - 1)].find(key)
             if place is not None:
                 return place
             at += 1

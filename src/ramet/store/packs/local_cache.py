@@ -13,14 +13,14 @@ from typing import Final
 import msgspec
 from blake3 import blake3
 
-BOUND: Final = 4 * 1024 * 1024 * 1024
+CACHE_BYTES: Final = 4 * 1024 * 1024 * 1024
 _DIGEST: Final = 32
 
 
 _MAGIC: Final = b"RAMETCA1"
 _catalog: Final = msgspec.msgpack.Decoder(dict[str, bytes])
 _joins: Final = msgspec.msgpack.Decoder(list[tuple[list[str], list[str]]])
-JOINS: Final = 64
+REMEMBERED_CONSOLIDATIONS: Final = 64
 """Consolidations that are remembered."""
 
 
@@ -80,7 +80,7 @@ class ConsolidationLog:
             return []
 
     def add(self, gone: list[str], into: list[str]) -> None:
-        rows = [*self._rows(), (gone, into)][-JOINS:]
+        rows = [*self._rows(), (gone, into)][-REMEMBERED_CONSOLIDATIONS:]
         temporary = f"{self._path}.tmp-{os.urandom(4).hex()}"
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
@@ -102,7 +102,7 @@ class ConsolidationLog:
 class FrameCache:
     """Frames of packs as small files in one directory."""
 
-    def __init__(self, folder: str, bound: int = BOUND) -> None:
+    def __init__(self, folder: str, bound: int = CACHE_BYTES) -> None:
         self._folder, self._bound = f"{folder}/packs", bound
         self._size: int | None = None
         self._lock = threading.Lock()

@@ -29,22 +29,22 @@ from ramet.store.packs.index import Index, Location, MergedIndex
 from ramet.store.packs.lazy_index import LazyIndexes
 from ramet.store.packs.local_cache import ConsolidationLog, FrameCache, IndexCache
 
-SMALL: Final = 1024
+SMALL_PACK_OBJECTS: Final = 1024
 """Objects up to which a pack counts as small."""
-LARGE: Final = 1024 * 1024
+LARGE_PACK_BYTES: Final = 1024 * 1024
 """Bytes from which on a pack never counts as small."""
-DEPARTED: Final = 1024 * 1024
+REMOVED_INDEX_BYTES: Final = 1024 * 1024
 """Bytes of indexes that are remembered of removed small packs."""
-SEVERAL: Final = 16
+UNMERGED_INDEXES: Final = 16
 """Indexes of large packs that are searched one by one; more are merged."""
-OVERTAKEN: Final = 8
+LIST_RETRIES: Final = 8
 """Retries of a listing that overlaps with a consolidation or collection."""
-CATALOG: Final = 32
+INDEX_CACHE_MIN: Final = 32
 """Indexes from which on they are cached in one file."""
-KEPT_FRAMES: Final = 64 * 1024 * 1024
-NEAR: Final = 256 * 1024
+FRAME_CACHE_BYTES: Final = 64 * 1024 * 1024
+WHOLE_PACK_BYTES: Final = 256 * 1024
 """Bytes up to which a remote pack is fetched whole, not block by block."""
-AT_ONCE: Final = 16
+CONCURRENT_REQUESTS: Final = 16
 """Concurrent requests to a remote store."""
 
 
@@ -54,7 +54,7 @@ class PackReader:
     Thread-safe. Threads that need the same block share one fetch.
     """
 
-    def __init__(self, objects: Objects, keep: int = KEPT_FRAMES) -> None:
+    def __init__(self, objects: Objects, keep: int = FRAME_CACHE_BYTES) -> None:
         self._objects = objects
         self._indexes: dict[str, Index] = {}
         self._newest_first: list[Index] = []
@@ -107,7 +107,7 @@ class PackReader:
         if now - self._refreshed_at < older:
             self._open_known_indexes()
             return
-        for _ in range(OVERTAKEN):
+        for _ in range(LIST_RETRIES):
             if self._refresh_once():
                 break
         self._refreshed_at = now
@@ -125,7 +125,7 @@ class PackReader:
         missing = [name for name in wanted if name not in there]
         whole = True
         if missing:
-            here = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
+            here = self._catalog.load() if self._catalog is not None and len(missing) > INDEX_CACHE_MIN else {}
             kept = self._fetch_indexes(missing, here) if self.remote else here
             fetched: dict[str, bytes] = {}
             for name in missing:
@@ -133,14 +133,14 @@ class PackReader:
                     fetched[name] = self.load(name, kept.get(name), later=True)
                 except KeyError:
                     whole = False  # it was removed since it was listed
-            if self._catalog is not None and len(missing) - len(here) > CATALOG:
+            if self._catalog is not None and len(missing) - len(here) > INDEX_CACHE_MIN:
                 self._catalog.save({name: index for name, index in {**kept, **fetched}.items() if name in wanted})
         return whole
 
     def _fetch_indexes(self, missing: list[str], kept: dict[str, bytes]) -> dict[str, bytes]:
         """Fetch indexes of a remote store: from its catalog, the rest concurrently."""
         lacking = [name for name in missing if name not in kept]
-        if len(lacking) > catalogs.FEW:
+        if len(lacking) > catalogs.SEPARATE_REQUESTS:
             sealed = as_encrypted(self._objects)
             found = catalogs.load(self._objects if sealed is None else sealed.common)
             self._cataloged = frozenset(found)
@@ -156,7 +156,7 @@ class PackReader:
             except KeyError:
                 return name, b""  # removed since it was listed; requested again later
 
-        with ThreadPoolExecutor(AT_ONCE, "ramet-indexes") as pool:
+        with ThreadPoolExecutor(CONCURRENT_REQUESTS, "ramet-indexes") as pool:
             return {**kept, **{name: data for name, data in pool.map(get, lacking) if data}}
 
     def publish(self, lacking: int = 1) -> None:
@@ -167,14 +167,14 @@ class PackReader:
         if not self.remote:
             return
         there = [(name, index.data) for name, index in list(self._indexes.items())]
-        small = {name: data for name, data in there if len(data) <= catalogs.EACH}
-        if len(small) > catalogs.FEW and len(small.keys() - self._cataloged) >= lacking:
+        small = {name: data for name, data in there if len(data) <= catalogs.INDEX_BYTES}
+        if len(small) > catalogs.SEPARATE_REQUESTS and len(small.keys() - self._cataloged) >= lacking:
             sealed = as_encrypted(self._objects)
             if sealed is None:
                 catalogs.save(self._objects, small)
             else:
                 resealed = {name: sealed.index(name, data, self._keys[name]) for name, data in small.items()}
-                catalogs.save(sealed.common, {**self._unopened.small(catalogs.EACH), **resealed})
+                catalogs.save(sealed.common, {**self._unopened.small(catalogs.INDEX_BYTES), **resealed})
             self._cataloged = frozenset(small)
 
     def _forget(self, gone: Iterable[str]) -> None:
@@ -185,9 +185,9 @@ class PackReader:
                 if index is not None:
                     self._removed_indexes[name] = index
                     self._small_packs.get(self._keys[name], set()).discard(name)
-            room = DEPARTED
+            room = REMOVED_INDEX_BYTES
             for name in reversed(list(self._removed_indexes)):
-                if self._removed_indexes[name].count <= SMALL:
+                if self._removed_indexes[name].count <= SMALL_PACK_OBJECTS:
                     room -= len(self._removed_indexes[name].data)
                     if room < 0:
                         del self._removed_indexes[name]
@@ -239,12 +239,12 @@ class PackReader:
 
     def add(self, name: str, index: bytes, sealed_with: bytes = b"") -> None:
         found = Index(name, index)
-        table = found.table() if found.count <= SMALL else {}
+        table = found.table() if found.count <= SMALL_PACK_OBJECTS else {}
         with self._lock_indexes:
             self._keys[name] = sealed_with
             if table:
                 self._small.update((key, Location(name, *where)) for key, where in table.items())
-                if max(start + length for start, length, _, _ in table.values()) < LARGE:
+                if max(start + length for start, length, _, _ in table.values()) < LARGE_PACK_BYTES:
                     self._small_packs.setdefault(sealed_with, set()).add(name)
             else:
                 self._newest_first = [found, *self._newest_first]
@@ -263,10 +263,10 @@ class PackReader:
             order = sorted(self._indexes.values(), key=lambda index: index.pack not in self.condemned)
             small: dict[bytes, Location] = {}
             for index in order:
-                if index.count <= SMALL:
+                if index.count <= SMALL_PACK_OBJECTS:
                     small.update((key, Location(index.pack, *where)) for key, where in index.table().items())
             self._small = small
-            self._newest_first = [index for index in reversed(order) if index.count > SMALL]
+            self._newest_first = [index for index in reversed(order) if index.count > SMALL_PACK_OBJECTS]
             self._searched = (self._newest_first, MergedIndex([]))
 
     def _merge(self) -> tuple[list[Index], MergedIndex]:
@@ -341,7 +341,7 @@ class PackReader:
         if place is not None:
             return place
         newest, merged = self._searched
-        if len(newest) > SEVERAL:
+        if len(newest) > UNMERGED_INDEXES:
             newest, merged = self._merge()
         for index in newest:
             place = index.find(key)
@@ -463,10 +463,10 @@ class PackReader:
     def _whole_pack(self, place: Location) -> dict[int, bytes]:
         """Fetch all blocks of a small pack, by start: objects written together are mostly read together."""
         index, shelf = self._indexes.get(place.pack), self._frame_cache
-        if index is None or index.count > SMALL or (shelf is not None and shelf.has(_frame_name(place))):
+        if index is None or index.count > SMALL_PACK_OBJECTS or (shelf is not None and shelf.has(_frame_name(place))):
             return {}
         spans = sorted({(start, length) for start, length, _, _ in index.table().values()})
-        if len(spans) < 2 or sum(spans[-1]) > NEAR:
+        if len(spans) < 2 or sum(spans[-1]) > WHOLE_PACK_BYTES:
             return {}
         try:
             raw = self._raw([Location(place.pack, start, length, 0, 0) for start, length in spans])
@@ -479,7 +479,7 @@ class PackReader:
         places = [place for key in keys if (place := self.find(key)) is not None]
         wanted = {(p.pack, p.start): p for p in places if (p.pack, p.start) not in self._frames}
         if self.remote and wanted:
-            with ThreadPoolExecutor(AT_ONCE, "ramet-packs") as pool:
+            with ThreadPoolExecutor(CONCURRENT_REQUESTS, "ramet-packs") as pool:
                 list(pool.map(self.frame, wanted.values()))
 
     def fetch(self, place: Location, most: int | None = None) -> bytes:

@@ -24,24 +24,24 @@ from ramet.store.objects.objects import Objects, ObjectWriter
 from ramet.store.packs.index import RECORD, Location, encode_index
 from ramet.store.packs.reader import PackReader
 
-BLOCK: Final = 64 * 1024
+BLOCK_BYTES: Final = 64 * 1024
 """Bytes of a block: reading one file unpacks one. Twice the size saves 1.4 % of space and doubles that cost."""
-TREES: Final = 256 * 1024
-PACK: Final = 64 * 1024 * 1024
-OBJECTS: Final = 128 * 1024
+TREE_BLOCK_BYTES: Final = 256 * 1024
+PACK_BYTES: Final = 64 * 1024 * 1024
+PACK_OBJECTS: Final = 128 * 1024
 """Objects after which a pack is closed at any size, to bound the memory for its records."""
-MANY: Final = 2000
+MERGE_LOOKUPS_AFTER: Final = 2000
 """Lookups after which a merged index is cheaper than separate ones."""
-OTHERS: Final = 64
-FRESH: Final = 8
+COPY_SEARCH_COST: Final = 64
+UNMERGED_NEW_PACKS: Final = 8
 """New packs that are searched one by one; more are merged."""
-PENDING: Final = 32 * 1024 * 1024
+BACKLOG_BYTES: Final = 32 * 1024 * 1024
 """Bytes that may wait for compression: enough to keep the threads busy while a pack is closed."""
-PIECE: Final = 1024 * 1024
+WRITE_BYTES: Final = 1024 * 1024
 """Bytes of frames per write."""
-LEAN: Final = 16
+LOW_MEMORY_DIVISOR: Final = 16
 """Divisor of the pack size in low-memory mode."""
-SALT: Final = 16
+SALT_BYTES: Final = 16
 """Random bytes at the beginning of a pack."""
 _ENTRY: Final = struct.Struct(">32sII")
 _entry: Final = _ENTRY.pack
@@ -162,9 +162,9 @@ class PackWriter:
         self._pack: _Pack | None = None
         self._writing: deque[Future[None]] = deque()
         self._closing: _PackClose | None = None
-        self._full, self._most, self._cores = (PACK, PENDING, _CORES)
+        self._full, self._most, self._cores = (PACK_BYTES, BACKLOG_BYTES, _CORES)
         if reader.low_memory:
-            self._full, self._most, self._cores = PACK // LEAN, PENDING // 4, 1
+            self._full, self._most, self._cores = PACK_BYTES // LOW_MEMORY_DIVISOR, BACKLOG_BYTES // 4, 1
         self._compressors: ThreadPoolExecutor | None = None
         self._write_thread: ThreadPoolExecutor | None = None
         self._durable: list[Callable[[], None]] = []
@@ -192,7 +192,7 @@ class PackWriter:
             return
         if self.check_content is not None:
             self.check_content(data)
-        self._add(self._chunks, key, data, BLOCK)
+        self._add(self._chunks, key, data, BLOCK_BYTES)
 
     def add_all(self, keys: Sequence[bytes], contents: Sequence[bytes]) -> None:
         """Store many small chunks unless the store has them; skips empty keys."""
@@ -208,7 +208,7 @@ class PackWriter:
                 continue
             mine.add(key)
             size = len(data)
-            if before and before + size > BLOCK:
+            if before and before + size > BLOCK_BYTES:
                 self._submit_block(block)
                 before, ask = 0, bool(self._lookups)
             block.ids += _entry(key, before, size)
@@ -218,7 +218,7 @@ class PackWriter:
     def add_tree(self, key: bytes, data: bytes) -> None:
         """Store a tree unless the store has it. Trees have separate blocks: walks read little else."""
         if not (key in self._pending_ids or self._in_packs(key)):
-            self._add(self._trees, key, data, TREES)
+            self._add(self._trees, key, data, TREE_BLOCK_BYTES)
 
     def has(self, key: bytes) -> bool:
         return key in self._pending_ids or self._in_packs(key)
@@ -238,11 +238,11 @@ class PackWriter:
         if self._lookups is not None:
             return bool(self._lookups) and any(find(key) is not None for find in self._lookups)
         self._asked += 1
-        if self._asked > MANY:
+        if self._asked > MERGE_LOOKUPS_AFTER:
             self._ask_all()
         found = self._reader.keeps(key, self._keys)
         if not found and self._keys is not None and self._reader.find(key) is not None:
-            self._asked += OTHERS  # searching for a copy with a usable key costs as much as many lookups
+            self._asked += COPY_SEARCH_COST  # searching for a copy with a usable key costs as much as many lookups
         return found
 
     def _ask_all(self) -> None:
@@ -277,8 +277,8 @@ class PackWriter:
             self._register_pack()
         while self._pending and self._pending[0].frame.done():
             self._append_frame()
-        if self._held > self._most or self._waiting > OBJECTS // 4:
-            self._drain(self._most // 2, OBJECTS // 8)
+        if self._held > self._most or self._waiting > PACK_OBJECTS // 4:
+            self._drain(self._most // 2, PACK_OBJECTS // 8)
 
     def _held_bytes(self, data: bytes | memoryview) -> int:
         """Return the bytes of memory that a block holds: a view holds its whole buffer."""
@@ -311,9 +311,9 @@ class PackWriter:
         if pressed.walked and self._reader.remote:
             self._walked.append((start, frame))
         self._put(frame)
-        if self._size >= self._full or len(self._records) >= OBJECTS:
+        if self._size >= self._full or len(self._records) >= PACK_OBJECTS:
             self._close_pack()
-        elif self._unwritten >= PIECE and self._write_thread is not None and self._pack is not None:
+        elif self._unwritten >= WRITE_BYTES and self._write_thread is not None and self._pack is not None:
             while len(self._writing) > 1:
                 self._writing.popleft().result()
             self._writing.append(self._write_thread.submit(self._pack.write, self._frames))
@@ -323,9 +323,9 @@ class PackWriter:
         """Begin a pack with random bytes, which make its name unique."""
         self._pack = _Pack(self._objects, self._codec.magic, self._write_thread is not None)
         self._size = len(self._codec.magic)
-        salt = os.urandom(SALT)
+        salt = os.urandom(SALT_BYTES)
         frame = self._codec.frame(compress(salt))
-        self._records.append(RECORD.pack(chunk_id(salt), self._size, len(frame), 0, SALT))
+        self._records.append(RECORD.pack(chunk_id(salt), self._size, len(frame), 0, SALT_BYTES))
         self._put(frame)
 
     def _put(self, frame: bytes) -> None:
@@ -371,7 +371,7 @@ class PackWriter:
             self._pending_ids.difference_update(fresh.ids())
         if self._lookups is not None:
             self._lookups.append(fresh.find)
-            if len(self._lookups) > FRESH:
+            if len(self._lookups) > UNMERGED_NEW_PACKS:
                 self._ask_all()
 
     def finish(self) -> None:

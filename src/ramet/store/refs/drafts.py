@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 SPACE: Final = "drafts"
 MAGIC: Final = b"RAMETDR1"
 DIGEST: Final = 32
-MANY: Final = 32
+DELETE_BATCH: Final = 32
 """Obsolete steps that are deleted with one request."""
-LOOKS: Final = 20
+READ_RETRIES: Final = 20
 """Retries of reading a draft that changes concurrently."""
 
 
@@ -175,7 +175,7 @@ class DraftWriter:
             self._kept = []
         self._kept.append(self._number)
         # On a disk one at a time, to bound the latency of a call; elsewhere many with one request.
-        many = MANY if getattr(objects, "remote", False) else 1
+        many = DELETE_BATCH if getattr(objects, "remote", False) else 1
         if len(self._needless) >= many:
             delete_all(objects, [key_of(self.name, self.fence, number) for number in self._needless[:many]])
             del self._needless[:many]
@@ -238,7 +238,7 @@ class Draft:
 def read_drafts(objects: Objects, name: str | None = None) -> list[Draft]:
     """Read the drafts of a workspace, or of all, by fence. Damaged objects are in `broken`."""
     prefix = f"{SPACE}/" if name is None else f"{SPACE}/{name}/"
-    for _ in range(LOOKS):
+    for _ in range(READ_RETRIES):
         try:
             return _read(objects, list(objects.list(prefix)))
         except KeyError:

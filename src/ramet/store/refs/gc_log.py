@@ -9,8 +9,8 @@ The last entry is the whole state. Appending succeeds for one collector only, so
 - Consolidated packs go without being suspected, since nothing is lost. `taken` is the last entry that may have removed
   something.
 - `shallow` names the revisions at which histories end because their parents have expired.
-- Old entries are compacted: only the counts of sweeps are kept. An entry is compacted when it is older than `AGE` and
-  not among the last `RECENT`; appending checks that the number was not a compacted one.
+- Old entries are compacted: only the counts of sweeps are kept. An entry is compacted when it is older than
+  `COMPACT_AGE` and not among the last `KEPT_ENTRIES`; appending checks that the number was not a compacted one.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ramet.core.errors import RametError
 from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 
-NAME: Final = "store"
+LOG_NAME: Final = "store"
 PACKS: Final = "packs/"
 REVISIONS: Final = "revisions/"
 JOINING: Final = "joining"
 JOINED: Final = "joined"
-AGE: Final = 3600.0
+COMPACT_AGE: Final = 3600.0
 """Seconds before an entry may be compacted."""
-RECENT: Final = 64
-LIVE: Final = 256
+KEPT_ENTRIES: Final = 64
+COMPACT_ENTRIES: Final = 256
 """Entries from which on a log is compacted."""
-FRESH: Final = 5.0
+CACHE_SECONDS: Final = 5.0
 """Seconds for which readers may use a cached state."""
 
 
@@ -103,7 +103,7 @@ class GcLog:
         """Return the current state; reads the log unless the last read is younger than `older` seconds."""
         if time.monotonic() - self._refreshed_at >= older:
             began = time.monotonic()
-            newest = self._log.newest(NAME, self._known.number)
+            newest = self._log.newest(LOG_NAME, self._known.number)
             if newest is not None:
                 self._known = decode(*newest)
             self._refreshed_at = began
@@ -118,7 +118,7 @@ class GcLog:
         """Append the next entry; None when another collector was first."""
         number = state.number + 1
         state = replace(state, number=number, taken=state.taken if state.kind in (JOINING, JOINED) else number)
-        if not self._log.append(NAME, state.number, state.encode()) or self._is_late(number):
+        if not self._log.append(LOG_NAME, state.number, state.encode()) or self._is_late(number):
             self._refreshed_at = -1e9
             return None
         self._known = state
@@ -127,19 +127,19 @@ class GcLog:
     def _is_late(self, number: int) -> bool:
         """Return whether a number that was just appended belongs to a compacted entry."""
         # A compacted entry is followed by `RECENT` others; no concurrent writer appends that many.
-        if not isinstance(self._log, ObjectLog) or self._log.newest(NAME, number + RECENT - 1) is None:
+        if not isinstance(self._log, ObjectLog) or self._log.newest(LOG_NAME, number + KEPT_ENTRIES - 1) is None:
             return False
-        self._log.withdraw(NAME, number)
+        self._log.withdraw(LOG_NAME, number)
         return True
 
     def compact(self, now: float) -> int:
         """Compact old entries if there are many, and return how many. Counts of sweeps are kept."""
         log = self._log
-        if not isinstance(log, ObjectLog) or len(numbers := log.live(NAME)) < LIVE:
+        if not isinstance(log, ObjectLog) or len(numbers := log.live(LOG_NAME)) < COMPACT_ENTRIES:
             return 0
-        old = numbers[:-RECENT]
+        old = numbers[:-KEPT_ENTRIES]
         try:
-            read = log.read_all(NAME, old)
+            read = log.read_all(LOG_NAME, old)
         except KeyError:
             return 0  # another process is compacting
         gone, kept = 0, list[tuple[int, bytes]]()
@@ -149,18 +149,18 @@ class GcLog:
             except RametError:
                 gone += 1
                 continue  # only the last one matters
-            if state.time > now - AGE:
+            if state.time > now - COMPACT_AGE:
                 break
             gone += 1
             if state.kind == "swept":
                 kept.append((number, GcState(number, "swept", state.time, removed=state.removed).encode()))
         if gone:
-            log.join(NAME, old[gone - 1], kept)
+            log.join(LOG_NAME, old[gone - 1], kept)
         return gone
 
     def history(self) -> Iterator[GcState]:
         """Yield all readable entries, in order."""
-        for number, data in self._log.entries(NAME):
+        for number, data in self._log.entries(LOG_NAME):
             try:
                 yield decode(number, data)
             except RametError:
@@ -168,12 +168,12 @@ class GcLog:
 
     def number(self) -> int:
         """Return the number of the last entry, readable or not."""
-        newest = self._log.newest(NAME, self._known.number)
+        newest = self._log.newest(LOG_NAME, self._known.number)
         return self._known.number if newest is None else newest[0]
 
     def damaged(self) -> list[int]:
         """Return the number of the last entry if it is damaged."""
-        newest = self._log.newest(NAME)
+        newest = self._log.newest(LOG_NAME)
         try:
             if newest is not None:
                 decode(*newest)

@@ -21,7 +21,7 @@ Access = Literal["readonly", "readwrite"]
 ACCESS: Final = ("readonly", "readwrite")
 TRUSTED: Final = "@trusted"
 """Principal of a server that has checked its own principals."""
-FRESH: Final = 2.0
+CACHE_SECONDS: Final = 2.0
 """Seconds for which cached grants may be used for reading."""
 
 
@@ -40,7 +40,7 @@ class Grants:
         """Raise `permission_denied` unless the principal has this access."""
         if principal == TRUSTED:
             return
-        granted = self.of(name, FRESH if access == "readonly" else 0.0)
+        granted = self.of(name, CACHE_SECONDS if access == "readonly" else 0.0)
         mine = granted.get(principal or "")
         if not granted or mine == "readwrite" or (mine == "readonly" and access == "readonly"):
             return

@@ -7,8 +7,8 @@ and in PostgreSQL. Head and lease share one log: taking over a lease appends an 
 previous writer fails, and it learns that its fence is outdated.
 
 Logs are compacted: old entries become one object, without those that only renewed a lease. An entry is compacted only
-when it is older than `AGE`; a writer that appends more than `LATE` after its last read checks that the number was not a
-compacted one.
+when it is older than `COMPACT_AGE`; a writer that appends more than `RECHECK_AFTER` after its last read checks that the
+number was not a compacted one.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ramet.store.model.ids import RevisionId
 from ramet.store.objects.log import Log, ObjectLog
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-TTL: Final = 60.0
-SKEW: Final = 5.0
+LEASE_SECONDS: Final = 60.0
+CLOCK_SKEW: Final = 5.0
 """Seconds by which clocks may differ: a lease of another machine expires this much later."""
-AGE: Final = 3600.0
+COMPACT_AGE: Final = 3600.0
 """Seconds before an entry may be compacted."""
-LATE: Final = 900.0
-RECENT: Final = 64
+RECHECK_AFTER: Final = 900.0
+KEPT_ENTRIES: Final = 64
 """Entries that are never compacted: the log continues from them."""
-LIVE: Final = 512
+COMPACT_ENTRIES: Final = 512
 """Entries from which on a log is compacted."""
 
 
@@ -195,10 +195,10 @@ class Refs:
     def _is_late(self, name: str, number: int) -> bool:
         """Return whether a number that was just appended belongs to a compacted entry."""
         before, when = self._learned.get(name, (0, -1e18))
-        if not isinstance(self._log, ObjectLog) or (before == number - 1 and self._clock() - when < LATE):
+        if not isinstance(self._log, ObjectLog) or (before == number - 1 and self._clock() - when < RECHECK_AFTER):
             return False
         # A compacted entry is followed by `RECENT` others; no concurrent writer appends that many.
-        if self._log.newest(name, number + RECENT - 1) is None:
+        if self._log.newest(name, number + KEPT_ENTRIES - 1) is None:
             return False
         self._log.withdraw(name, number)
         return True
@@ -207,7 +207,7 @@ class Refs:
         """Return whether an entry is still the last of its log; cheaper than reading the last one."""
         before, when = self._learned.get(name, (0, -1e18))
         now = self._clock()
-        if isinstance(self._log, ObjectLog) and before == entry.number and now - when < LATE:
+        if isinstance(self._log, ObjectLog) and before == entry.number and now - when < RECHECK_AFTER:
             found = not self._log.has(name, entry.number + 1)
         else:
             found = self._log.newest(name, entry.number) is None
@@ -219,15 +219,15 @@ class Refs:
         """As `compact`, for every log that has many entries."""
         if not isinstance(self._log, ObjectLog):
             return 0
-        return sum(self.compact(name) for name, entries in self._log.counts().items() if entries >= LIVE)
+        return sum(self.compact(name) for name, entries in self._log.counts().items() if entries >= COMPACT_ENTRIES)
 
     def compact(self, name: str) -> int:
         """Compact old entries of a log if there are many, and return how many. The history stays complete."""
         log = self._log
-        if not isinstance(log, ObjectLog) or len(numbers := log.live(name)) < LIVE:
+        if not isinstance(log, ObjectLog) or len(numbers := log.live(name)) < COMPACT_ENTRIES:
             return 0
         try:
-            read = log.read_all(name, numbers[: -RECENT + 1])
+            read = log.read_all(name, numbers[: -KEPT_ENTRIES + 1])
         except KeyError:
             return 0  # another process is compacting
         found: list[tuple[RefEntry, bytes]] = []
@@ -237,11 +237,11 @@ class Refs:
             except RametError:
                 break  # `repair` needs damaged entries in place
             found.append((entry, data))
-            if entry.time > self._clock() - AGE:
+            if entry.time > self._clock() - COMPACT_AGE:
                 break
         # The last entry read only shows what follows the others.
         old = [pair for pair, after in pairwise(found) if _is_informative(pair[0], after[0])]
-        if len(found) <= RECENT:
+        if len(found) <= KEPT_ENTRIES:
             return 0
         log.join(name, found[-2][0].number, [(entry.number, data) for entry, data in old])
         return len(found) - 1
@@ -278,7 +278,7 @@ class Refs:
 
     # --------------------------------------------------------------------------------------------- leases
 
-    def acquire(self, name: str, holder: str, ttl: float = TTL) -> RefEntry:
+    def acquire(self, name: str, holder: str, ttl: float = LEASE_SECONDS) -> RefEntry:
         """Take the lease of a workspace; `workspace_busy` while another holder is alive."""
         while True:
             now = self.last(name)
@@ -299,9 +299,9 @@ class Refs:
                 return entry
 
     def _is_dead(self, entry: RefEntry) -> bool:
-        return self._clock() > entry.expires + SKEW or holder_is_gone(entry.holder)
+        return self._clock() > entry.expires + CLOCK_SKEW or holder_is_gone(entry.holder)
 
-    def renew(self, name: str, mine: RefEntry, ttl: float = TTL) -> RefEntry:
+    def renew(self, name: str, mine: RefEntry, ttl: float = LEASE_SECONDS) -> RefEntry:
         """Renew the lease; `lease_lost` when another writer took it."""
         now = self.last(name)
         if now.fence != mine.fence:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ramet.core.errors import RametError
 from ramet.store.model.address import split_steps
 from ramet.store.model.revisions import Revision
-from ramet.store.refs.gc_log import FRESH, REVISIONS
+from ramet.store.refs.gc_log import CACHE_SECONDS, REVISIONS
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -39,7 +39,7 @@ def _find(repository: Repository, name: str, spec: str) -> Revision:
     if tag is not None:
         return repository.read_revision(tag.target)
     history = repository.log(name)
-    state = repository.gc_log.now(FRESH)
+    state = repository.gc_log.now(CACHE_SECONDS)
     matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
     if not matches and HEX.fullmatch(spec):
         matches = [r for r in history if r.id.hex().startswith(spec)]

@@ -20,9 +20,9 @@ from ramet.store.model.trees import FILE, Node
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
-LARGEST: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 """Largest file in bytes; a larger one is refused."""
-SIMILAR: Final = 0.5
+MIN_SIMILARITY: Final = 0.5
 CANDIDATES: Final = 64
 """Removed files per revision that are compared to find a changed rename."""
 
@@ -122,8 +122,8 @@ class _Blame:
         return self._most_similar(gone[:CANDIDATES], where, node)
 
     def _most_similar(self, gone: list[tuple[str, Node]], where: str, node: Node) -> tuple[str, Node] | None:
-        best, most = None, SIMILAR
-        if node.size > LARGEST:
+        best, most = None, MIN_SIMILARITY
+        if node.size > MAX_BYTES:
             return None
         mine = self._lines(node, where)
         for path, old in gone:
@@ -136,9 +136,9 @@ class _Blame:
         return best
 
     def _lines(self, node: Node, path: str) -> list[bytes]:
-        if node.size > LARGEST:
+        if node.size > MAX_BYTES:
             raise RametError(
-                "limit_exceeded", f"cannot blame {path}: it has {node.size} bytes", f"use files up to {LARGEST} bytes"
+                "limit_exceeded", f"cannot blame {path}: it has {node.size} bytes", f"use files up to {MAX_BYTES} bytes"
             )
         return b"".join(content(self._read, node)).splitlines(keepends=True)
 

@@ -15,7 +15,7 @@ from ramet.store.model.trees import DIR, Node
 ChangeKind = Literal["added", "removed", "modified", "renamed"]
 KEPT: Final[tuple[ChangeKind, ...]] = ("added", "removed", "modified")
 Read = Callable[[bytes], bytes]
-RENAMES: Final = 50_000
+MAX_RENAME_CANDIDATES: Final = 50_000
 """Differences up to which renames are detected; beyond it all are reported as added and removed."""
 
 
@@ -33,13 +33,13 @@ class Difference:
 def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bool = True) -> Iterable[Difference]:
     """Yield differences in the order of paths; with `renames`, a moved file is one difference.
 
-    At most `RENAMES` differences are held in memory.
+    At most `MAX_RENAME_CANDIDATES` differences are held in memory.
     """
     found = _compare(read, before, after, "")
     if not renames or before is None or after is None:
         return found
-    first = list(islice(found, RENAMES + 1))
-    return _detect_renames(first) if len(first) <= RENAMES else chain(first, found)
+    first = list(islice(found, MAX_RENAME_CANDIDATES + 1))
+    return _detect_renames(first) if len(first) <= MAX_RENAME_CANDIDATES else chain(first, found)
 
 
 def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str) -> Iterator[Difference]:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ramet.store.repository import Repository
 
 T = TypeVar("T")
-BATCH: Final = 3 * 1024 * 1024
+BATCH_BYTES: Final = 3 * 1024 * 1024
 """Bytes that are chunked and written at a time."""
-AT_ONCE: Final = 2
+CONCURRENT_UPLOADS: Final = 2
 """Concurrent uploads per workspace; more wait."""
 
 
@@ -32,7 +32,7 @@ class UploadWriter:
 
     def __init__(self, repository: Repository, name: str) -> None:
         self._repository, self._name = repository, name
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = asyncio.Semaphore(CONCURRENT_UPLOADS)
 
     async def __call__(self, begun: Blocks, rest: AsyncIterator[bytes]) -> Blocks:
         async with self._turns:
@@ -59,7 +59,7 @@ class UploadWriter:
         async for block in rest:
             waiting.append(block)
             held, size = held + len(block), size + len(block)
-            if held >= BATCH:
+            if held >= BATCH_BYTES:
                 left = await _in_thread(_cut, writer, waiting, ids)
                 held, waiting = len(left), [left]
         await _in_thread(_cut, writer, waiting, ids, True)

@@ -280,9 +280,9 @@ class Sandbox:
         return live
 
     async def _wake(self, ws: StoredWorkspace) -> None:
-        told = await wake(ws.base, ws, self._run.checkpointer, self._principal)
-        if told is not None:
-            self.warnings.append(told)
+        warning = await wake(ws.base, ws, self._run.checkpointer, self._principal)
+        if warning is not None:
+            self.warnings.append(warning)
 
     @property
     def _principal(self) -> str:

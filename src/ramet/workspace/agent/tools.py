@@ -21,9 +21,9 @@ from ramet.workspace.stored.reference import StoredWorkspaceRef
 from ramet.workspace.stored.store import StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
-SHOWN: Final = 30_000
+MAX_OUTPUT: Final = 30_000
 """Characters of output per result."""
-LISTED: Final = 1000
+MAX_ENTRIES: Final = 1000
 ReportProgress = Callable[[float, str], Awaitable[None]]
 
 
@@ -54,11 +54,11 @@ class Toolbox:
 
     async def bound_output(self, data: bytes) -> dict[str, Any]:
         """Return text that fits, and the path of the full output otherwise."""
-        if len(data) <= SHOWN:
+        if len(data) <= MAX_OUTPUT:
             return {"text": data.decode("utf-8", "replace"), "truncated": False}
         rest = parse(f"/tmp/output-{next(self._numbers)}.txt")
         await self.store_output(rest, data)
-        text = data[:SHOWN].decode("utf-8", "replace")
+        text = data[:MAX_OUTPUT].decode("utf-8", "replace")
         return {"text": text, "truncated": True, "bytes": len(data), "rest": str(rest)}
 
     async def store_output(self, path: Path, data: bytes) -> None:
@@ -131,7 +131,7 @@ async def _read(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) ->
     if lines and not lines[-1]:
         lines.pop()
     chosen = b"\n".join(lines[first - 1 : first - 1 + most])
-    shown = chosen[:SHOWN]
+    shown = chosen[:MAX_OUTPUT]
     until = first + shown.count(b"\n")
     more = len(shown) < len(chosen) or until < len(lines)
     answer = {"path": str(path), "text": shown.decode("utf-8", "replace"), "lines": len(lines), "truncated": more}
@@ -160,7 +160,7 @@ async def _edit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) ->
 async def _ls(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     path = box.path(given.get("path", "."))
     found = await ops.scan_sorted(box.fs, path)
-    rows = [{"name": name, "kind": stat.kind.value, "size": stat.size} for name, stat in found[:LISTED]]
+    rows = [{"name": name, "kind": stat.kind.value, "size": stat.size} for name, stat in found[:MAX_ENTRIES]]
     return {"path": str(path), "entries": rows, "total": len(found)}
 
 
@@ -196,7 +196,10 @@ async def _log(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> 
 async def _diff(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
     _, handle = box.stored()
     found = await asyncio.to_thread(handle.diff, given.get("revision"), given.get("against"))
-    return {"changes": [{"path": d.path, "what": d.what, "old": d.old} for d in found[:LISTED]], "total": len(found)}
+    return {
+        "changes": [{"path": d.path, "what": d.what, "old": d.old} for d in found[:MAX_ENTRIES]],
+        "total": len(found),
+    }
 
 
 async def _commit(box: Toolbox, given: Mapping[str, Any], tell: ReportProgress) -> dict[str, Any]:
@@ -306,12 +309,12 @@ async def call_tool(
     except RametError as error:
         return ToolResult({"error": error.as_dict()}, failed=True)
     except LimitExceeded as error:
-        told = RametError("limit_exceeded", str(error), "ask for less at a time")
-        return ToolResult({"error": told.as_dict()}, failed=True)
+        refusal = RametError("limit_exceeded", str(error), "ask for less at a time")
+        return ToolResult({"error": refusal.as_dict()}, failed=True)
     except OSError as error:
         code, remedy = _REFUSALS.get(error.errno or 0, ("invalid_argument", "see the message"))
-        told = RametError(code, f"{error.filename}: {reason(error)}", remedy)
-        return ToolResult({"error": told.as_dict()}, failed=True)
+        refusal = RametError(code, f"{error.filename}: {reason(error)}", remedy)
+        return ToolResult({"error": refusal.as_dict()}, failed=True)
 
 
 _REFUSALS: Final = {

@@ -107,8 +107,8 @@ class TextKind:
             reading.wrong(node.place, setting, "a secret would be recorded here", hint)
             return INVALID
         if self.pattern is not None and re.fullmatch(self.pattern, found.text) is None:
-            told = "" if found.secret else f"{found.text!r} cannot be used"
-            reading.wrong(node.place, setting, told or "the secret cannot be used", self.pattern_says)
+            message = "" if found.secret else f"{found.text!r} cannot be used"
+            reading.wrong(node.place, setting, message or "the secret cannot be used", self.pattern_says)
             return INVALID
         value = reading.path(found.text) if self.path and "://" not in found.text else found.text
         reading.set(setting, value, node, found.origin, secret=self.secret or found.secret)

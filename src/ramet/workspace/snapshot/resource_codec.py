@@ -31,7 +31,7 @@ def save_resource(resource: Resource, missing: Missing) -> Plain:
     if isinstance(bare, Described):
         kind, config, redacted, needs_override = bare.describe()
         state = {"type": kind, "needs_override": needs_override, "redacted_fields": list(redacted), "config": config}
-        if isinstance(bare, Dumpable) and not isinstance(bare, RAMResource):
+        if isinstance(bare, Dumpable):
             state["data"] = [[key.hex(), Blob.of(value)] for key, value in bare.dump()]
         return state
     if isinstance(bare, RAMResource):

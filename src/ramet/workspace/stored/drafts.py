@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from ramet.workspace.session import Session
     from ramet.workspace.stored.workspace import StoredWorkspace
 
-INLINE: Final = 1024 * 1024
+STEP_BYTES: Final = 1024 * 1024
 """Bytes of new content up to which a step includes them."""
-MANY: Final = 2000
+STEP_PATHS: Final = 2000
 """Changed paths up to which a step lists them."""
-STEPS: Final = 64
+MAX_STEPS: Final = 64
 """Steps after which a fresh one replaces all before it."""
-WEIGHT: Final = 4 * 1024 * 1024
+MAX_DRAFT_BYTES: Final = 4 * 1024 * 1024
 """Bytes of steps after which a fresh one replaces all before it."""
-KEEP: Final = 4096
+MIN_SHARED_BYTES: Final = 4096
 """Unchanged bytes at the start of a file from which on they are not written again."""
-AGAIN: Final = 4
+DRAFT_RETRIES: Final = 4
 """Retries after a collection removed what a draft relied on."""
 
 
@@ -139,7 +139,7 @@ class _ChangeCollector:
 
     def _add(self, row: Change) -> None:
         self._count += 1
-        if self._count > MANY:
+        if self._count > STEP_PATHS:
             raise _TooLarge
         self.rows.append(row)
 
@@ -160,9 +160,9 @@ class _ChangeCollector:
             )
             return
         keep = 0 if older is None or isinstance(older, Fifo) else older.content.common(content)
-        keep = keep if keep >= KEEP else 0
+        keep = keep if keep >= MIN_SHARED_BYTES else 0
         self._size += content.size - keep
-        if self._size > INLINE:
+        if self._size > STEP_BYTES:
             raise _TooLarge
         data = content.pread(keep, content.size - keep) if keep else content.join()
         if self._look is not None and data:
@@ -264,7 +264,7 @@ class Drafter:
             for prefix, ram in rams.items()
             for known in (self._last.get(prefix),)
         }
-        fresh = self._fresh or self._writer.steps >= STEPS or self._weight > WEIGHT + 2 * self._least
+        fresh = self._fresh or self._writer.steps >= MAX_STEPS or self._weight > MAX_DRAFT_BYTES + 2 * self._least
         seen, number = _session_fingerprints(ws), ws.history.next_number
         new = [encode_json(record.as_dict()) for record in ws.history.after(self._position - 1)]
         records = [*self._records, *new] if fresh else new
@@ -349,7 +349,7 @@ class Drafter:
         ws, repository = self._ws, self._repository
         failure: RametError | None = None
         mounted = step.mounts or self._mounted
-        for attempt in range(AGAIN):
+        for attempt in range(DRAFT_RETRIES):
             done: dict[str, TreeCommit] = {}
             left_out: list[str] = []
             writer = repository.writer(ws.name)

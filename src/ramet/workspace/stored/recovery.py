@@ -155,9 +155,11 @@ class _CrashRecovery:
         """The head when the process died."""
         kinds = {entry.kind for entry in log}
         self._is_done = f"recover:{self._which}" in kinds
-        told = draft is not None and draft.opened is not None and draft.steps
+        has_steps = draft is not None and draft.opened is not None and draft.steps
         # Otherwise its writer has committed it, or another host has.
-        current = told and draft is not None and draft.base == self._last and f"recover:{fence}-memory" not in kinds
+        current = (
+            has_steps and draft is not None and draft.base == self._last and f"recover:{fence}-memory" not in kinds
+        )
         self._draft = draft if current else None
 
     def recover(self, lease: RefEntry) -> tuple[RefEntry, Recovery | None]:

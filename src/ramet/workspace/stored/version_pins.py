@@ -24,7 +24,7 @@ from ramet.store.verbs.diff import compare
 PIN: Final = 3
 """Node kind of a pinned file: its payload is a version, not content."""
 PinPolicy = Literal["config", "versions"]
-TOLD: Final = 100
+MAX_REPORTED: Final = 100
 """Reported paths per mount."""
 
 
@@ -104,7 +104,11 @@ def _changed_paths(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, 
         if difference.what == "added" or (difference.before is not None and difference.before.kind == DIR):
             continue
         count += 1
-        if count <= TOLD:
+        if count <= MAX_REPORTED:
             what = "is gone" if difference.what == "removed" else "has changed"
             told.append(f"{prefix.rstrip('/')}{difference.path}: the pinned version {what}")
-    return told if count <= TOLD else [*told, f"{prefix}: {count - TOLD} more paths differ from the pinned versions"]
+    return (
+        told
+        if count <= MAX_REPORTED
+        else [*told, f"{prefix}: {count - MAX_REPORTED} more paths differ from the pinned versions"]
+    )

@@ -24,7 +24,7 @@ from ramet.store.commit.kernel_state import (
 )
 from ramet.store.model.ids import ChunkId
 from ramet.store.model.revisions import MemoryImage, Revision
-from ramet.store.refs.refs import TTL, RefEntry
+from ramet.store.refs.refs import LEASE_SECONDS, RefEntry
 from ramet.store.repository import Repository
 from ramet.store.verbs.diff import DiffSummary
 from ramet.workspace.call import Call
@@ -46,11 +46,11 @@ from ramet.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from ramet.workspace.stored.drafts import Drafter
 
-AGAIN: Final = 3
+COMMIT_RETRIES: Final = 3
 """Retries of a commit after a collection removed what it had written."""
-TIDY: Final = 256
+COMPACT_EVERY: Final = 256
 """Log entries between two compactions."""
-WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
+WRITE_VERBS: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 
 
 class StoredWorkspace(Workspace):
@@ -232,7 +232,7 @@ class StoredWorkspace(Workspace):
             self._commands = 0
             await self.sync()
             failure: RametError | None = None
-            for trust in (True, *[False] * AGAIN):
+            for trust in (True, *[False] * COMMIT_RETRIES):
                 stored = self._segments.stored()
                 try:
                     return await self._commit(request, trust)
@@ -375,7 +375,7 @@ class StoredWorkspace(Workspace):
     def start_background(self) -> None:
         """Start renewing the lease, and the timers of commits and drafts."""
         if self.lease is not None:
-            self._compacted_at = self.lease.number // TIDY
+            self._compacted_at = self.lease.number // COMPACT_EVERY
             self._tasks.append(asyncio.create_task(self._in_background(self._renew_lease)))
             if self._drafter is not None and self._drafter.every:
                 self._tasks.append(asyncio.create_task(self._in_background(self._draft_on_timer)))
@@ -398,7 +398,7 @@ class StoredWorkspace(Workspace):
 
     async def _renew_lease(self, sleep: Callable[[float], Any]) -> None:
         while True:
-            await sleep(TTL / 3)
+            await sleep(LEASE_SECONDS / 3)
             if self.lease is not None:
                 async with self._commit_lock:  # a commit changes the lease as well
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
@@ -407,8 +407,8 @@ class StoredWorkspace(Workspace):
 
     async def _compact_log(self) -> None:
         """Compact the log of the workspace from time to time."""
-        if self.lease is not None and self.lease.number // TIDY > self._compacted_at:
-            self._compacted_at = self.lease.number // TIDY
+        if self.lease is not None and self.lease.number // COMPACT_EVERY > self._compacted_at:
+            self._compacted_at = self.lease.number // COMPACT_EVERY
             await asyncio.to_thread(self.repository.refs.compact, self.name)
 
     async def _draft_on_timer(self, sleep: Callable[[float], Any]) -> None:
@@ -488,7 +488,7 @@ def operations_of(
         return None
     last = dict.fromkeys(written, 0)
     for operation in operations:
-        if operation.path not in last or operation.verb not in WRITING or operation.error:
+        if operation.path not in last or operation.verb not in WRITE_VERBS or operation.error:
             continue
         for record in records:
             mine = record.session_id == operation.session_id
