@@ -82,11 +82,11 @@ class _Codec:
     """Characters such a group becomes."""
     alphabet: bytes
     refused: bytes = b""
-    """What makes the rest of the input worthless, too, as the original has it."""
+    """Characters that invalidate the rest of the input, as in the original."""
 
 
 def _base32(alphabet: bytes, encode: Callable[[bytes], bytes], decode: Callable[[bytes], bytes]) -> _Codec:
-    """Whole groups at once, and the end with its padding the careful way."""
+    """Make a base32 codec: whole groups by columns, the padded end by the library."""
     groups = regrouping(alphabet, 5, 5)
 
     def to_text(data: bytes) -> bytes:
@@ -103,7 +103,7 @@ def _base32(alphabet: bytes, encode: Callable[[bytes], bytes], decode: Callable[
 
 
 def _base2(order: bytes) -> _Codec:
-    """Eight digits for each byte, whose bits `order` puts in the order in which they are written."""
+    """Make a base2 codec; `order` maps each byte to the written order of its bits."""
     groups = regrouping(b"01", 1, 1)
 
     def to_bytes(text: bytes) -> bytes:
@@ -195,7 +195,7 @@ async def _encode(proc: Proc, reader: Reader, how: _Codec, wrap: int) -> None:
 
 
 async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
-    """Decodes what is good and says so where the input goes wrong."""
+    """Decode the valid part of the input; report an error after it."""
     drop = bytes(set(range(256)) - set(how.alphabet)) if ignore else b"\n"
     rest = b""
     while block := await reader.read(PART):
@@ -217,7 +217,7 @@ async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
 
 
 def _good_part(data: bytes, how: _Codec) -> tuple[bytes, bool]:
-    """What can be decoded of some text, and whether that is all of it."""
+    """Decode the valid prefix of a text; return it and whether it is complete."""
     if any(char in data for char in how.refused):
         return b"", False
     with suppress(ValueError):
@@ -234,12 +234,12 @@ def _good_part(data: bytes, how: _Codec) -> tuple[bytes, bool]:
             if how.text == 4 and how.group == 3:
                 out.append(_broken_group(group, how))
             return b"".join(out), False
-        # Padding inside is legal: what follows is another encoding.
+        # Padding inside is legal: another encoding follows.
     return b"".join(out), True
 
 
 def _broken_group(group: bytes, how: _Codec) -> bytes:
-    """The bytes that the good characters at the beginning of a group of base64 make."""
+    """Decode the valid characters at the start of a base64 group."""
     letters = how.alphabet.removesuffix(b"=")
     good = group[: next((k for k, c in enumerate(group) if c not in letters), len(group))]
     return how.decode(good + b"=" * (4 - len(good))) if len(good) in (2, 3) else b""

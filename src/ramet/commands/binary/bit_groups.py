@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _Parts = tuple[tuple[int, bytes], ...]
-"""What a column of the result is made of: columns of what is given, each through a table, their bits together."""
+"""Recipe of a result column: input columns, each through a table, combined by OR."""
 
 
 def _table(shift: int, mask: int, values: dict[int, int] | None = None) -> bytes:
-    """Every byte, or what it stands for, moved to the left by `shift` and cut to `mask`."""
+    """Table of bytes, or of their values, shifted left and masked."""
     known = values if values is not None else {byte: byte for byte in range(256)}
     moved = ((known.get(byte, 0), shift) for byte in range(256))
     return bytes([(value << by if by >= 0 else value >> -by) & mask for value, by in moved])
 
 
 def _columns(width: int, group: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """For each character of a group the bytes it has bits of, and how far to the left these stand in it."""
+    """Return for each character of a group its source bytes and their shifts."""
     out: list[tuple[tuple[int, int], ...]] = []
     for end in range(width, 8 * group + 1, width):
         first, last = (end - width) // 8, (end - 1) // 8
@@ -35,11 +35,11 @@ class Regrouping:
     decoding: tuple[_Parts, ...]
 
     def encode(self, data: bytes) -> bytes:
-        """The text of some whole groups."""
+        """Encode whole groups."""
         return _regrouped(data, self.group, self.encoding).translate(self.alphabet.ljust(256, b"\0"))
 
     def decode(self, text: bytes) -> bytes:
-        """The bytes of some whole groups of nothing but characters of the alphabet."""
+        """Decode whole groups of valid characters."""
         return _regrouped(text, len(self.encoding), self.decoding)
 
 

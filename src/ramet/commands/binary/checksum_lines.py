@@ -144,13 +144,13 @@ async def check_file(proc: Proc, o: SumOptions, word: str, kind: str) -> int:
 
 
 def _escaped(name: str) -> str:
-    """A name in the report of a check: escaped only where it would break the line."""
+    """Escape a name in the report of a check, if it would break the line."""
     return "\\" + name.replace("\\", "\\\\").replace("\n", "\\n") if "\n" in name else name
 
 
 @dataclass
 class _LineStyle:
-    """Whether one blank stands before the names of a list, as BSD's -r writes it; None before the first of them."""
+    """Whether names follow one blank, as BSD's -r writes them; None: unknown yet."""
 
     one_blank: bool | None = None
 

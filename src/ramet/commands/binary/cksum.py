@@ -40,7 +40,7 @@ _REVERSE = bytes(int(f"{i:08b}"[::-1], 2) for i in range(256))
 
 
 def posix_crc(data: bytes, crc: int = 0) -> int:
-    """POSIX's CRC of more data. It is zlib's with every bit mirrored, so the bulk runs at C speed."""
+    """Update the POSIX CRC, computed at C speed as zlib's CRC with mirrored bits."""
     mirrored = int(f"{crc:032b}"[::-1], 2)
     value_ = zlib.crc32(data.translate(_REVERSE), mirrored ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{value_:032b}"[::-1], 2)

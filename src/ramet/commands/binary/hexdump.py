@@ -55,7 +55,7 @@ async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
 
 
 async def _with_files(proc: Proc, o: HexdumpOptions) -> HexdumpOptions:
-    """The options with what stands in files of formats, as if it had been given there."""
+    """Insert the formats of -f files into the options."""
     if not o.files:
         return o
     order: list[tuple[str, object]] = []
@@ -114,11 +114,11 @@ _NAMED = {
     "two_octal": ('"%07.7_ax " 8/2 " %06o " "\\n"',),
     "two_hex": ('"%07.7_ax " 8/2 "   %04x " "\\n"',),
 }
-"""The displays that have an option of their own, as formats: several are shown below each other."""
+"""Formats of the display options; several are shown below each other."""
 
 
 def _texts(o: HexdumpOptions) -> tuple[str, ...]:
-    """All formats in the order of the options; where one is a named display, the last address stands at the end."""
+    """Return all formats in option order; a display option adds the final address."""
     texts: list[str] = []
     ending = ""
     for name, given in o.order:
@@ -132,11 +132,11 @@ def _texts(o: HexdumpOptions) -> tuple[str, ...]:
 
 _ROW = 16
 _SIXTEEN = 3 * _ROW
-"""Columns of a row of digits in pairs, each with a blank behind it."""
+"""Columns of a row of digit pairs, each followed by a blank."""
 
 
 def _canonical(data: bytes) -> list[str]:
-    """Rows of bytes in two halves, and as text; the last row may be short."""
+    """Format rows as two halves of bytes and as text; the last row may be short."""
     digits = data.hex(" ")
     text = data.translate(PRINTED).decode("ascii")
     starts = range(0, len(data), _ROW)
@@ -145,7 +145,7 @@ def _canonical(data: bytes) -> list[str]:
 
 
 def _layout(o: HexdumpOptions) -> Callable[[bytes], list[str]]:
-    """The rows of one of the fixed layouts."""
+    """Return a formatter of rows in a fixed layout."""
     if o.one_octal or o.one_char:
         cells = Cells(lambda byte: f" {byte:03o}" if o.one_octal else f" {printable(byte):>3}")
         return lambda data: _filled(cells.rows(data, _ROW), 64)
@@ -179,7 +179,7 @@ def _layout(o: HexdumpOptions) -> Callable[[bytes], list[str]]:
 
 
 def _filled(rows: list[str], width: int) -> list[str]:
-    """Rows of which the last may be short and then gets blanks."""
+    """Pad a short last row."""
     if rows:
         rows[-1] = rows[-1].ljust(width)
     return rows
@@ -194,7 +194,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "r
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Text, or one conversion behind text: how many bytes it eats, and how it shows them."""
+    """Text, or a conversion after text: the bytes it consumes and how it formats them."""
 
     text: str
     kind: str = ""
@@ -223,7 +223,7 @@ class _Part:
         return self.text + f"{shape}{'d' if kind in 'iu' else kind}" % number
 
     def blank(self) -> str:
-        """In place of bytes that the end of the input has cut off."""
+        """Format missing bytes at the end of input."""
         return self.text + " " * int(self.width or 0) if self.kind else self.text
 
 
@@ -280,7 +280,7 @@ def _unit(times: str | None, size: str | None, pattern: str) -> _Unit:
 
 
 def _eaten(kind: str, size: str | None, precision: str) -> int:
-    """How many bytes a conversion takes."""
+    """Return the bytes that a conversion consumes."""
     if kind[:2] in ("_a", "_A"):
         return 0
     if kind == "s":
@@ -300,7 +300,7 @@ def _eaten(kind: str, size: str | None, precision: str) -> int:
 
 
 def _formats(texts: tuple[str, ...]) -> tuple[list[list[_Unit]], int]:
-    """The format strings, the last unit of a short one repeated to the length of the longest; and that length."""
+    """Parse the format strings; the last unit of a short one repeats up to the longest, whose length is returned."""
     strings: list[list[_Unit]] = []
     for text in texts:
         at, units = 0, []
@@ -320,7 +320,7 @@ def _formats(texts: tuple[str, ...]) -> tuple[list[list[_Unit]], int]:
 
 
 async def show_formats(proc: Proc, o: HexdumpOptions, inputs: Inputs, skip: int, count: int | None) -> int:
-    """`-e`: every format string shows each block; bytes missing at the end leave their room empty."""
+    """Show each block by every format string; missing bytes at the end leave blanks."""
     strings, size = _formats(_texts(o))
     out: list[str] = []
     at, before, starred = skip, b"", False
@@ -328,7 +328,7 @@ async def show_formats(proc: Proc, o: HexdumpOptions, inputs: Inputs, skip: int,
         raise UsageError("bad format", hint=False)
     async for block in window(proc, inputs, skip, count, size):
         if not o.squeeze and block == before:
-            # Like blocks are shown once, and then as one star.
+            # Repeated blocks are shown as one star.
             if not starred:
                 out.append("*\n")
             starred, at = True, at + len(block)
@@ -368,7 +368,7 @@ def _show(units: list[_Unit], block: bytes, address: int, size: int, out: list[s
                     out.append(part.show(padded[at : at + part.size], address + at))
                 at += part.size
             if unit.times > 1 and turn == unit.times - 1 and _parted(unit):
-                # The last of several goes without the blank that sets them apart.
+                # The last repetition has no trailing blank.
                 out[-1] = out[-1][:-1]
 
 

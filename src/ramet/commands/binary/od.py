@@ -227,11 +227,11 @@ def _od_format(kind: str, size_text: str | None, z: bool, order: str, text: str)
 
 
 _USUAL = {2: (1, 6e-5), 4: (6, 1.17549435e-38), 8: (15, 2.2250738585072014e-308)}
-"""By size the digits that every number of it can hold, and below what number it holds fewer."""
+"""By size: digits that every number has, and the number below which it has fewer."""
 
 
 def _shortest(number: float, digits: int, size: int) -> str:
-    """A number with no more digits than it takes to read it again, yet with those that all numbers can hold."""
+    """Format a float with the fewest digits that round-trip, but no fewer than the guaranteed ones."""
     usual, least = _USUAL[size]
     for precision in range(usual if abs(number) >= least else 1, digits + 1):
         text = f"{number:.{precision}g}"
@@ -248,7 +248,7 @@ _MODERN = frozenset({"radix", "skip", "count", "strings", "types", "duplicates",
 
 
 def _old_offset(word: str) -> int | None:
-    """A historical offset: octal or hexadecimal, in blocks with a `b`; None for any other word."""
+    """Parse a historical offset: octal or hexadecimal, `b` for blocks; None for another word."""
     found = re.fullmatch(r"\+?(?:0[xX]([0-9a-fA-F]+)|([0-7]+))([bB]?)", word)
     if found is None:
         return None
@@ -257,7 +257,7 @@ def _old_offset(word: str) -> int | None:
 
 
 def _old_operands(o: OdOptions, operands: list[str]) -> tuple[list[str], int | None, int | None]:
-    """`od FILE +10`: the files, the offset and, in the traditional mode, a label that addresses begin with."""
+    """Split operands into files, offset and label (`od FILE +10`)."""
     old = o.compatible
     if not old and any(name in _MODERN for name, _ in o.order):
         return operands, None, None
@@ -289,7 +289,7 @@ def bytes_number(text: str, what: str) -> int:
 
 
 async def window(proc: Proc, inputs: Inputs, skip: int, count: int | None, size: int) -> AsyncIterator[bytes]:
-    """The wanted part of the input in pieces of `size` bytes, the last one shorter."""
+    """Yield the selected part of the input in pieces of `size` bytes, the last one shorter."""
     held = b""
     left = count
     to_skip = skip
@@ -379,7 +379,7 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
 
 
 class Squeezed:
-    """Which rows of a dump are shown: of rows that are all alike the first, and a star for the others."""
+    """Suppress repeated rows: the first is shown, then a star."""
 
     def __init__(self, width: int, squeeze: bool) -> None:
         self._width, self._squeeze = width, squeeze
@@ -387,8 +387,7 @@ class Squeezed:
         self._starred = False
 
     def take(self, chunk: bytes) -> tuple[bytes, Sequence[int], list[int]]:
-        """The rows to be shown of some, which are all whole but the last one of all; where each began; and behind how
-        many of them a star comes."""
+        """Return the rows to show, their offsets, and the indexes after which a star follows."""
         width = self._width
         offsets = range(0, len(chunk), width)
         if not self._squeeze:
@@ -412,7 +411,7 @@ class Squeezed:
 
 
 class Cells(dict[int, str]):
-    """Texts of numbers, each made when it is first met."""
+    """Cache of formatted numbers."""
 
     def __init__(self, show: Callable[[int], str]) -> None:
         self.show = show
@@ -422,13 +421,13 @@ class Cells(dict[int, str]):
         return made
 
     def rows(self, numbers: Iterable[int], count: int) -> list[str]:
-        """Rows of so many cells each."""
+        """Format numbers in rows of `count` cells."""
         cells = list(map(self.__getitem__, numbers))
         return ["".join(cells[at : at + count]) for at in range(0, len(cells), count)]
 
 
 def words(data: bytes, size: int, order: str = "little", signed: bool = False) -> array[int]:
-    """The numbers that some bytes hold."""
+    """Unpack the numbers of some bytes."""
     found = array({1: "b", 2: "h", 4: "i", 8: "q"}[size] if signed else {1: "B", 2: "H", 4: "I", 8: "Q"}[size])
     found.frombytes(data)
     if order != sys.byteorder:
@@ -437,11 +436,11 @@ def words(data: bytes, size: int, order: str = "little", signed: bool = False) -
 
 
 PRINTED = bytes(byte if 32 <= byte < 127 else 46 for byte in range(256))
-"""What stands for each byte in a column of text."""
+"""Text of each byte in the text column."""
 
 
 def _od_rows(item: _Format, width: int, widest: int, order: str) -> Callable[[bytes], list[str]]:
-    """What shows some rows; where all their cells are alike, many at once."""
+    """Return a formatter of rows, which formats many at once for cells of equal width."""
     cells = width // item.size
 
     def slowly(data: bytes) -> list[str]:
@@ -463,7 +462,7 @@ def _od_rows(item: _Format, width: int, widest: int, order: str) -> Callable[[by
 
 
 def _od_quickly(item: _Format, cells: int, cell: int, order: str) -> Callable[[bytes], list[str]]:
-    """What shows whole rows of so many cells that are so wide."""
+    """Return a formatter of whole rows of `cells` cells, each `cell` columns wide."""
     size, length = item.size, cells * cell
     if size == 1:
         return functools.partial(Cells(lambda byte: item.show(bytes([byte])).rjust(cell)).rows, count=cells)
@@ -506,7 +505,7 @@ _HIGH = bytes([(byte & 1) << 2 for byte in range(256)])
 
 
 def octal_columns(data: bytes, order: str) -> list[bytes]:
-    """The six octal digits of two bytes each, one digit of them all after the other."""
+    """Format two-byte words as six octal digits, digit by digit for all words."""
     low, high = (data[::2], data[1::2]) if order == "little" else (data[1::2], data[::2])
     # Only the fourth digit has bits of both bytes.
     both = int.from_bytes(high.translate(_HIGH), "little") | int.from_bytes(low.translate(_OCTAL[6]), "little")

@@ -103,12 +103,12 @@ class _Finder:
         self._name = name
         self._place = None if radix is None else b"%7" + radix.encode() + b" "
         self._bare = self._width == 1 and self._place is None and not name
-        """Whether nothing but the sequences themselves is shown."""
+        """Whether only the sequences are printed."""
         self._rest = b""
         self._at = 0
-        """Where in the input the rest begins."""
+        """Offset of the rest in the input."""
         self._open = False
-        """Whether the last sequence written may go on."""
+        """Whether the last printed sequence may continue."""
 
     def feed(self, block: bytes) -> bytes:
         data = self._rest + block
@@ -123,7 +123,7 @@ class _Finder:
                 out.append(self._end)
                 self._open = False
         if not self._open and self._bare and (texts := self._pattern.findall(data, pos)):
-            # The last one is as long as it can be, so nothing behind it holds it again.
+            # The last match is maximal, so no later match contains it.
             pos = data.rindex(texts[-1]) + len(texts[-1])
             self._open = pos == len(data)
             out.append(self._end.join(texts) + (b"" if self._open else self._end))

@@ -11,7 +11,7 @@ _GROUP = 8
 
 
 def sysv_total(block: bytes) -> int:
-    """The sum of all bytes. Adler's checksum has it in its low half, exactly for so few of them."""
+    """Return the sum of all bytes: the low half of Adler-32, exact for this few bytes."""
     view, adler = memoryview(block), zlib.adler32
     return sum([adler(view[at : at + 256], 0) & 0xFFFF for at in range(0, len(block), 256)])
 
@@ -61,7 +61,7 @@ def _tables() -> tuple[array[int], list[int]]:
     ring.byteswap()
     limits = [_FULL - 255] * 256
     for ones in range(1, _GROUP + 1):
-        # So many low bits are set: a carry made by one of the first bytes, up to that many, was dropped.
+        # This many low bits are set: a carry of one of the first bytes was dropped.
         most = 255 * ((2 << ones) - 1)
         limits[(1 << ones) - 1 :: 1 << ones] = [max(0, _FULL - most)] * (256 >> ones)
     return ring + ring[1:], limits

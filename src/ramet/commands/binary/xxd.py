@@ -92,7 +92,7 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
         return 4
     if seek_text.startswith("-") and isinstance(reader, FileStream):
         size = (await reader.stat()).size
-        if size is None:  # made when it is read: only that tells where the end is
+        if size is None:  # computed while reading, which finds the end
             size = 0
             while block := await reader.read():
                 size += len(block)
@@ -121,21 +121,21 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
 
 
 _ROWS = 512
-"""Rows that are made between two looks at the clock."""
+"""Rows formatted between two yields."""
 _PRINTED = bytes(byte if 32 <= byte < 127 else 46 for byte in range(256))
 _MAINFRAME = b"." * 64 + (
     b" ...........<(+|&.........!$*);~-/.........,%_>?.........`:#@'=\""
     b".abcdefghi.......jklmnopqr^.......stuvwxyz...[...............].."
     b"{ABCDEFGHI......}JKLMNOPQR......\\.STUVWXYZ......0123456789......"
 )
-"""The same for bytes that are meant in EBCDIC."""
+"""Text of each byte for EBCDIC."""
 _BITS = [f"{byte:08b}" for byte in range(256)]
 
 
 async def _xxd_rows(
     proc: Proc, o: XxdOptions, out: Writer, chunks: AsyncIterator[bytes], at: int, cols: int, group: int
 ) -> None:
-    """Chunk by chunk, all but the last of whole rows; with `autoskip` the rows of zeros but the first become a star."""
+    """Yield chunks of whole rows; with `autoskip`, repeated rows of zeros become a star."""
     zeros, held, any_bytes = 0, "", False
     async for chunk in chunks:
         if o.plain:
@@ -166,7 +166,7 @@ async def _xxd_rows(
 
 
 def _xxd_lines(o: XxdOptions, data: bytes, at: int, cols: int, group: int) -> list[str]:
-    """Many rows, the last perhaps short."""
+    """Format many rows; the last may be short."""
     shown_text = data.translate(_MAINFRAME if o.ebcdic else _PRINTED).decode("ascii")
     size = group or cols
     width = cols * (8 if o.bits else 2) + -(-cols // size) - 1
@@ -174,7 +174,7 @@ def _xxd_lines(o: XxdOptions, data: bytes, at: int, cols: int, group: int) -> li
     if o.bits or o.little or cols % size or len(data) % cols:
         texts = [_xxd_text(o, data[i : i + cols], size).ljust(width) for i in starts]
     else:
-        # Nothing but slices: the digits of all rows are made at once.
+        # Slices only: the digits of all rows are computed together.
         digits = data.hex(" ", -size)
         texts = [digits[i : i + width] for i in range(0, len(digits), width + 1)]
         if o.upper:
@@ -197,7 +197,7 @@ def _xxd_text(o: XxdOptions, chunk: bytes, size: int) -> str:
 async def _xxd_include(
     proc: Proc, o: XxdOptions, out: Writer, chunks: AsyncIterator[bytes], source: str, cols: int
 ) -> None:
-    """An array in C, row by row; of standard input, which has no name, only what stands between the braces."""
+    """Print a C array; for standard input only the bytes between the braces."""
     cells = [f"0X{byte:02X}" if o.upper else f"0x{byte:02x}" for byte in range(256)]
     name = re.sub(r"[^A-Za-z0-9_]", "_", o.name or source)
     name = "__" + name if name[:1].isdigit() else name
@@ -238,7 +238,7 @@ async def _xxd_revert_plain(proc: Proc, reader: Reader, out: Writer) -> None:
 
 
 async def _patch(proc: Proc, o: XxdOptions, reader: Reader, target: str | None) -> int:
-    """The bytes of a dump, or a file in which they take the place of what was there."""
+    """Reverse a dump to bytes, or patch them into a file."""
     there = bytearray()
     if target is not None and await ops.exists(proc.fs, proc.path(target)):
         there += await ops.read_bytes(proc.fs, proc.path(target))
@@ -255,7 +255,7 @@ async def _patch(proc: Proc, o: XxdOptions, reader: Reader, target: str | None) 
 
 
 async def _xxd_revert(proc: Proc, reader: Reader, made: bytearray, shift: int) -> None:
-    """Rows go where their offsets say, in whatever order they come."""
+    """Write rows at their offsets, in any order."""
     limit = proc.budget.limits.string_bytes
     async for block in line_blocks(reader, size=PART):
         for line in block.split(b"\n"):

@@ -24,7 +24,7 @@ class Change(NamedTuple):
 def changes(
     first: Sequence[Hashable], second: Sequence[Hashable], *, minimal: bool = False, check: Check | None = None
 ) -> list[Change]:
-    """The changes that turn `first` into `second`, in order."""
+    """Return the changes that turn `first` into `second`, in order."""
     start = 0
     limit = min(len(first), len(second))
     while start < limit and first[start] == second[start]:
@@ -40,7 +40,7 @@ def changes(
 
 
 def _mark(xs: list[int], ys: list[int], minimal: bool, check: Check | None) -> tuple[bytearray, bytearray]:
-    """Which lines are changed; both arrays have a zero in front (index -1 works) and behind."""
+    """Mark the changed lines; both arrays end in zeros, so index -1 works."""
     changed_x, changed_y = bytearray(len(xs) + 2), bytearray(len(ys) + 2)
     if xs and ys:
         keep_x, keep_y = _confusing(xs, ys, minimal)
@@ -87,8 +87,8 @@ def _script(changed_x: bytearray, changed_y: bytearray, start: int) -> list[Chan
 
 
 def _confusing(xs: list[int], ys: list[int], minimal: bool) -> tuple[list[bool], list[bool]]:
-    """Lines worth comparing: those without a counterpart, or with far too many, only slow the search down."""
-    if minimal:  # GNU keeps all of them: without some, another of the shortest ways could come first
+    """Select the lines to compare: lines without a match, or with very frequent ones, only slow the search."""
+    if minimal:  # GNU keeps all lines here: dropping some could change which shortest script is found
         return [True] * len(xs), [True] * len(ys)
     count_x: dict[int, int] = {}
     count_y: dict[int, int] = {}
@@ -117,7 +117,7 @@ def _keep(lines: list[int], others: dict[int, int]) -> list[bool]:
 
 
 def _settle(marks: bytearray) -> None:
-    """Provisional discards (2) stand only well inside a run of certain ones (1)."""
+    """Keep provisional discards (2) only well inside a run of certain ones (1)."""
     end = len(marks)
     i = 0
     while i < end:
@@ -185,7 +185,7 @@ def _trim_edge(marks: bytearray, order: list[int]) -> None:
 
 
 def _shift(lines: list[int], changed: bytearray, other: bytearray) -> None:
-    """Slide each run of changes down as far as it goes, merging runs, but keep it beside one of the other file."""
+    """Slide each run of changes down as far as possible, merging runs, but keep it aligned with the other file."""
     end = len(lines)
     i = j = 0
     while True:

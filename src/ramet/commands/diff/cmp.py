@@ -55,7 +55,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
     limit = None if o.limit is None else _amount(o.limit, "--bytes")
     alike = a != "-" and proc.path(a) == proc.path(b) and skips[0] == skips[1]
     if alike and await lookup(proc, proc.path(a), follow=True) is not None:
-        return 0  # even a directory is the same as itself
+        return 0  # a directory equals itself
     readers = []
     unreadable = ""
     for word, skip in ((a, skips[0]), (b, skips[1])):
@@ -66,7 +66,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
             readers.append(reader)
         except OSError as error:
             if error.errno == errno.EISDIR:
-                # It opens, and so the other one is opened before it cannot be read: that is told even by -s.
+                # A directory opens and fails on reading, so the other file is opened first; -s reports it, too.
                 unreadable = unreadable or f"{word}: {reason(error)}"
                 continue
             if not o.silent:
@@ -134,7 +134,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
 async def _smaller(
     proc: Proc, words: tuple[str, str], readers: list[Reader], skips: list[int], limit: int | None
 ) -> int:
-    """How many bytes can be compared at most: byte numbers are as wide as the last one can be."""
+    """Return the number of comparable bytes: it gives the width of byte numbers."""
     sizes = [] if limit is None else [limit]
     for word, reader, skip in zip(words, readers, skips, strict=True):
         if isinstance(reader, FileStream):
@@ -149,14 +149,14 @@ async def _smaller(
 
 
 _UNKNOWN = 2**63 - 1
-"""The size of what has none."""
+"""Size of an input without a known size."""
 _PIECE = 4096
-"""Bytes that are shown between two looks at the clock."""
+"""Bytes compared between two yields."""
 
 
 @functools.lru_cache(maxsize=2)
 def _columns(visible: bool) -> tuple[list[str], list[str]]:
-    """Every byte as the first and as the second file's column shows it."""
+    """Format every byte for the columns of the first and second file."""
     if visible:
         return (
             [f" {byte:3o} {_visible(byte):<4}" for byte in range(256)],

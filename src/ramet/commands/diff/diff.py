@@ -19,7 +19,7 @@ from ramet.patterns import Matcher
 
 
 def _old_diff(words: list[str]) -> list[str]:
-    """`-5u`, `-u5`, `-5`: a number beside -u or -c is its context."""
+    """Rewrite `-5u`, `-u5`, `-5`: a number next to -u or -c is its context."""
     out: list[str] = []
     for word in words:
         found = re.fullmatch(r"-([a-zA-Z]*?)(?:(\d+)([uc])|([uc])(\d+))([a-zA-Z]*)", word)
@@ -54,7 +54,7 @@ _STYLES = {
     **dict.fromkeys(("ifdef", "line_format", "old_line", "new_line", "same_line"), "merged"),
     **dict.fromkeys(("old_group", "new_group", "same_group", "changed_group"), "merged"),
 }
-"""Options that choose a style of output, and which: only one may be chosen."""
+"""Options that select an output style; they exclude each other."""
 
 
 async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
@@ -117,7 +117,7 @@ def _expression(text: str) -> Matcher:
 
 
 def _palette(proc: Proc, setting: str) -> Mapping[str, str] | None:
-    """The colours with what --palette changes; None, and a message, where it cannot be read."""
+    """Parse --palette; None after a reported error."""
     palette = dict(output.PALETTE)
     for part in setting.split(":") if setting else ():
         name, equals, code = part.partition("=")
@@ -139,7 +139,7 @@ def _formats(o: DiffOptions) -> Formats | None:
 
 
 def _command_options(words: list[str], flags: list[str]) -> list[str]:
-    """The options as they were given, for the headers of a recursive comparison."""
+    """Return the options as given, for the headers of a recursive comparison."""
     out: list[str] = []
     takes = {
         "-x",

@@ -25,7 +25,7 @@ from ramet.text.strftime import at, strftime, zone_of
 
 @dataclass
 class Comparison:
-    """One run: the options decided, and the status so far."""
+    """State of one run: resolved options and exit status."""
 
     proc: Proc
     o: DiffOptions
@@ -50,7 +50,7 @@ async def _stat(job: Comparison, word: str) -> Stat | None:
 
 
 async def pair(job: Comparison, a: str, b: str, *, found: bool = False) -> None:
-    """Compare two words; `found` says that one of them was found in a directory, for the other one's sake."""
+    """Compare two operands; `found`: one was looked up in a directory by the name of the other."""
     o = job.o
     stats: list[Stat | None] = []
     missing = 0
@@ -79,14 +79,14 @@ async def pair(job: Comparison, a: str, b: str, *, found: bool = False) -> None:
     if left is not None and right is not None and left.is_dir and right.is_dir:
         if o.ifdef is not None or job.formats is not None:
             job.trouble("-D option not supported with directories")
-        elif job.proc.path(a) != job.proc.path(b):  # of one and the same nothing is said
+        elif job.proc.path(a) != job.proc.path(b):  # a directory equals itself
             await _directories(job, a, b)
         return
     if left is not None and right is not None:
         if await _unlike(job, a, b, left, right, inside=False):
             return
         if left.kind is Kind.FIFO and a == b and not o.identical:
-            return  # one and the same: nobody has to write it
+            return  # the same pipe equals itself
     await _files(job, a, b, left, right, header=False)
 
 
@@ -176,7 +176,7 @@ _NAMES = _SPECIAL | {Kind.DIR: "directory", Kind.LINK: "symbolic link", Kind.FIL
 
 
 async def _unlike(job: Comparison, a: str, b: str, left: Stat, right: Stat, *, inside: bool) -> bool:
-    """Whether there is nothing to read: links, and what within a directory is of two kinds or no regular file."""
+    """Report entries that are not compared by content: links, different types, special files."""
     links = (left.kind is Kind.LINK) + (right.kind is Kind.LINK)
     if links == 2:
         if left.target != right.target:
@@ -199,7 +199,7 @@ _HEAD = 32768
 
 
 class _Content:
-    """What is read of one file, block by block."""
+    """Content of one file, read block by block."""
 
     def __init__(self, job: Comparison, word: str, stat: Stat | None) -> None:
         self.job, self.word, self.stat = job, word, stat
@@ -207,9 +207,9 @@ class _Content:
         self.head = b""
         self.size = 0
         self.ahead = b""
-        """What was read and not yet taken."""
+        """Bytes read and not yet consumed."""
         self.rest: list[bytes] = []
-        """What follows the part that both files begin with."""
+        """Blocks after the common beginning."""
 
     async def open(self) -> None:
         if self.stat is not None:
@@ -237,7 +237,7 @@ class _Content:
 
 
 async def _read_both(job: Comparison, first: _Content, second: _Content) -> list[bytes] | None:
-    """The blocks that both begin with, when all is read; None when something is wrong with a file, which is told."""
+    """Read both files and return their common leading blocks; None after a reported error."""
     common: list[bytes] = []
     word = first.word
     try:
@@ -290,7 +290,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
         job.status = max(job.status, 1)
         return
     if not same and not o.text and (b"\0" in one.head or b"\0" in two.head):
-        # Two binary files that differ are trouble only for scripts that wanted the lines.
+        # Differing binary files are reported, not compared by line.
         if o.brief:
             await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
             job.status = max(job.status, 1)
@@ -303,7 +303,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     second = _side(job, b, right, lines_b, 1)
     large = one.size + two.size > LARGE
     compare = partial(_compare, job, first, second)
-    # The time grows with the square of the lines where few of them are alike.
+    # The time is quadratic in the number of lines if few of them are equal.
     many = len(lines_a) + len(lines_b) > BATCH
     found = await offload(proc.budget, compare) if large or many else compare()
     if not found:
@@ -340,7 +340,7 @@ def _batch(pieces: Iterator[bytes]) -> list[bytes]:
 
 
 def _tell_unended(job: Comparison, *sides: output.Side) -> None:
-    """A script for ed cannot say that a newline is missing."""
+    """Report missing last newlines, which an ed script cannot express."""
     for side in sides:
         if not side.ended:
             job.proc.complain(f"{side.name}: No newline at end of file\n")
@@ -348,7 +348,7 @@ def _tell_unended(job: Comparison, *sides: output.Side) -> None:
 
 
 class _Lines:
-    """The lines of blocks that arrive, the last of them open: empty where the text ends in a newline."""
+    """Lines of incoming blocks; the last line is open, and empty if the text ends in a newline."""
 
     def __init__(self, lines: list[bytes], open_line: list[bytes], strip: bool) -> None:
         self.lines, self.open, self.strip = lines, open_line, strip
@@ -373,7 +373,7 @@ class _Lines:
 async def _lines_of_both(
     job: Comparison, common: list[bytes], first: list[bytes], second: list[bytes]
 ) -> tuple[list[bytes], list[bytes]]:
-    """The lines of both; what both begin with is kept once."""
+    """Split both files into lines; the common beginning is split once."""
     strip = bool(job.o.strip_cr)
     shared = _Lines([], [], strip)
     await shared.add(job, common)
@@ -412,7 +412,7 @@ _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"',
 
 
 def _escaped(word: str) -> str:
-    """A name for the headers, as in C where it could be mistaken: with spaces, quotes or bytes that are not printed."""
+    """Format a name for headers: C-quoted if it has spaces, quotes or unprintable bytes."""
     raw = encode(word)
     if not any(byte <= 32 or byte > 127 or byte in b'"\\' for byte in raw):
         return word
@@ -441,7 +441,7 @@ def _compare(job: Comparison, a: output.Side, b: output.Side) -> list[Change]:
             return []
         real = set(kept)
         if job.format in ("unified", "context"):
-            # Ignored changes still show where a hunk holds real ones.
+            # Ignored changes are shown inside hunks with real changes.
             groups = [g for g in output._hunks(found, job.style.context) if any(c in real for c in g)]
             return [c for g in groups for c in g]
         return kept

@@ -86,7 +86,7 @@ def _group_number(letter: str, old: Span, new: Span) -> int:
 
 
 def _condition(form: str, mark: int, old: Span, new: Span) -> tuple[str, int]:
-    """`%(A=B?T:E)`: the branch that applies, and where the format goes on."""
+    """Expand `%(A=B?T:E)`; return the branch and the position after it."""
     found = re.compile(r"%\((\d+|[EFLMNeflmn])=(\d+|[EFLMNeflmn])\?").match(form, mark)
     if found is None:
         raise UsageError(f"invalid format {quote(form)}", hint=False)
@@ -109,7 +109,7 @@ def _condition(form: str, mark: int, old: Span, new: Span) -> tuple[str, int]:
 
 
 def _directive(form: str, mark: int, number: Callable[[str], int]) -> tuple[bytes, int]:
-    """What a `%` of no other kind stands for, and where the format goes on."""
+    """Expand any other `%`; return the text and the position after it."""
     if form.startswith("%%", mark):
         return b"%", mark + 2
     found = _NUMBER.match(form, mark)

@@ -16,20 +16,20 @@ Check = Callable[[], None]
 Box = tuple[int, int, int, int]
 """Lines [x, x end) of the first file and [y, y end) of the second."""
 Split = tuple[int, int, bool, bool, int]
-"""Where a box is divided, whether its low and its high part are searched for what is shortest, and at which cost."""
+"""Division of a box, whether its parts are searched for the minimum, and the cost."""
 Pair = tuple[int, int, int]
-"""Two equal lines: the length of the longest chain that ends with them, what it costs to reach them, the diagonal."""
+"""Two equal lines: length of the longest chain that ends there, cost to reach it, diagonal."""
 
 _EXPENSIVE = 4096
-"""The cost from which on GNU takes the best diagonal instead of the shortest way; more in huge files."""
+"""Cost from which on GNU takes the best diagonal instead of the shortest path; higher in huge files."""
 _PATIENCE = 20_000_000
-"""Steps of a comparison, some seconds, behind which it is content with less."""
+"""Steps after which a comparison, some seconds in, accepts a longer script."""
 _CONTENT = 256
-"""The cost that is too expensive from then on: the answer is longer than GNU's."""
+"""Cost limit after that; the script is longer than GNU's."""
 _LEAST = 64
-"""The cost up to which nothing is faster than steps."""
+"""Cost up to which stepping is the fastest."""
 _SAMPLE = 16
-"""Of so many lines, one is asked where there are others like it."""
+"""One in this number of lines is sampled for equal lines."""
 _FAR = 1 << 60
 
 
@@ -52,11 +52,11 @@ class MyersSearch:
         self.expensive = max(_EXPENSIVE, cost)
         self.patience = _PATIENCE
         self.places: list[int] = []
-        """Where lines are in the second file, equal ones side by side, when someone has asked."""
+        """Positions of lines in the second file, grouped by equal lines; built on demand."""
         self.begin: list[int] = []
-        """Where the places of each line begin."""
+        """Start of each group of positions."""
         self.counts: list[int] = []
-        """How many pairs the lines of the first file up to one make."""
+        """Cumulative number of pairs by line of the first file."""
 
     def run(self, minimal: bool) -> None:
         pending: list[tuple[Box, bool, int]] = [((0, len(self.xs), 0, len(self.ys)), minimal, 0)]
@@ -74,7 +74,7 @@ class MyersSearch:
             elif yoff == ylim:
                 self.deleted.extend(range(xoff, xlim))
             else:
-                # Both halves of a shortest way cost half of it, and what follows an expensive part may be like it.
+                # Both halves of a shortest path cost half of it; the next part may be as expensive.
                 x, y, low, high, cost = self._middle((xoff, xlim, yoff, ylim), exact, expected // 2)
                 pending.append(((x, xlim, y, ylim), high, cost))
                 pending.append(((xoff, x, yoff, y), low, cost))
@@ -147,12 +147,12 @@ class MyersSearch:
                 return self._best(box, cost, range(fmin, fmax + 1, 2), range(bmin, bmax + 1, 2))
             if cost == switch and not counted:
                 counted, switch = True, max(cost, self._worth(box, expensive))
-            if cost == switch:  # the steps so far took about as long as the pairs will
+            if cost == switch:  # so far the steps took about as long as the pairs would
                 self.patience -= cost * cost
                 return self._by_pairs(box, cost, expensive)
 
     def _best(self, box: Box, cost: int, forward: range, backward: range) -> Split:
-        """The diagonal that leads farthest."""
+        """Return the farthest diagonal."""
         fd, bd, off = self.forward, self.backward, self.offset
         xoff, xlim, yoff, ylim = box
         best_sum, best_x = -1, xoff
@@ -190,14 +190,14 @@ class MyersSearch:
         self.counts = list(accumulate((self.begin[x + 1] - self.begin[x] for x in self.xs), initial=0))
 
     def _worth(self, box: Box, limit: int) -> int:
-        """The cost from which on the pairs that ways of `limit` lead to are sooner gone through than steps."""
+        """Return the cost from which on visiting pairs is faster than stepping, for paths of `limit`."""
         if not self.places:
             self._find_places()
         xoff, xlim, yoff, ylim = box
         near = min(xlim - xoff, 2 * limit)
         counts, places, begin = self.counts, self.places, self.begin
         count = counts[xoff + near] - counts[xoff] + counts[xlim] - counts[xlim - near]
-        if count > 8 * near:  # some of them may be too far away: a sample tells
+        if count > 8 * near:  # some may be out of reach: estimate by a sample
             count = 0
             for first, mid in ((xoff, xoff - yoff), (xlim - near, xlim - ylim)):
                 for x in range(first, first + near, _SAMPLE):
@@ -208,9 +208,9 @@ class MyersSearch:
         return max(_LEAST, 2 * isqrt(near + count))
 
     def _chains(self, box: Box, limit: int, step: int) -> tuple[list[Pair], int]:
-        """The pairs reached at a cost of at most `limit` from the low corner, or the high one (step -1).
+        """Return the pairs reached at a cost of at most `limit` from the low corner, or the high one (step -1).
 
-        Those in the longest chains come first, and its length beside them.
+        Pairs of the longest chains come first, together with its length.
         """
         xoff, xlim, yoff, ylim = box
         lines = range(xoff, xlim) if step > 0 else range(xlim - 1, xoff - 1, -1)
@@ -241,7 +241,7 @@ class MyersSearch:
         return pairs, len(ends)
 
     def _by_pairs(self, box: Box, least: int, expensive: int) -> Split:
-        """The middle of a box whose fronts do not meet up to the cost `least`."""
+        """Find the middle of a box whose fronts do not meet up to the cost `least`."""
         xoff, xlim, yoff, ylim = box
         forward, longest = self._chains(box, expensive, 1)
         most = expensive
@@ -252,7 +252,7 @@ class MyersSearch:
         odd = (xlim - xoff + ylim - yoff) & 1
 
         def meeting(cost: int) -> tuple[int, int] | None:
-            """Where the fronts of a cost meet first, in the order in which they are stepped."""
+            """Find where the fronts of a cost meet first, in stepping order."""
             self.check()
             ahead = self._draw(box, forward, cost, 1)
             behind = self._draw(box, backward, cost - odd, -1)
@@ -276,11 +276,11 @@ class MyersSearch:
         return *found, True, True, most
 
     def _draw(self, box: Box, pairs: list[Pair], cost: int, step: int) -> range:
-        """Put the front of a cost on its diagonals, which are given back."""
+        """Set the front of a cost on its diagonals and return these."""
         xoff, xlim, yoff, ylim = box
         start, mid = (xoff + yoff, xoff - yoff) if step > 0 else (xlim + ylim, xlim - ylim)
         lowest, highest = mid - cost, mid + cost
-        # Beyond the corners of the box, every other cost reaches the last diagonal.
+        # Outside the corners of the box, every other cost reaches the last diagonal.
         if lowest < xoff - ylim:
             lowest = xoff - ylim + ((lowest - xoff + ylim) & 1)
         if highest > xlim - yoff:

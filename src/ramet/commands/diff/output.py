@@ -98,7 +98,7 @@ def normal(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[byte
 
 
 def _hunks(found: list[Change], context: int) -> Iterator[list[Change]]:
-    """Changes whose contexts touch belong together."""
+    """Group changes whose contexts touch."""
     group: list[Change] = []
     for c in found:
         if group and c.a - group[-1].b > 2 * context:
@@ -171,7 +171,7 @@ def _pair(start: int, end: int) -> str:
 
 
 def _context_text(side: Side, i: int, mark: bytes, style: Style) -> bytes:
-    """A line behind its mark, which is a blank where both files have it."""
+    """Format a line with its mark; a blank for common lines."""
     if style.suppress_blank and not side.lines[i]:
         return _text(side, i, mark, style)
     return mark + _text(side, i, b"" if style.initial_tab else b" ", style)
@@ -202,7 +202,7 @@ def ed(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
                     yield b"a\n"
                     inserting = True
                 if b.lines[i] == b".":
-                    # A lone dot would end the text: write two and take one away.
+                    # A lone dot would end the text: write two and remove one.
                     yield b"..\n.\ns/.//\n"
                     inserting = False
                 else:
@@ -259,7 +259,7 @@ def ifdef(a: Side, b: Side, found: list[Change], name: str, style: Style) -> Ite
 
 
 def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
-    """Two columns; a row of lines that have no newline has none either."""
+    """Print two columns; a row of lines without newline has no newline."""
     columns = _Columns.of(style)
     at_a = at_b = 0
     for c in (*found, Change(len(a.lines), len(a.lines), len(b.lines), len(b.lines))):
@@ -284,7 +284,7 @@ def _common_rows(a: Side, b: Side, span: Change, style: Style, columns: _Columns
 def _changed_rows(a: Side, b: Side, c: Change, columns: _Columns) -> Iterator[bytes]:
     both = min(c.b - c.a, c.d - c.c)
     for i in range(both):
-        # A missing newline at the end is a difference of its own, shown by the slant of the mark.
+        # A missing last newline is a difference, shown by the direction of the slash.
         open_a, open_b = a.is_open(c.a + i), b.is_open(c.c + i)
         mark = b"|" if open_a == open_b else b"\\" if open_a else b"/"
         row = columns.row(a.lines[c.a + i], mark, b.lines[c.c + i])
@@ -299,7 +299,7 @@ def _changed_rows(a: Side, b: Side, c: Change, columns: _Columns) -> Iterator[by
 
 @dataclass(frozen=True)
 class _Columns:
-    """Two columns: how wide each is, where the second begins, and how wide a tab is in the lines."""
+    """Geometry of two columns: width, start of the second, tab size."""
 
     half: int
     second: int
@@ -342,13 +342,13 @@ class _Columns:
         return out + b" " * (to - start)
 
     def _clip(self, line: bytes, indent: int) -> tuple[bytes, int]:
-        """As much of a line as fits into a column that begins at `indent`, and how wide it is."""
+        """Clip a line to a column that begins at `indent`; return it and its width."""
         limit = self.half
         if line.isascii() and not _MOVES.search(line):
             text = line[:limit]
             return text, len(text)
         out: list[str] = []
-        place = shown = 0  # where the line is, and how far it has been written: tabs beyond the column are not
+        place = shown = 0  # column in the line, and column written so far: tabs past the limit are not written
         for char in decode(line):
             if char == "\t":
                 spaces = self.tabsize - place % self.tabsize
@@ -382,7 +382,7 @@ class _Columns:
 
 
 _MOVES = re.compile(rb"[\x00-\x1f\x7f]")
-"""Characters that take another width than one column, or none."""
+"""Characters that are not one column wide."""
 
 
 FORMATS: dict[str, Callable[[Side, Side, list[Change], Style], Iterator[bytes]]] = {

@@ -68,7 +68,7 @@ async def _operands(proc: Proc, words: list[str]) -> AsyncIterator[list[str]]:
 
 
 _SMALL = 1 << 32
-"""Below this, trying the primes below 65536 is quicker than looking for factors."""
+"""Numbers for which trial division is faster than Pollard rho."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -83,7 +83,7 @@ def _primes() -> list[int]:
 
 
 def _small_factors(number: int) -> list[int]:
-    """The prime factors in order, by trying."""
+    """Return the prime factors in order, by trial division."""
     out: list[int] = []
     if number < 2:
         return out
@@ -101,7 +101,7 @@ def _small_factors(number: int) -> list[int]:
 
 
 _LAST_TRIED = 211
-"""Behind this prime it pays to ask whether what is left is a prime itself."""
+"""After this prime, test whether the rest is prime."""
 
 
 async def _factors(proc: Proc, number: int) -> list[int]:
@@ -129,7 +129,7 @@ async def _factors(proc: Proc, number: int) -> list[int]:
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 _SWIFT = 512
-"""Bits of a number that is raised to a power in no time."""
+"""Bits of a number whose modular power is fast enough to run inline."""
 
 
 def _is_prime(n: int) -> bool:
@@ -144,7 +144,7 @@ def _is_prime(n: int) -> bool:
 
 
 async def _is_large_prime(proc: Proc, n: int) -> bool:
-    """The same, with chances for others to run between the steps of a power."""
+    """Test a large number for primality, yielding between steps of a power."""
     if any(n % p == 0 for p in _PRIMES):
         return False
     d, r = _odd_part(n - 1)
@@ -162,13 +162,13 @@ async def _is_large_prime(proc: Proc, n: int) -> bool:
 
 
 def _odd_part(n: int) -> tuple[int, int]:
-    """An odd number, and how often twice it makes this one."""
+    """Return the odd part of a number and its power of two."""
     twos = (n & -n).bit_length() - 1
     return n >> twos, twos
 
 
 def _is_witness(x: int, r: int, n: int) -> bool:
-    """Whether a power of a base speaks for a prime, by Miller and Rabin."""
+    """Return whether a base passes the Miller-Rabin test."""
     if x in (1, n - 1):
         return True
     for _ in range(r - 1):
@@ -179,13 +179,13 @@ def _is_witness(x: int, r: int, n: int) -> bool:
 
 
 async def _rho(proc: Proc, n: int) -> int:
-    """A factor of a composite number by Brent's variant of Pollard's rho."""
+    """Find a factor of a composite number by Brent's variant of Pollard's rho."""
     import math
 
     root = math.isqrt(n)
     if root * root == n:
         return root
-    # How many steps there are to a slice: of large numbers a few take as long.
+    # Steps per slice: fewer for large numbers.
     many = max(1, min(256, 256 * _SWIFT**2 // n.bit_length() ** 2))
     while True:
         y, c = random.randrange(1, n), random.randrange(1, n)

@@ -30,7 +30,7 @@ _ROUNDS: Final = {
 }
 _POWERS: Final = "KMGTPEZY"
 _EXACT: Final = 18
-"""Digits that a number may have without being scaled."""
+"""Digits of a number without a scale."""
 _MOST: Final = 27
 _WIDE: Final = Context(prec=80)
 
@@ -78,7 +78,7 @@ class NumfmtOptions:
 
 
 class _BadNumber(Exception):
-    """What is said of a number that cannot be read or shown; the texts that stand in it are quoted when it is."""
+    """A number that cannot be parsed or printed; the arguments are quoted in the message."""
 
     def __init__(self, form: str, *texts: str) -> None:
         super().__init__(form)
@@ -90,7 +90,7 @@ class _BadNumber(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How a number is laid out: what --padding and --format say."""
+    """Layout of a number by --padding and --format."""
 
     before: str = ""
     after: str = ""
@@ -123,7 +123,7 @@ def _fields(o: NumfmtOptions) -> list[tuple[int, int]]:
 
 
 def _shape(text: str, padding: int) -> _Shape:
-    """The layout that a --format asks for; its width goes before that of --padding."""
+    """Parse --format; its width overrides --padding."""
 
     def bad(reason: str) -> UsageError:
         return UsageError(reason, hint=False)
@@ -134,7 +134,7 @@ def _shape(text: str, padding: int) -> _Shape:
         count += 1
     if at >= len(text):
         raise bad(f"format {quote(text)} has no % directive")
-    # A doubled percent sign counts as one character here, and none is undoubled.
+    # As in GNU, `%%` counts as one character here and stays doubled.
     before = text[:count]
     found = re.compile(r"([ '0]*)([+-]?\d*)").match(text, at + 1)
     assert found is not None
@@ -218,16 +218,16 @@ _ORDINARY = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?([KMGTPEZY])(i?)")
 
 
 def quick_conversion(from_: str, to: str) -> Callable[[str], str | None]:
-    """What converts numbers that are not signed or long, rounding up; None of those it does not know or that are bad.
+    """Return a fast conversion of short unsigned numbers, rounding up; it returns None for other numbers.
 
-    It counts in integers, where numbers in general are decimals: the result is the same.
+    It computes with integers instead of decimals, with the same results.
     """
     base = 1000 if to == "si" else 1024
     steps = [base**power for power in range(len(_POWERS) + 2)]
     letters = ["", *(letter + ("i" if to == "iec-i" else "") for letter in _POWERS)]
 
     def parted(word: str) -> tuple[int, int] | None:
-        """A number with a suffix as a fraction."""
+        """Parse a number with a suffix to a fraction."""
         found = _ORDINARY.fullmatch(word)
         if found is None or from_ == "none" or (from_ != "auto" and (from_ == "iec-i") != bool(found[4])):
             return None
@@ -276,9 +276,9 @@ class _Numfmt:
     shape: _Shape
     failed: bool = field(default=False)
     aborted: bool = field(default=False)
-    """Whether a bad number ended everything."""
+    """Whether an invalid number aborted the run."""
     quick: Callable[[str], str | None] | None = field(init=False)
-    """What converts most numbers at once; None when the options ask for more."""
+    """Fast conversion of most numbers; None if the options exclude it."""
 
     def __post_init__(self) -> None:
         o, units = self.o, self.from_unit != 1 or self.to_unit != 1
@@ -293,7 +293,7 @@ class _Numfmt:
         return 2 if self.failed and self.o.invalid == "fail" else 0
 
     async def lines(self, lines: list[str], end: str) -> bool:
-        """Convert many lines; False when a bad number ends everything."""
+        """Convert lines; return False if an invalid number aborts."""
         simple = self._simple()
         out: list[str] = []
         for line in lines:
@@ -310,7 +310,7 @@ class _Numfmt:
         return True
 
     def _simple(self) -> Callable[[str], str | None] | None:
-        """What converts a line where one field is an ordinary number; for others it says None."""
+        """Return a fast conversion of lines with one ordinary number, which returns None for other lines."""
         quick, delimiter = self.quick, self.o.delimiter
         (low, high), *more = self.fields
         if quick is None or more or low != high or self.shape.padding or delimiter == "":
@@ -339,7 +339,7 @@ class _Numfmt:
         return one
 
     async def line(self, text: str, end: str) -> bool:
-        """Convert one line; False when a bad number ends everything."""
+        """Convert one line; return False if an invalid number aborts."""
         steps: Iterable[bytes | str] = self._steps(text, end)
         if len(text) > HUGE:
             steps = await offload(self.proc.budget, partial(list, steps))
@@ -355,7 +355,7 @@ class _Numfmt:
         await self.proc.budget.yield_turn()
 
     def _steps(self, text: str, end: str) -> Iterator[bytes | str]:
-        """What is to be printed for a line, and what is to be said meanwhile."""
+        """Yield the output (bytes) and messages (str) of a line, in order."""
         out: list[str] = []
         for number, (piece, parting) in enumerate(self._pieces(text), 1):
             if not number & 255:
@@ -368,7 +368,7 @@ class _Numfmt:
                 except _BadNumber as bad:
                     self.failed = True
                     if self.o.invalid != "ignore":
-                        # What is already there comes out before the message does.
+                        # Output before the message.
                         yield encode("".join(out))
                         out.clear()
                         yield typographic(self.proc, str(bad))
@@ -380,7 +380,7 @@ class _Numfmt:
         yield encode("".join(out))
 
     def _pieces(self, text: str) -> Iterator[tuple[str, str]]:
-        """The fields of a line, each with what parts it from the next; what comes behind all numbers are some more."""
+        """Yield the fields of a line with their separators; the rest after the last number is one field."""
         delimiter, last = self.o.delimiter, max(high for _, high in self.fields)
         if delimiter == "":
             yield text, ""
@@ -388,7 +388,7 @@ class _Numfmt:
         at, number = 0, 0
         while True:
             if delimiter is None:
-                # A field takes the blanks before it, all but the one that ends the field before.
+                # A field includes its leading blanks, except the separator.
                 found = _FIELD.match(text, at)
                 assert found is not None
                 stop = found.end()
@@ -425,7 +425,7 @@ class _Numfmt:
         return shape.before + text + shape.after
 
     def read(self, text: str) -> tuple[Decimal, int]:
-        """The number and how many decimal places it has."""
+        """Parse a number; return it and its decimal places."""
         scale = self.o.from_
         found = re.match(r"(-?)(\d*)(?:(\.)(-?\d*))?", text)
         assert found is not None

@@ -55,7 +55,7 @@ def _places(text: str) -> int:
 
 
 def _width(text: str, places: int) -> int:
-    """The columns of an end as it was written, zeros in front included, with so many decimal places."""
+    """Return the width of a limit as written, with leading zeros and `places` decimals."""
     body = text.strip().removeprefix("+")
     if not re.fullmatch(r"-?\d*\.?\d*", body):
         return len(f"{_seq_number(text):.{places}f}")
@@ -146,7 +146,7 @@ _DIGITS = "\n".join([f"{n:03d}" for n in range(_THOUSAND)]).encode()
 
 
 def _thousand(thousands: int, width: int, separator: bytes) -> bytes:
-    """A thousand numbers in a row, which differ in their last digits only."""
+    """Format a thousand consecutive numbers, which share all but the last digits."""
     lead = str(thousands).zfill(width - 3).encode() if width > 3 or thousands else b""
     if not lead:
         return b"\n".join([b"%d" % n for n in range(_THOUSAND)]).replace(b"\n", separator)

@@ -23,14 +23,14 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How hunks are applied: what is forgiven, and what is written instead of, or beside, the new lines."""
+    """How hunks are applied: fuzz, loose whitespace, merging and #ifdef output."""
 
     fuzz: int = 2
     loose: bool = False
     merge: str | None = None
-    """Hunks that do not fit are merged; with `diff3`, conflicts show the expected lines, too."""
+    """Merge hunks that do not apply; with `diff3`, conflicts include the expected lines."""
     ifdef: str | None = None
-    """Old and new lines are both kept, between directives that ask for this name."""
+    """Keep old and new lines between #ifdef directives of this name."""
     check: Callable[[], object] = lambda: None
 
 
@@ -46,7 +46,7 @@ def _matches(lines: list[bytes], at: int, want: list[bytes], loose: bool) -> boo
 
 
 def _places(expected: int, low: int, high: int) -> Iterator[int]:
-    """The expected place, then nearer ones before farther ones."""
+    """Yield the expected position, then others by distance."""
     if low <= expected <= high:
         yield expected
     for distance in range(1, max(expected - low, high - expected, 0) + 1):
@@ -57,7 +57,7 @@ def _places(expected: int, low: int, high: int) -> Iterator[int]:
 
 
 def _conditional(body: list[tuple[str, bytes]], name: str) -> list[tuple[str, bytes]]:
-    """The body with directives around what changes; a line that goes stays, between them."""
+    """Wrap changes in directives; removed lines stay inside them."""
     word = name.encode("utf-8", "surrogateescape")
     out: list[tuple[str, bytes]] = []
     state = " "
@@ -96,7 +96,7 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], way: Way) -> Applied:
             added += len(made.lines) - (made.stop - made.start)
             continue
         if placed is None:
-            # Where it would have gone, after what the hunks before it have changed.
+            # The position after the changes of earlier hunks.
             result.rejects.append(replace(hunk, start=hunk.start + added, new_start=hunk.new_start + added))
             result.notes.append(f"Hunk #{number} FAILED at {hunk.start + added}.")
             result.mismatched = True
@@ -137,7 +137,7 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], way: Way) -> Applied:
 
 
 def fuzz_needed(lines: list[bytes], hunk: Hunk, way: Way) -> int | None:
-    """How much fuzz the first hunk of a file needs to find its place; None when it has none."""
+    """Return the fuzz that a hunk needs to apply; None if it does not."""
     placed = _place(lines, hunk, 0, 0, way.fuzz, way.loose)
     return None if placed is None else placed[1]
 
@@ -154,7 +154,7 @@ def _place(
         return (guess, 0, 0, 0) if guess >= done else None
     for fuzz in range(min(fuzz_limit, most) + 1):
         front, back = fuzz + lead - most, fuzz + tail - most
-        # A hunk with less context in front belongs to the beginning, with less behind to the end.
+        # Less leading context anchors a hunk at the start of the file, less trailing context at its end.
         if front < 0 and hunk.start <= 1:
             whole = back >= 0 or len(old) == len(lines)
             candidates: Iterator[int] = iter([0] if whole and not done else [])
@@ -172,7 +172,7 @@ def _place(
 
 
 def run_ed(lines: list[bytes], script: list[bytes]) -> list[bytes]:
-    """An ed script as diff -e writes it: addresses with a, c, d, and the `s/.//` for lone dots."""
+    """Run an ed script of diff -e: addresses with a, c, d, and `s/.//` for lone dots."""
     out = list(lines)
     i = 0
     last = 0

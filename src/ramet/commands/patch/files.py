@@ -19,7 +19,7 @@ from ramet.text.strftime import NANO, zone, zone_of
 
 
 async def _choose(job: PatchJob, item: FilePatch) -> str | None:
-    """The file that a patch is for: the one that exists, else the one to be made."""
+    """Choose the file of a patch: an existing one, else the one to create."""
     o = job.o
     names = [item.old_name, item.new_name]
     stripped = [stripped_name(n, o.strip) for n in names] + [stripped_name(item.index_name, o.strip)]
@@ -127,7 +127,7 @@ async def _try(job: PatchJob, lines: list[bytes], hunks: list[Hunk]) -> Applied:
 
 
 def _looks_reversed(job: PatchJob, lines: list[bytes], hunk: Hunk) -> bool:
-    """Whether the first hunk fits the other way round with less fuzz than it takes as it is."""
+    """Return whether the first hunk applies in reverse with less fuzz than forward."""
     forth = fuzz_needed(lines, hunk, _way(job))
     if forth == 0:
         return False
@@ -136,7 +136,7 @@ def _looks_reversed(job: PatchJob, lines: list[bytes], hunk: Hunk) -> bool:
 
 
 async def _backup_name(job: PatchJob, target: str) -> str:
-    """Where the file as it was is kept: -V says how it is numbered, else prefixes and the suffix name it."""
+    """Return the backup name: numbered by -V, else from prefixes and suffix."""
     o = job.o
     env = job.proc.env
     how = o.version_control or env.get("PATCH_VERSION_CONTROL") or env.get("VERSION_CONTROL") or "existing"
@@ -154,7 +154,7 @@ async def _backup_name(job: PatchJob, target: str) -> str:
 
 
 def _stamp(header: bytes, tz: tzinfo) -> int | None:
-    """The time in a header of a patch."""
+    """Parse the time in a header of a patch."""
     found = re.search(rb"\t(\d{4}-.*|[A-Z][a-z]{2} .*)$", header.rstrip(b"\n"))
     if found is None:
         return None
@@ -167,7 +167,7 @@ def _stamp(header: bytes, tz: tzinfo) -> int | None:
 async def _set_time(
     job: PatchJob, item: FilePatch, target: str, destination: Path, before: int, result: Applied
 ) -> None:
-    """-T and -Z: the file gets the time that the patch gives it, if it was what the patch expects."""
+    """Set the time of the patch header (-T, -Z), if the old time and content match."""
     if not (job.o.set_time or job.o.set_utc) or item.headers is None:
         return
     tz = zone("UTC0") if job.o.set_utc else zone_of(job.proc)

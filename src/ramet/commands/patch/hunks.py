@@ -38,7 +38,7 @@ class Hunk:
         return Hunk(self.new_start, self.start, out, self.header)
 
     def edges(self) -> tuple[int, int]:
-        """Common lines before the first and behind the last change."""
+        """Return the number of common lines before the first and after the last change."""
         marks = [mark for mark, _ in self.lines]
         lead = next((i for i, m in enumerate(marks) if m != " "), len(marks))
         tail = next((i for i, m in enumerate(reversed(marks)) if m != " "), len(marks))

@@ -9,28 +9,28 @@ from ramet.commands.patch.hunks import Hunk
 from ramet.commands.patch.three_way import blocks
 
 _NEAR = 1000
-"""Lines around the place where a hunk should be that are looked at for it."""
+"""Lines searched before and after the expected position."""
 
 MERGED, APPLIED, CONFLICT = "merged", "already applied", "NOT MERGED"
 
 
 @dataclass
 class Merge:
-    """A hunk merged: what it replaces, what with, and what became of its parts."""
+    """Result of merging a hunk: replaced range, new lines, and a note per part."""
 
     start: int
     stop: int
     lines: list[bytes] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
     gone: int = 0
-    """Lines that were taken out."""
+    """Number of removed lines."""
 
     @property
     def conflict(self) -> bool:
         return any(kind == CONFLICT for kind, _ in self.notes)
 
     def told(self) -> str:
-        """What became of the parts, equal fates told together."""
+        """Format the notes; equal results share a word."""
         out, last = "", ""
         for kind, where in self.notes:
             out += f",{where}" if kind == last else f"{', ' if out else ''}{kind} at {where}"
@@ -41,7 +41,7 @@ class Merge:
 def region(
     lines: list[bytes], old: list[bytes], low: int, expected: int, check: Callable[[], object]
 ) -> tuple[int, int]:
-    """The lines that are most like the old ones, the nearest of several."""
+    """Find the range most similar to the old lines, the nearest of several."""
     first, last = max(low, expected - _NEAR), min(len(lines), expected + len(old) + _NEAR)
     if first >= last:
         place = min(max(low, expected), len(lines))
@@ -72,14 +72,14 @@ def region(
 def merged(
     lines: list[bytes], hunk: Hunk, low: int, expected: int, written: int, both: bool, check: Callable[[], object]
 ) -> Merge:
-    """The hunk merged where it fits best; `written` lines are before it, `both` shows what the hunk expected, too."""
+    """Merge the hunk where it fits best; `written` lines precede it, `both` adds the expected lines to conflicts."""
     old, new = hunk.old(), hunk.new()
     start, stop = region(lines, old, low, expected, check)
     mine = lines[start:stop]
     result = Merge(start, stop)
     out, at, extra = result.lines, 0, 0
     base = written + start - low
-    # Lines that went are counted, too, as the original does.
+    # Line numbers include removed lines, as in the original.
     for block in blocks(mine, old, new):
         out += mine[at : block.mine[0]]
         at = block.mine[1]

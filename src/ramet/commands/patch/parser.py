@@ -18,7 +18,7 @@ class BadPatch(Exception):
 
 
 def _name(raw: bytes) -> tuple[str | None, bool]:
-    """The file name of a header line, and whether its time is the epoch (an absent file)."""
+    """Parse a header line: file name, and whether its time is the epoch (an absent file)."""
     text = decode(raw.rstrip(b"\r\n"))
     if text.startswith('"'):
         end = text.find('"', 1)

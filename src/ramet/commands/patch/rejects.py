@@ -33,7 +33,7 @@ async def save_rejects(job: PatchJob, item: FilePatch, target: str, result: Appl
 
 
 def _header(header: str, strip: str | None) -> str:
-    """The name in a header as it was looked for, and what follows it."""
+    """Return a header with its stripped name."""
     name, tab, rest = header.partition("\t")
     return (stripped_name(name, strip) or name) + tab + rest
 
@@ -66,7 +66,7 @@ def _context_text(hunk: Hunk) -> bytes:
 
 
 def _context_marks(hunk: Hunk) -> list[tuple[str, str, bytes]]:
-    """The lines with what marks them in the context format, which has a mark for what replaces other lines."""
+    """Return the lines with their marks of the context format: `!` for replaced lines."""
     out: list[tuple[str, str, bytes]] = []
     for common, run in groupby(hunk.lines, lambda line: line[0] == " "):
         lines = list(run)

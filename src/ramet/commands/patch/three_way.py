@@ -10,7 +10,7 @@ from ramet.commands.diff.changes import changes
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region where the three files are not all the same: half-open line ranges in mine, older and yours."""
+    """A region where the three texts differ: half-open line ranges in mine, old and yours."""
 
     mine: tuple[int, int]
     old: tuple[int, int]
@@ -20,7 +20,7 @@ class Region:
 def blocks(
     mine: list[bytes], old: list[bytes], yours: list[bytes], check: Callable[[], object] | None = None
 ) -> list[Region]:
-    """Regions changed in either file, overlapping ones joined; `check` is called now and then."""
+    """Return the regions changed in either text, overlapping ones joined; `check` runs periodically."""
 
     def looked() -> None:
         if check is not None:

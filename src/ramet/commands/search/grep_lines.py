@@ -51,7 +51,7 @@ class Plan:
     """Everything about a search that does not depend on the input."""
 
     select: Matcher | None
-    """Finds lines; None when there are no patterns at all."""
+    """Finds lines; None without patterns."""
     pieces: Matcher | None
     """Finds the parts of a selected line."""
     words: bool = False

@@ -18,16 +18,15 @@ from ramet.patterns.engines import ReEngine
 from ramet.patterns.match_lines import select
 
 BlockChange = Callable[[bytes], bytes]
-"""From some lines to what becomes of them; only the last line of the input may lack its newline."""
+"""Maps a block of lines to its output; only the last line of the input may lack its newline."""
 
 
 def block_change(program: list[Instruction], quiet: bool, several: bool, most: int) -> BlockChange | None:
-    """One function for whole blocks; None when the script needs a cycle for each line. More than `most` bytes are an
-    error."""
+    """Return a function for whole blocks; None if the script needs cycles. More than `most` bytes are an error."""
     if not program:
         return None
     if several and len({item.name for item in program}) > 1:
-        # Whether an unfinished last line was emptied or dropped decides how the next file begins.
+        # How the next file begins depends on whether an unfinished last line was emptied or dropped.
         return None
     if quiet:
         return _selection(program[0], "p") if len(program) == 1 else None
@@ -45,7 +44,7 @@ def block_change(program: list[Instruction], quiet: bool, several: bool, most: i
 def _in_turn(changes: list[BlockChange], most: int, block: bytes) -> bytes:
     for change in changes:
         block = change(block)
-        substitute.bounded(len(block), most)  # before one of them doubles what another has doubled
+        substitute.bounded(len(block), most)  # checked between steps, as each may double the text
     return block
 
 
@@ -53,7 +52,7 @@ def _in_turn(changes: list[BlockChange], most: int, block: bytes) -> bytes:
 
 
 def _selection(item: Instruction, name: str) -> BlockChange | None:
-    """`/x/d` of all lines, or `/x/p` of lines that are not printed anyway."""
+    """Return the change of `/x/d`, or of `/x/p` with -n."""
     first = item.first
     if item.name != name or item.second is not None or first is None or first.kind is not Kind.REGEX:
         return None
@@ -76,7 +75,7 @@ def _selection(item: Instruction, name: str) -> BlockChange | None:
 
 
 _LONG_PIECE: Final = 1024
-"""Bytes of a replacement that is put into one line at a time."""
+"""Bytes of a replacement from which on lines are changed one by one."""
 
 
 def _substitution(item: Instruction, most: int) -> BlockChange | None:
@@ -129,7 +128,7 @@ def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
     template = substitute.template_of(substitution.pieces)
     if substitution.every:
         return lambda block: engine.pattern.sub(template, block)
-    # One more group around all, one behind for the rest of the line: the first match of a line then takes the line.
+    # A group around the pattern and one for the rest of the line, so a line matches only once.
     pattern = re.compile(b"(" + engine.pattern.pattern + b")(.*)", engine.pattern.flags)
     moved = tuple(piece._replace(group=piece.group + 1) if piece.group >= 0 else piece for piece in substitution.pieces)
     template = substitute.template_of(moved) + b"\\g<%d>" % pattern.groups
@@ -140,7 +139,7 @@ _START, _END = b"(?m:^)", b"(?m:$)"
 
 
 def _edge(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
-    """`s/^/x/` and `s/$/x/`: a constant before or behind every line."""
+    """Return the change of `s/^/x/` and `s/$/x/`: a constant around every line."""
     constant = substitute.constant_of(substitution.pieces)
     engine = matcher.variant(Lines.BLOCK).engine(b"")
     if constant is None or not isinstance(engine, ReEngine) or engine.pattern.pattern not in (_START, _END):
@@ -158,14 +157,14 @@ def _edge(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
 
 
 def _at_start(substitution: Substitution, engine: ReEngine) -> BlockChange | None:
-    """`s/^ *//`: what stands at the start of a line is there once, even where it is nothing."""
+    """Return the change of `s/^ *//`: a match at the start of every line, even an empty one."""
     pattern = engine.pattern
     if not pattern.pattern.startswith(_START) or b"|" in pattern.pattern:
         return None
     template = substitute.template_of(substitution.pieces)
 
     def change(block: bytes) -> bytes:
-        # Behind the last newline no line begins, though the pattern would match there.
+        # No line begins after the last newline, though the pattern would match there.
         return pattern.sub(template, block[:-1]) + b"\n" if block.endswith(b"\n") else pattern.sub(template, block)
 
     return change

@@ -63,7 +63,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     if sources is None:
         proc.stderr.write(encode(help_text(COMMANDS[0])))
         return 1
-    # GNU looks at these two characters only, whatever the documentation says of the rest of the line.
+    # GNU checks only these two characters, unlike its documentation.
     quiet = o.quiet or sources[0].text.startswith("#n")
     flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
     flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env)
@@ -84,7 +84,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
 
 
 async def _emptied(proc: Proc, name: str) -> None:
-    """A file to write exists from when the script names it, even if the script goes wrong later."""
+    """Create a file that the script names, even if the script is wrong after that."""
     if name in ("/dev/stdout", "/dev/stderr"):
         return
     try:
@@ -123,7 +123,7 @@ def _parsed(sources: tuple[ScriptSource, ...], flavour: Flavour) -> list[Instruc
 
 
 def _light(item: Instruction) -> bool:
-    """Whether an instruction takes no longer for many lines than for one."""
+    """Return whether an instruction costs the same for a block as for a line."""
     substitution = item.substitution
     return substitution is None or (substitution.matcher is not None and bool(substitution.matcher.literal))
 
@@ -159,7 +159,7 @@ class _SedRun:
         self.files: dict[str, SedOutput] = {}
         self.out = SedOutput(None if self.in_place else proc.stdout, self.delim)
         self.heavy = heavy
-        """Whether there are patterns that take their time for every line."""
+        """Whether the patterns are so long that every step is offloaded."""
 
     async def all(self) -> int:
         await self.open_outputs()
@@ -184,7 +184,7 @@ class _SedRun:
         return self.status
 
     async def discard(self) -> None:
-        """An edit that failed leaves the file as it was."""
+        """Abandon an edit in place; the file stays unchanged."""
         if self.reader is not None and self.in_place:
             await self.proc.close(self.reader)
             self.reader = None
@@ -205,11 +205,11 @@ class _SedRun:
             if name in self.files:
                 continue
             if name == "/dev/stdout" and not self.in_place and self.o.posix:
-                # A file like any other: what goes there arrives at once, and what is printed when sed has enough of it.
+                # With --posix an ordinary file: written before the buffered output.
                 self.files[name] = self.out.ahead = SedOutput(self.proc.stdout, self.delim)
                 continue
             if name == "/dev/stdout" and not self.in_place:
-                # The same stream, but a newline that is missing in the one is not the other's business.
+                # The same stream, but missing newlines are tracked separately.
                 self.files[name] = SedOutput(self.proc.stdout, self.delim, self.out.parts)
                 continue
             try:
@@ -237,7 +237,7 @@ class _SedRun:
                 if self.in_place:
                     await self.begin_edit()
             except OSError as error:
-                if only_opens(error):  # What fails is reading, and that ends everything.
+                if only_opens(error):  # Read errors are fatal.
                     name = "stdin" if self.word == "-" else self.word
                     raise ScriptError(f"read error on {name}: {reason(error)}", 4) from None
                 self.fail(f"can't read {self.word}: {reason(error)}", 2)
@@ -246,7 +246,7 @@ class _SedRun:
         return False
 
     async def followed(self, word: str) -> str:
-        """The name that a chain of links leads to."""
+        """Follow a chain of links and return the final name."""
         shown, seen = word, 0
         while True:
             path = self.proc.path(word)
@@ -276,7 +276,7 @@ class _SedRun:
             self.out.missing = False
 
     async def begin_edit(self) -> None:
-        """A file of our own beside the one to edit, which it will replace; where there are no modes none is needed."""
+        """Create the temporary file of an edit in place; not needed on backends without modes."""
         fs, path = self.proc.fs, self.proc.path(self.word)
         if self.o.follow:
             path = await fs.resolve(path)
@@ -294,7 +294,7 @@ class _SedRun:
         self.temporary = temporary
 
     async def replace_file(self, data: bytes) -> None:
-        """The edited text in place of the file, which is first kept under its backup name if there is one."""
+        """Replace the file by the edited text; with a suffix, keep a backup."""
         fs, path = self.proc.fs, self.target
         await fs.write(self.temporary or path, data)
         if self.o.in_place:
@@ -390,16 +390,16 @@ class _SedRun:
             await self.after_quit(machine)
 
     def may_stop(self, machine: SedMachine) -> bool:
-        """Nothing that is still to come can be changed: it is passed on unread, or not wanted at all."""
+        """Return whether the rest of the input is unaffected: copied as it is, or dropped."""
         return machine.at >= len(machine.lines) and not machine.separate and not self.out.missing
 
     async def pass_rest(self) -> None:
         if self.quiet:
-            # Nobody wants what the other files hold, but whether they can be read.
+            # The other files are opened only to report errors.
             while await self.next_file():
                 pass
             return
-        # What is left of the file at hand goes on where the lines read so far ended; another file begins a line.
+        # The rest of this file continues the output; the next file begins a line.
         begun, unfinished = False, bool(self.rest)
         if self.rest:
             self.out.parts.append(self.rest)
@@ -417,7 +417,7 @@ class _SedRun:
             begun = True
 
     async def after_quit(self, machine: SedMachine) -> None:
-        """`q` leaves what it has not read to whoever shares the input; edited in place, the rest of a file is lost."""
+        """Return unread input after `q`; in an edit in place the rest of the file is lost."""
         left = machine.lines[machine.at :]
         tail = self.delim.join(left) + (self.delim if left and not machine.unfinished else b"") + self.rest
         if self.reader is self.proc.stdin and self.reader is not None:
@@ -432,14 +432,14 @@ class _SedRun:
         await self.proc.budget.yield_turn()
 
     async def fill(self, machine: SedMachine) -> None:
-        """More lines of the current file."""
+        """Read more lines of the current file."""
         await self.yield_turn()
         assert self.reader is not None
         parts = [self.rest] if self.rest else []
         self.rest, held = b"", len(self.rest)
         while True:
             try:
-                # Few enough bytes that a cycle for each of their lines takes a moment, however short these are.
+                # Small reads: the cycles of one read must fit into a slice of the event loop.
                 block = await self.reader.read(_A_LINE if self.heavy else PART // 2)
             except OSError as error:
                 if error.errno == errno.EPIPE:
@@ -466,7 +466,7 @@ class _SedRun:
         machine.unfinished = False
 
     async def next_input(self, machine: SedMachine) -> None:
-        """The next file."""
+        """Open the next file."""
         if await self.next_file():
             machine.file_done = False
             machine.lines, machine.at = [], 0
@@ -490,24 +490,24 @@ class _SedRun:
         machine.queue.clear()
 
     async def write_heads(self) -> None:
-        """`0r FILE`: before the first line."""
+        """Write the files of `0r FILE` before the first line."""
         for item in self.program:
             if item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO:
                 await self.append_file(item.text)
 
     async def run_command(self, machine: SedMachine) -> None:
-        """What the command of the script prints; what it has to say itself goes where ours goes."""
+        """Run the command of the script and capture its output; its stderr is ours."""
         self.out.flush()
         sink = Capture()
         await self.proc.run(["sh", "-c", machine.command.decode("utf-8", "surrogateescape")], stdout=sink)
         machine.answer = sink.getvalue()
 
     async def source(self, name: str) -> Reader | None:
-        """A file to read text from; None for one that cannot be opened, which is as good as empty."""
+        """Open a file of `r` or `R`; None if it cannot be opened, which counts as empty."""
         try:
             return await self.proc.open(name, dash=False)
         except OSError as error:
-            if only_opens(error):  # What fails is reading, and that ends everything.
+            if only_opens(error):  # Read errors are fatal.
                 raise ScriptError(f"read error on {name}: {reason(error)}", 4) from None
             return None
 
@@ -534,7 +534,7 @@ class _SedRun:
 
 
 def _horizon(program: list[Instruction]) -> int | None:
-    """The last line that any instruction can still touch; None when there is none such."""
+    """Return the last line that any instruction can affect; None if unbounded."""
     last = 0
     for item in program:
         first, second = item.first, item.second

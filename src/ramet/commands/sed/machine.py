@@ -23,17 +23,17 @@ class Need(Enum):
     FILE = "file"
     """The next file that can be read, or `input_done`."""
     TURN = "turn"
-    """A turn for others: the script has jumped about for a while."""
+    """A yield of the event loop: the script has jumped many times."""
     QUEUE = "queue"
-    """The texts and files that were appended in this cycle, written out."""
+    """Write the texts and files appended in this cycle."""
     HEAD = "head"
-    """The files that are to be read before the first line, written out."""
+    """Write the files of `0r`."""
     RUN = "run"
-    """The output of the command line in `command`, put into `answer`."""
+    """Run `command` and store its output in `answer`."""
 
 
 class SedOutput:
-    """Where lines go; remembers a newline that the last line of the input lacked until something follows."""
+    """Output of lines; a missing last newline is added only if more output follows."""
 
     __slots__ = ("ahead", "delim", "missing", "parts", "writer")
 
@@ -42,10 +42,10 @@ class SedOutput:
         self.parts: list[bytes] = [] if parts is None else parts
         self.missing = False
         self.ahead: SedOutput | None = None
-        """What is written before this is."""
+        """Output that is flushed before this one."""
 
     def complete(self) -> None:
-        """The newline that was missing is wanted after all."""
+        """Add the missing newline."""
         if self.missing:
             self.parts.append(self.delim)
             self.missing = False
@@ -60,7 +60,7 @@ class SedOutput:
             self.missing = True
 
     def text(self, data: bytes) -> None:
-        """Text that brings its own newline; an empty one does nothing."""
+        """Write text that includes its newline."""
         self.complete()
         self.parts.append(data)
 
@@ -91,7 +91,7 @@ class SedMachine:
         self.posix, self.line_length, self.most = posix, line_length, most
         self.out, self.files = out, files
         self.behind = behind
-        """The end of the script, where errors are that show only now."""
+        """Position at the end of the script, for errors at run time."""
         self.space = b""
         self._hold = Pieces(delim)
         self.end = self.hold_end = delim
@@ -99,7 +99,7 @@ class SedMachine:
         self.number = 0
         self.name = "-"
         self.coming = self.name
-        """The file that the next line is from, which may have been opened to see whether there is one."""
+        """File of the next line, which may be opened ahead to detect the last line."""
         self.lines: list[bytes] = []
         self.large_lines = False
         """Whether `lines` has a line of more than `HUGE` bytes."""
@@ -115,7 +115,7 @@ class SedMachine:
         self.active = [instruction.first is not None and instruction.first.kind is Kind.ZERO for instruction in program]
         self.limit = [0] * len(program)
         self.begun = [False] * len(program)
-        """Which ranges that begin at a line number have begun: they do so once."""
+        """Ranges with a line number as start that have begun: they begin only once."""
         self.has_heads = any(
             item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO and item.second is None
             for item in program
@@ -145,7 +145,7 @@ class SedMachine:
         return self.large_lines or len(self.space) >= HUGE or self._hold.size >= HUGE
 
     def _gathers(self, index: int) -> bool:
-        """Whether this is the `N` of `:a;N;$!ba` or of `:a;$!{N;ba}`, which come back to it until the last line."""
+        """Return whether this is the `N` of `:a;N;$!ba` or `:a;$!{N;ba}`, which read all lines."""
         after = self.program[index + 1 : index + 2]
         if self.program[index].name != "N" or not after or after[0].name != "b":
             return False
@@ -194,7 +194,7 @@ class SedMachine:
         return search
 
     def _at_last(self) -> bool:
-        """Whether this is the last line; who asks has gone on to the file that the next one is from."""
+        """Return whether this is the last line; the lookahead moves `F` to the next file."""
         self.name = self.coming
         return self.is_last
 
@@ -219,7 +219,7 @@ class SedMachine:
                     return True
                 if number >= limit[index]:
                     active[index] = False
-                # The line that should have ended the range was skipped: the range was over before this line.
+                # The end line was skipped: the range ended before this line.
                 return relative or number <= limit[index]
             if not starts():
                 return False
@@ -232,7 +232,7 @@ class SedMachine:
                     limit[index] = second.first
                 active[index] = limit[index] > number
             else:
-                # Only a pattern waits for the next line.
+                # Only a pattern is tested from the next line on.
                 active[index] = second.kind is Kind.REGEX or not ends()
             return True
 
@@ -247,7 +247,7 @@ class SedMachine:
         high = second.first if second.kind in (Kind.LINE, Kind.ZERO) else None
 
         def starts() -> bool:
-            # The line itself may have been skipped: the first one behind it begins the range, if that is not over.
+            # If the start line was skipped, the first line after it begins the range, unless its end has passed.
             number = self.number
             if number < low or begun[index] or (number > low and high is not None and number > high):
                 return False
@@ -279,7 +279,7 @@ class SedMachine:
     # ------------------------------------------------------------------ input
 
     def _advance(self) -> Generator[Need, None, bool]:
-        """Make the next line current in `incoming`; False at the end of all input."""
+        """Make sure a line is available; return False at the end of all input."""
         while self.at >= len(self.lines):
             if not self.file_done:
                 yield Need.LINES
@@ -290,7 +290,7 @@ class SedMachine:
         return True
 
     def _look_ahead(self) -> Generator[Need, None, bool]:
-        """Whether another line follows (in this file, when files are separate)."""
+        """Return whether another line follows (in this file, if files are separate)."""
         while self.at >= len(self.lines):
             if not self.file_done:
                 yield Need.LINES
@@ -309,7 +309,7 @@ class SedMachine:
         return line
 
     def reset(self) -> None:
-        """A new file begins and files are separate: lines count anew, ranges and the hold space are forgotten."""
+        """Reset line number, ranges and hold space for a new separate file."""
         self.number = 0
         self.hold, self.hold_end = b"", self.delim
         self.begun[:] = [False] * len(self.begun)
@@ -319,7 +319,7 @@ class SedMachine:
     # ------------------------------------------------------------------ the cycle
 
     def run(self) -> Generator[Need, None, int]:
-        """All cycles; the exit status."""
+        """Run all cycles; return the exit status."""
         restart = False
         while True:
             if not restart:
@@ -346,9 +346,9 @@ class SedMachine:
         return self.status
 
     def _cycle(self) -> Generator[Need, None, str]:
-        """The program on one pattern space: how it ended.
+        """Run the program on one pattern space and return how it ended.
 
-        `end` prints, `delete` and `dropped` (by D) do not; then `restart`, `quit` and `silent`.
+        `end` prints; `delete` and `dropped` (D) do not; then `restart`, `quit` and `silent`.
         """
         program, selectors = self.program, self.selectors
         pc, size, out = 0, len(program), self.out
@@ -423,7 +423,7 @@ class SedMachine:
             elif name == "q" or name == "Q":
                 self.status = max(item.number, 0)
                 if name == "Q":
-                    # What `a` and `r` have queued goes unsaid, too.
+                    # Q also drops the queue of `a` and `r`.
                     self.queue.clear()
                 return "quit" if name == "q" else "silent"
             elif name == "e":
@@ -450,7 +450,7 @@ class SedMachine:
             self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
 
     def _gather(self, kept: bytes) -> Generator[Need, None, None]:
-        """What `N` in a loop of its own would put together line by line: all that follow, at once."""
+        """Append all following lines at once, as a loop of `N` would."""
         pieces = Pieces(self.delim, kept)
         pieces.add(self.space)
         while self.at < len(self.lines) or (yield from self._look_ahead()):
@@ -463,7 +463,7 @@ class SedMachine:
         self.space = pieces.text()
 
     def _substitute_and_run(self, index: int, item: Instruction) -> Generator[Need, None, None]:
-        """The `e` flag: the changed space is a command line whose output takes its place."""
+        """`s///e`: run the changed space as a command and replace it by the output."""
         substitution, change = item.substitution, self.changes[index]
         assert substitution is not None and change is not None
         changed = change(self.space)
@@ -479,7 +479,7 @@ class SedMachine:
         self._saved(substitution)
 
     def _delimited(self, text: bytes) -> bytes:
-        """Text of a command with the delimiter of the lines at its end."""
+        """Return the text of a command with the line delimiter at its end."""
         return text if self.delim == b"\n" else text[:-1] + self.delim
 
     def _substitute(self, index: int, item: Instruction) -> None:
@@ -504,7 +504,7 @@ class SedMachine:
             self.files[substitution.file].line(self.space, self.end)
 
     def _plain(self, name: str, item: Instruction) -> None:
-        """The commands that only move data between the spaces and the outputs."""
+        """Run a command that only moves data between spaces and outputs."""
         if name == "h":
             self.hold, self.hold_end = self.space, self.end
         elif name == "H":
@@ -564,7 +564,7 @@ _UNITS = [_LISTED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o
 
 
 def listed(line: bytes, width: int) -> bytes:
-    """A line in the unambiguous form of the `l` command, folded at `width` (0 means never)."""
+    """Format a line for `l`, wrapped at `width` (0: never)."""
     out: list[str] = []
     column = 0
     for unit in map(_UNITS.__getitem__, line):

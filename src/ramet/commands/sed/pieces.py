@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 _MANY: Final = 4096
-"""Pieces that are made one, so that small ones do not take the memory of large ones."""
+"""Pieces that are joined to save memory."""
 
 
 class Pieces:
-    """A text, and what has been put behind it, each time behind a delimiter."""
+    """A text with appended pieces, each after a delimiter."""
 
     __slots__ = ("_delim", "_joined", "_pieces", "size")
 

@@ -11,13 +11,13 @@ from ramet.patterns import Dialect, Matcher
 
 
 class ScriptError(Exception):
-    """The script is wrong; the text is complete but for the command's name."""
+    """Wrong script; the message without the name of the command."""
 
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         self.status = status
         self.written: tuple[str, ...] = ()
-        """Files that the script wanted to write before it went wrong."""
+        """Files to write that the script named before the error."""
 
 
 class Kind(Enum):
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
 
 
 class Flags(NamedTuple):
-    """What stands behind a substitution."""
+    """Flags of a substitution."""
 
     every: bool = False
     number: int = 0
@@ -68,10 +68,10 @@ class Substitution:
     every: bool = False
     number: int = 1
     show: int = 0
-    """Whether the result is printed: never, once it is there, or (`AFTER_RUN`) once it has been run as well."""
+    """Whether the result is printed: never, after the substitution, or (`AFTER_RUN`) after it was run."""
     file: str | None = None
     run: bool = False
-    """The result is a command line; its output takes its place."""
+    """The result is run as a command and replaced by its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ScriptSource:
     text: str
     name: str | None = None
     complete: bool = False
-    """Whether a newline, which is no part of the text, followed it."""
+    """Whether a newline followed the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Flavour:
     sandbox: bool = False
     null_data: bool = False
     lax_references: bool = False
-    """A reference to a group that the pattern does not have stands for nothing."""
+    """A reference to a missing group is empty."""
 
     @property
     def dialect(self) -> Dialect:

@@ -33,7 +33,7 @@ def parse(sources: list[ScriptSource], flavour: Flavour) -> list[Instruction]:
 
 
 def place_behind(sources: Sequence[ScriptSource]) -> str:
-    """Where an error is that shows when the script runs: behind all of it."""
+    """Return the position for run-time errors: the end of the script."""
     last = sources[-1]
     if last.name is not None:
         return f"file {last.name} line {last.text.count(chr(10)) + 1 + last.complete}"
@@ -41,7 +41,7 @@ def place_behind(sources: Sequence[ScriptSource]) -> str:
 
 
 _EXTENSIONS = frozenset("eFvzLQTRW")
-"""Commands that --posix does not know."""
+"""Commands disabled by --posix."""
 _ONE_ADDRESS = frozenset("=aiqQrRl")
 _PLAIN = frozenset("dDgGhHnNpPxzF=")
 _TEXT_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -51,7 +51,7 @@ _CODE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|d([0-9]{1,3})|o([0-7]{1,3})|.)", r
 
 
 def _with_codes(regex: str) -> str:
-    """The regex with the characters that it gives by number; they mean there what they mean when written plainly."""
+    """Replace numeric escapes of a regex by their characters, which stay special."""
 
     def plain(found: re.Match[str]) -> str:
         for digits, base in ((found[1], 16), (found[2], 10), (found[3], 8)):
@@ -67,7 +67,7 @@ class _ScriptParser:
         self.sources, self.flavour = sources, flavour
         self.text = "\n".join(source.text for source in sources)
         self.ends: dict[int, bool] = {}
-        """Where in the text the sources end, and whether a newline was there anyway."""
+        """Offsets where sources end, and whether a newline was there."""
         end = -1
         for source in sources:
             end += 1 + len(source.text)
@@ -76,17 +76,17 @@ class _ScriptParser:
         self.out: list[Instruction] = []
         self.blocks: list[int] = []
         self.blocks_at: list[int] = []
-        """Where in the text the open blocks began."""
+        """Offsets of the open blocks."""
         self.labels: dict[str, int] = {}
         self.written: list[str] = []
-        """Files to write that the script has named so far."""
+        """Files to write named so far."""
         self.stopped = 0
-        """Where the search for a delimiter was given up."""
+        """Offset where a search for a delimiter stopped."""
 
     # ------------------------------------------------------------------ errors
 
     def error(self, message: str, at: int | None = None, more: int = 0) -> ScriptError:
-        """The message with the place as GNU counts it: bytes of the expression read so far, or lines of a file."""
+        """Make an error with GNU's position: characters of the expression, or lines of a file."""
         place = min(self.pos if at is None else at, len(self.text))
         start, number = 0, 0
         for source in self.sources:
@@ -103,12 +103,12 @@ class _ScriptParser:
         return ScriptError(f"-e expression #1, char 0: {message}")
 
     def unclosed(self) -> ScriptError:
-        """The block that is still open; only files tell where it began."""
+        """Make the error of an open block; only files give its position."""
         place = re.sub(r"char \d+", "char 0", str(self.error("", self.blocks_at[-1])))
         return ScriptError(f"{place}unmatched `{{'")
 
     def source_end(self) -> int:
-        """The end of what is read now: no argument but a text to insert goes on behind it."""
+        """Return the end of the current source: only inserted text continues after it."""
         return next((end for end in self.ends if end >= self.pos), len(self.text))
 
     # ------------------------------------------------------------------ characters
@@ -376,7 +376,7 @@ class _ScriptParser:
             raise self.error(str(error)) from None
 
     def delimited(self, delimiter: str, regex: bool) -> str | None:
-        """Text up to the delimiter, which a backslash or (in a regex) brackets protect; None if it never comes."""
+        """Read up to the delimiter, which a backslash or (in a regex) brackets protect; None without one."""
         text, start, last = self.text, self.pos, self.source_end()
         out: list[str] = []
         while self.pos < last:
@@ -390,7 +390,7 @@ class _ScriptParser:
                     break
                 escaped = text[self.pos]
                 if escaped == delimiter:
-                    # A delimiter loses its backslash, unless the character would then mean something else.
+                    # An escaped delimiter loses its backslash, unless that changes its meaning.
                     out.append("\\" + escaped if not regex and escaped == "&" else escaped)
                 elif escaped == "\n" and regex:
                     out.append("\n")
@@ -415,7 +415,7 @@ class _ScriptParser:
         return None
 
     def bracket_end(self, at: int) -> int:
-        """Where a bracket expression ends; -1 when it does not."""
+        """Return the end of a bracket expression; -1 if it is open."""
         text = self.text
         at += 1
         if text.startswith("^", at):
@@ -437,7 +437,7 @@ class _ScriptParser:
     # ------------------------------------------------------------------ a, i, c
 
     def inserted(self) -> bytes:
-        """The text of a, i or c, on the same line or on those that follow."""
+        """Read the text of a, i or c, on the same line or the next ones."""
         self.blanks()
         nothing = self.ends.get(self.pos) is False
         if nothing or (self.flavour.posix and self.peek() != "\\"):
@@ -458,7 +458,7 @@ class _ScriptParser:
                 self.pos = at
         out: list[str] = []
         if self.pos == at and (lead := _LEAD.match(self.text, at)):
-            # The first backslash behind `a\` is text already: it does not keep the newline behind it.
+            # The first backslash after `a\` is text and does not escape the newline.
             self.pos = lead.end() + 1
             out.append("\\" * (len(lead[0]) // 2) + "\n")
             if len(lead[0]) % 2:
@@ -505,7 +505,7 @@ class _ScriptParser:
     # ------------------------------------------------------------------ s and y
 
     def delimiter(self, command: str) -> str:
-        """The character that parts the arguments of `s` or `y`."""
+        """Read the delimiter of `s` or `y`."""
         char = self.take()
         if not char or char == "\n":
             raise self.error(f"unterminated `{command}' command", self.pos + 1)
@@ -576,7 +576,7 @@ class _ScriptParser:
                 raise self.error("unknown option to `s'")
 
     def pieces(self, text: str) -> tuple[Piece, ...]:
-        """The replacement as text, groups and changes of case."""
+        """Parse a replacement to text, groups and case changes."""
         inner = self.inner(text)
         pieces: list[Piece] = []
         literal: list[str] = []
@@ -602,7 +602,7 @@ class _ScriptParser:
                     flush(int(char))
                 elif char in "LUEul" and not self.flavour.posix:
                     flush()
-                    # `\L\u` apply together; `\L` makes forget a `\u` that came before it.
+                    # `\L\u` apply together; `\L` cancels an earlier `\u`.
                     case = case + char if char in "ul" else char
                 elif char in _TEXT_ESCAPES:
                     literal.append(_TEXT_ESCAPES[char])
@@ -635,7 +635,7 @@ class _ScriptParser:
         return replace(head, mapping=tuple(reversed(list(zip(left, right, strict=True)))))
 
     def characters(self, text: str) -> list[str]:
-        """What `y` maps or maps to, one by one: bytes, as characters of Latin-1, where there are no others."""
+        """Split an argument of `y` into characters; bytes as Latin-1 without UTF-8."""
         inner = self.inner(text)
         out: list[str] = []
         while inner.pos < len(text):
@@ -655,7 +655,7 @@ class _ScriptParser:
         return _ScriptParser([ScriptSource(text)], self.flavour)
 
     def coded_in(self, inner: _ScriptParser, letter: str) -> str:
-        """As `coded`, of an argument that has been cut out already; what is wrong is wrong here."""
+        """Read a coded character of an extracted argument; errors get the current position."""
         try:
             return inner.coded(letter)
         except ScriptError as error:

@@ -14,11 +14,11 @@ from ramet.text.casing import lower, upper
 Change = Callable[[bytes], bytes | None]
 """The changed line, or None when nothing matched."""
 Fill = Callable[[bytes, list[Span]], bytes]
-"""What a match, given by its line and spans, is replaced by."""
+"""Maps a line and the spans of a match to its replacement."""
 
 
 def make(substitution: Substitution, matcher: Matcher, most: int) -> Change:
-    """The function for a substitution whose pattern is known; a line of more than `most` bytes is an error."""
+    """Compile a substitution to a function; a line of more than `most` bytes is an error."""
     pieces = substitution.pieces
     constant = constant_of(pieces)
     every, number = substitution.every, substitution.number
@@ -31,7 +31,7 @@ def make(substitution: Substitution, matcher: Matcher, most: int) -> Change:
         return general
     template = template_of(pieces)
     safe = most // (1 + sum(len(piece.text) if piece.group < 0 else 1 for piece in pieces))
-    """Bytes of a line which cannot become too long, whatever matches."""
+    """Length of a line that cannot exceed `most`, whatever matches."""
 
     def change(line: bytes) -> bytes | None:
         engine = matcher.engine(line)
@@ -58,7 +58,7 @@ def _literal(old: bytes, new: bytes, every: bool, most: int) -> Change:
 
 
 def bounded(size: int, most: int) -> None:
-    """An error when so many bytes are too many for one text."""
+    """Raise LimitExceeded if a text is too long."""
     if size > most:
         raise LimitExceeded("string_bytes", most)
 
@@ -94,7 +94,7 @@ def _general(
                 start, stop = found
                 spans = [found]
             if start == stop and start == last:
-                # Nothing is matched twice: not the emptiness right behind a match.
+                # No empty match directly after a match.
                 pos = step(line, start)
                 continue
             seen += 1
@@ -119,7 +119,7 @@ def _general(
 
 
 def constant_of(pieces: tuple[Piece, ...]) -> bytes | None:
-    """The replacement when it is the same for every match."""
+    """Return the replacement if it is constant, else None."""
     if any(piece.group >= 0 or piece.case for piece in pieces):
         return None
     return b"".join(piece.text for piece in pieces)
@@ -134,7 +134,7 @@ def has_case(pieces: tuple[Piece, ...]) -> bool:
 
 
 def template_of(pieces: tuple[Piece, ...]) -> bytes:
-    """The replacement in the notation of `re`."""
+    """Convert the replacement to a template of `re`."""
     return b"".join(
         b"\\g<%d>" % piece.group if piece.group >= 0 else piece.text.replace(b"\\", b"\\\\") for piece in pieces
     )

@@ -71,10 +71,9 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
 
 
 def _break_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], names: list[bytes]) -> list[bytes]:
-    """Walk against the edges from the first name until a name joins twice; the edge that closed the loop goes.
+    """Find a loop by walking against the edges from the first name, and remove the edge that closes it.
 
-    The names are tried in their order, round after round, as GNU's walk through its tree does: which loop is told of,
-    and from where, depends on it.
+    Names are tried in order, round after round, as GNU walks its tree: the reported loop depends on it.
     """
     newest, towards = names[0], dict[bytes, bytes]()
     turn = 1

@@ -121,7 +121,7 @@ def _operate(op: str, a: BcNumber, b: BcNumber, machine: BcMachine, spot: Spot) 
 
 
 def row_of(first: Evaluate, rest: list[tuple[str, Evaluate, Spot]]) -> Evaluate:
-    """Operations one after the other, each with what the one before it gave."""
+    """Run a chain of operators from left to right."""
 
     async def run(machine: BcMachine) -> BcNumber:
         value = await first(machine)
@@ -231,7 +231,7 @@ _MATH: dict[str, Callable[[BcNumber, int, Check], BcNumber]] = {
 
 
 def _check_arguments(machine: BcMachine, function: BcFunction, arguments: list[Evaluate | str], spot: Spot) -> None:
-    """The kinds of the arguments stand behind the name of the function, the last one first, and a mark behind them."""
+    """Report arguments of the wrong kind; in GNU's code their kinds follow the name, last argument first."""
     wrong = 0
     for place, (argument, param) in enumerate(zip(reversed(arguments), reversed(function.params), strict=False), 1):
         is_array = param.endswith("[]")

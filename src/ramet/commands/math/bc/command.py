@@ -57,12 +57,12 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
 
 
 async def _standard_input(machine: BcMachine) -> None:
-    """What is piped in runs as it arrives: whoever asks and waits for the answer gets it."""
+    """Run piped input as it arrives, so that interactive use through a pipe works."""
     proc = machine.proc
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     pending, line, tried, held = "", 1, 0, 0
     parts: list[str] = []
-    """What came behind that and has no end of a line yet."""
+    """Input after `pending` without a line end yet."""
     while block := await proc.stdin.read(PART // 4):
         parts.append(decoder.decode(block))
         held += len(parts[-1])
@@ -74,7 +74,7 @@ async def _standard_input(machine: BcMachine) -> None:
         parts.clear()
         cut = pending.rfind("\n") + 1
         if tried > SMALL and cut < 2 * tried:
-            continue  # looked at again only when it has doubled
+            continue  # checked again when it has doubled
         tried = cut
         whole = pending[:cut]
         if await offload_large(proc.budget, cut, partial(_complete, whole)):
@@ -86,7 +86,7 @@ async def _standard_input(machine: BcMachine) -> None:
     parts.append(decoder.decode(b"", True))
     pending = "".join((pending, *parts))
     if not pending.endswith("\n"):
-        # A statement ends with its line, and this one never does; `quit` is obeyed as soon as it is read.
+        # An unfinished line is a syntax error; `quit` works when it is read.
         items = tokens(pending)
         words = [token for token in items if token.kind not in ("newline", "end")]
         if not words or any(token.text == "quit" for token in words):
@@ -101,7 +101,7 @@ _HEAD: Final = re.compile(r"\s*(?:define|if|while|for)\b[^{;]*\)\s*|.*\belse\s*"
 
 
 def _complete(text: str) -> bool:
-    """Whether lines of a program can run before more of it is known."""
+    """Return whether lines of a program are complete and can run."""
     code = _QUOTED.sub("", text) if any((mark in text) for mark in ('"', "/*", "#")) else text
     if '"' in code or ("/*" in code) or code.endswith("\\\n"):
         return False
@@ -113,7 +113,7 @@ def _complete(text: str) -> bool:
 
 
 def _troubles(line: list[BcToken], machine: BcMachine) -> list[str]:
-    """What is wrong with a line: characters that mean nothing are left out, and then it may still be no statement."""
+    """Return the errors of a line: illegal characters, and a syntax error of the rest."""
     found = [f"illegal character: {token.text}" for token in line if token.kind == "bad"]
     rest = [token for token in line if token.kind != "bad"]
     try:

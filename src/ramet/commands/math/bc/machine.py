@@ -13,7 +13,7 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 _LONG: Final = 150
-"""Digits from which on a series takes more than a few milliseconds."""
+"""Digits from which on a series is offloaded."""
 
 
 class BcQuit(Exception):
@@ -45,7 +45,7 @@ class BcFunction:
     body: Run
     void: bool = False
     shared: frozenset[str] = frozenset()
-    """Arrays that are those of the caller, not copies."""
+    """Arrays passed by reference."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class BcMachine:
     line_length: int = 70
     steps: int = 0
     unread: bytes = b""
-    """What read() has of the standard input and has not yet used: the program does not see it any more."""
+    """Standard input consumed by read() and not used yet."""
 
     async def tick(self) -> None:
         self.steps += 1
@@ -74,14 +74,14 @@ class BcMachine:
             await self.proc.budget.yield_turn()
 
     async def beside(self, function: Callable[[BcNumber, int, Check], BcNumber], number: BcNumber) -> BcNumber:
-        """What a function of the math library gives; where that takes long, others go on meanwhile."""
+        """Call a function of the math library; in a thread for many digits."""
         check, scale = interrupt_check(self.proc.budget), self.scale
         if scale + number.digits.bit_length() < _LONG:
             return function(number, scale, check)
         return await offload(self.proc.budget, partial(function, number, scale, check))
 
     async def word(self) -> str:
-        """The next word of the standard input; empty at its end."""
+        """Return the next word of the standard input; empty at its end."""
         await self.flush()
         while True:
             words = self.unread.split(None, 1)

@@ -12,26 +12,26 @@ from typing import Final, NamedTuple
 from ramet.core.errors import LimitExceeded
 
 LARGEST: Final = 200_000
-"""Digits of a number: with more of them a single multiplication would hold up everybody else."""
+"""Digits of a number: one multiplication of more would block the event loop."""
 if 0 < sys.get_int_max_str_digits() < LARGEST:
-    sys.set_int_max_str_digits(LARGEST)  # Python reads 4300 unless told otherwise; bc is for such numbers
+    sys.set_int_max_str_digits(LARGEST)  # Python's default limit is 4300 digits
 _BITS: Final = math.ceil(LARGEST * math.log2(10))
 _SHORT: Final = 4096
-"""Bits of a number that Python turns into digits in no time; it takes the square of the time for twice as many."""
+"""Bits of a number that str() converts quickly; its time is quadratic."""
 
 Check = Callable[[], object]
-"""Raises when the time is up; for what runs beside the event loop."""
+"""Raises when the deadline has passed; for work in threads."""
 
 
 class Spot(NamedTuple):
-    """Where in a program something is: the function, and how many bytes of code GNU's bc has made of it up to there."""
+    """Position for errors: the function and the byte offset in GNU's code."""
 
     function: str
     at: int
 
 
 class Trouble(Exception):
-    """A runtime error: the current line is given up."""
+    """A runtime error: ends the current line."""
 
     def __init__(self, text: str, spot: Spot | None = None) -> None:
         super().__init__(text)
@@ -45,7 +45,7 @@ class BcNumber(NamedTuple):
     scale: int = 0
 
     def at(self, scale: int) -> int:
-        """The digits at another scale, cut off, never rounded."""
+        """Return the digits at another scale, truncated."""
         if scale >= self.scale:
             return self.digits * int(10 ** (scale - self.scale))
         cut = int(10 ** (self.scale - scale))
@@ -246,9 +246,9 @@ def bessel(n: BcNumber, x: BcNumber, scale: int, check: Check) -> BcNumber:
 
 
 def decimal_digits(value: int) -> str:
-    """The digits of a number that is not negative, in time that hardly grows faster than their count.
+    """Return the digits of a non-negative number in nearly linear time.
 
-    Halves are put together as decimals, whose multiplication is quick.
+    Halves are combined as decimals, whose multiplication is fast.
     """
     if value.bit_length() <= _SHORT:
         return str(value)
@@ -290,7 +290,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _based_digits(value: int, base: int) -> list[int]:
-    """The digits of a number in a base, the first one first; none of zero."""
+    """Return the digits of a number in a base; empty for zero."""
     if value.bit_length() > _SHORT:
         half = int(value.bit_length() / math.log2(base)) // 2
         high, low = divmod(value, base**half)

@@ -29,7 +29,7 @@ from ramet.concurrency.recursion import DEEPEST, HOP, apart, room
 
 
 class SyntaxTrouble(Exception):
-    """What cannot be read; with a text where more is wrong than the order of the words."""
+    """Syntax error, with a message where GNU has a specific one."""
 
 
 _MAIN: Final = "(main)"
@@ -76,12 +76,12 @@ class BcParser:
         self.spot = Spot(_MAIN, 0)
 
     def code(self, size: int) -> Spot:
-        """The place behind so many more bytes of GNU's code, which is what its errors tell."""
+        """Return the position after `size` more bytes of GNU's code, which errors report."""
         self.spot = Spot(self.spot.function, self.spot.at + size)
         return self.spot
 
     def deeper(self) -> None:
-        """One more level; the caller takes it back."""
+        """Enter a nesting level; the caller leaves it."""
         self.depth += 1
         if self.depth > DEEPEST:
             self.depth = 0
@@ -108,12 +108,12 @@ class BcParser:
     # ------------------------------------------------------------------------------------------- statements
 
     def line_deep(self) -> Run | None:
-        """The same as `line`, however deep it nests."""
+        """Parse a line with room for deep nesting."""
         with room:
             return self.line()
 
     def line(self) -> Run | None:
-        """One input line: statements up to a newline; None at the end of input."""
+        """Parse statements up to a newline; None at the end of input."""
         self.newlines()
         self.loops, self.spot = 0, Spot(_MAIN, 0)
         if self.peek().kind == "end":
@@ -169,7 +169,7 @@ class BcParser:
         async def run(machine: BcMachine) -> None:
             machine.functions[function.name] = function
 
-        # Known at once, so that the same line may call it.
+        # Defined before its body is parsed, so that the same line may call it.
         self.machine.functions[function.name] = function
         return run
 
@@ -245,7 +245,7 @@ class BcParser:
         return run
 
     def _is_assignment(self, start: int) -> bool:
-        """A statement that assigns at its top level prints nothing."""
+        """Parse an expression statement; a top-level assignment prints nothing."""
         items = self.items
         if items[start].kind != "name":
             return False
@@ -307,7 +307,7 @@ class BcParser:
         return looping(first, test, step, self.body())
 
     def part(self, end: str, missing: int) -> Evaluate | None:
-        """One of the three in the head of `for`; one that is missing may be code all the same, as a test of 1 is."""
+        """Parse a part of the head of `for`; a missing test is 1."""
         value = None if self.peek().text == end else self.expression()
         self.code(missing if value is None else 1 - missing)
         self.need(end)
@@ -335,7 +335,7 @@ class BcParser:
         raise BcQuit
 
     def s_limits(self) -> Run:
-        # Told when it is read, as everything about bc itself is.
+        # Printed when it is parsed.
         self.machine.out.append(_LIMITS)
         return sequence([])
 
@@ -450,7 +450,7 @@ class BcParser:
         return self.row(self.unary, ("*", "/", "%"))
 
     def row(self, operand: Callable[[], Evaluate], operators: tuple[str, ...]) -> Evaluate:
-        """Operands with operators of one rank between them, however many: they do not nest."""
+        """Parse operands with operators of one precedence, without recursion."""
         first = operand()
         rest: list[tuple[str, Evaluate, Spot]] = []
         while self.peek().kind == "op" and self.peek().text in operators:
@@ -473,7 +473,7 @@ class BcParser:
         return negative(power) if signs % 2 else power
 
     def signs(self) -> int:
-        """How many minus signs follow."""
+        """Count the following minus signs."""
         count = 0
         while self.take("-"):
             count += 1

@@ -226,7 +226,7 @@ async def _follow_all(walk: _FindWalk, parent: Found, children: list[Found]) -> 
 
 
 async def _above(proc: Proc, found: Found) -> dict[Path, str]:
-    """Return the resolved directories above one."""
+    """Return the resolved directories from the starting point down to a file."""
     places: dict[Path, str] = {}
     path, word = found.path, found.word
     for _ in range(found.depth + 1):

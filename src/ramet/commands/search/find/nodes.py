@@ -55,7 +55,7 @@ Later = Callable[[Found], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Node:
-    """A part of the expression: `now` if it never awaits, else `later`; `acts` if it suppresses the implied -print."""
+    """One part of the expression: `now` if it never awaits, else `later`; `acts`: no implied -print."""
 
     now: Now | None
     later: Later | None = None
