@@ -198,7 +198,7 @@ async def _word_list(sh: ShellState, text: str) -> list[str]:
             found.append(raw)
             continue
         found += await plain(sh, await fields_of(words, sh), 0)
-        sh.globbing = False
+        sh.has_globs = False
     return found
 
 

@@ -295,7 +295,7 @@ def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) 
 
 def _is_process(sh: ShellState) -> bool:
     """Whether the declaration is all that a stage of a pipeline does."""
-    stage = sh.staged
+    stage = sh.stage_command
     if not isinstance(stage, Simple) or not stage.words or sh.frames:
         return False
     first = stage.words[0]
@@ -320,7 +320,7 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
         element = assignment is not None and key is not None and is_name(name)
         shown = (name, "[", key or "", "]") if element else (word,)
         sh.complain(f"{request.command}: `", *shown, "': not a valid identifier")
-        sh.refused = element  # of an array
+        sh.export_failed = element  # of an array
         request.late |= word.startswith("-") and "A" in word
         request.unassigned |= element or request.command not in MARKERS
         return False
@@ -368,7 +368,7 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
         else:
             prefix = "" if request.command in MARKERS else f"{request.command}: "
             sh.complain(f"{prefix}{name}: readonly variable")
-        sh.refused = request.command in MARKERS
+        sh.export_failed = request.command in MARKERS
         request.unassigned = True
         if request.command == "export":
             store.flag(name, request.add & EXPORT, request.remove & EXPORT)

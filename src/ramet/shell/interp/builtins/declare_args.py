@@ -111,7 +111,7 @@ async def _show_all_functions(sh: ShellState, request: Request, wanted: int) -> 
 def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Result:
     """Writes functions, or their names."""
     all_of = request.show or not request.words
-    parts = sh.held = list[str]()
+    parts = sh.pending_output = list[str]()
 
     def line(name: str) -> str:
         found = sh.functions[name]
@@ -136,7 +136,7 @@ def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Resul
         for name in names:
             status = await add(str(name)) or status
             await sh.budget.yield_turn()
-        sh.held = []
+        sh.pending_output = []
         written = write_lines(sh, parts, len(parts), request.command)
         return status or (written if isinstance(written, int) else await written)
 

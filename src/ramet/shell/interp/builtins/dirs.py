@@ -39,7 +39,7 @@ async def change(sh: ShellState, word: str, physical: bool = False) -> None:
     text = str(target if physical else named)
     if logical.startswith("//") and not logical.startswith("///"):
         text = "/" + text  # two slashes, and only two, stay as they are
-    sh.cwd, sh.called = target, None if text == target else (target, text)
+    sh.cwd, sh.logical_cwd = target, None if text == target else (target, text)
     put(sh, "OLDPWD", old)
     put(sh, "PWD", text)
 
@@ -141,7 +141,7 @@ def _lost(sh: ShellState, target: str) -> int:
     """`cd .` in a directory that is gone: it stays the one where we are, however it is called then."""
     sh.err(f"cd: {_GONE}")
     old, sh.cwd = sh.pwd, paths.parse(target, sh.cwd)
-    sh.called = (sh.cwd, f"{old}/{target}")
+    sh.logical_cwd = (sh.cwd, f"{old}/{target}")
     put(sh, "OLDPWD", old)
     put(sh, "PWD", sh.pwd)
     return 0

@@ -18,7 +18,6 @@ from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, EXIT, RETURN, Re
 from ramet.shell.interp.run.traps import hidden
 from ramet.shell.interp.state.assignment_hooks import compatibility
 from ramet.shell.interp.state.frames import Frame
-from ramet.shell.interp.state.positional import shifted
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
@@ -45,7 +44,7 @@ def _loop_exit(sh: ShellState, argv: list[str], flow: int) -> Result:
         if found <= 0:
             sh.flow_n, sh.flow_status = loops, 1
             flow = BREAK
-            if sh.errexit and not sh.ignore:
+            if sh.errexit and not sh.errexit_ignored:
                 sh.traps.pop("EXIT", None)  # of which bash, busy with leaving loops, would run nothing
                 flow = sh.shell.leave(sh, 1)
             return refuse(sh, f"{name}: ", words[0], ": loop count out of range", status=flow)
@@ -89,9 +88,9 @@ def _returning(sh: ShellState, status: int) -> int:
 
 def exit_(sh: ShellState, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
-    status = sh.status if sh.exiting is None else sh.exiting
-    login = "login_shell" in sh.shopts and not sh.sub_level and sh.exiting is None
-    if sh.interactive and not sh.sub_level and not sh.source and sh.exiting is None:
+    status = sh.status if sh.exit_trap_status is None else sh.exit_trap_status
+    login = "login_shell" in sh.shopts and not sh.sub_level and sh.exit_trap_status is None
+    if sh.interactive and not sh.sub_level and not sh.source and sh.exit_trap_status is None:
         sh.err("logout\n" if login else "exit\n")
     if words:
         found = number_of(words[0])
@@ -99,14 +98,14 @@ def exit_(sh: ShellState, argv: list[str]) -> Result:
             said = refuse(sh, f"{argv[0]}: ", words[0], ": numeric argument required", status=2)
             return then(said, lambda status: _exiting(sh, status, login))
         if len(words) > 1:
-            captured = sh.sub_level and sh.texts  # whoever takes the output is told less
+            captured = sh.sub_level and sh.text_depth  # whoever takes the output is told less
             raise TooMany(f"{argv[0]}: too many arguments", 1 if captured else status or 1)
         status = found & 255
     return _exiting(sh, status, login)
 
 
 def _exiting(sh: ShellState, status: int, login: bool) -> Result:
-    sh.flow_status, sh.given_up, sh.loops_left = status, False, sh.loops
+    sh.flow_status, sh.errexit_ended, sh.loops_left = status, False, sh.loops
     return drive(_logged_out(sh)) if login else EXIT
 
 
@@ -135,11 +134,11 @@ def shift(sh: ShellState, argv: list[str]) -> Result:
         if found < 0:
             return refuse(sh, "shift: ", words[0], ": shift count out of range")
         count = found
-    if count > len(sh.remaining):
+    if count > len(sh.params):
         if "shift_verbose" in sh.shopts:
             sh.complain(f"shift: {words[0]}: shift count out of range" if words else "shift: shift count out of range")
         return 1
-    sh.remaining = shifted(sh.remaining, count)
+    sh.params = sh.params[count:]
     return 0
 
 
@@ -250,13 +249,13 @@ def trap(sh: ShellState, argv: list[str]) -> Result:
         name = signals.trap_name(text)
         if name is None:
             return refuse(sh, "trap: ", text, ": invalid signal specification")
-        sh.traps_shown.clear()
-        if name in sh.sealed:
+        sh.listed_traps.clear()
+        if name in sh.hard_ignored:
             if name == "INT" and action is None and name in sh.traps:
                 # It is heard again, though it still counts as one that was ignored from the start.
-                sh.traps_shown[name] = sh.traps.pop(name)
+                sh.listed_traps[name] = sh.traps.pop(name)
             return 0
-        sh.deaf -= {name}
+        sh.background_ignored -= {name}
         if action is None:
             _forget_trap(sh, name)
         else:
@@ -274,9 +273,9 @@ def trap(sh: ShellState, argv: list[str]) -> Result:
     known = "ERR" in sh.traps
 
     def ready(status: int) -> int:
-        sh.rewatch()
-        if status and not known and "ERR" in sh.traps and not sh.ignore:
-            sh.late_trap = True  # what sets a trap is not blamed by it
+        sh.update_instrumented()
+        if status and not known and "ERR" in sh.traps and not sh.errexit_ignored:
+            sh.err_trap_just_set = True  # what sets a trap is not blamed by it
         return status
 
     return then(each(sh, names, set_one), ready)
@@ -303,7 +302,7 @@ def _order(name: str) -> int:
 
 def _show_traps(sh: ShellState, wanted: list[str], by_default: bool) -> Result:
     """Writes traps; `by_default` also what is not trapped, as the commands that would bring that back."""
-    traps = {**sh.traps_shown, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
+    traps = {**sh.listed_traps, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
     names: list[str] = []
 
     def look_up(text: str) -> Result:

@@ -43,7 +43,7 @@ def jobs(sh: ShellState, argv: list[str]) -> Result:
             words = argv[at:]
             break
     chosen: list[Job] = []
-    table = sh.jobs.seen()
+    table = sh.jobs.visible()
 
     def choose(word: str) -> Result:
         job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table) if table.jobs else None
@@ -62,7 +62,7 @@ def _listed(sh: ShellState, table: Jobs, chosen: list[Job], only: str, long: boo
     current, previous = table.current(), table.previous()
 
     def line(job: Job) -> str:
-        state = job.shown_state()
+        state = job.state_text()
         if (only == "r" and state != "Running") or (only == "s" and state != "Stopped"):
             return ""
         if pids:
@@ -96,7 +96,7 @@ def _with_pids(sh: ShellState, argv: list[str]) -> Result:
     """`jobs -x`: a command whose job specifications are replaced by process ids."""
     words: list[str] = []
     for word in argv:
-        job = sh.jobs.seen().find(word) if word.startswith("%") else None
+        job = sh.jobs.visible().find(word) if word.startswith("%") else None
         words.append(word if job is None else str(job.pid))
     return drive(sh.shell.invoke(sh, words)) if words else 0
 
@@ -139,7 +139,7 @@ async def _wait(sh: ShellState, argv: list[str], start: int, following: bool, va
             status = await sh.jobs.wait(sh, job.process)
             if interrupted(sh):
                 return status
-            sh.jobs.tell(sh)
+            sh.jobs.report_killed(sh)
             if not job.stopped:
                 _waited(sh, job)
         sh.jobs.forget_ended()
@@ -178,7 +178,7 @@ async def _wait_one(sh: ShellState, word: str, variable: str | None) -> int:
     if job is not None:
         status = await sh.jobs.wait(sh, job.process)
         if not interrupted(sh) and not job.stopped:
-            sh.jobs.tell(sh)
+            sh.jobs.report_killed(sh)
             _waited(sh, job)
             if variable:
                 _put_pid(sh, variable, str(job.pid))
@@ -213,7 +213,7 @@ async def _wait_next(sh: ShellState, words: list[str], variable: str | None) -> 
     while True:
         done = next((job for job in chosen if not job.running), None)
         if done is not None:
-            sh.jobs.tell(sh)
+            sh.jobs.report_killed(sh)
             sh.jobs.forget(done)
             done.forgotten = True
             if variable:
@@ -374,7 +374,7 @@ def _names(sh: ShellState, words: list[str]) -> Result:
         return sh.out(encode(" ".join(name for name in signals.NAMES[1:] if name) + "\n"), "kill")
     if not words:
         return sh.out(encode(signal_list()), "kill")
-    out = sh.held = list[str]()
+    out = sh.pending_output = list[str]()
 
     def name(word: str) -> Result:
         number = _signal(sh, word)

@@ -236,7 +236,7 @@ def command(sh: ShellState, argv: list[str]) -> Result:
         first += 1
     if first and "command" not in sh.disabled:
         words = words[first:]
-    sh.commanded = sh.posix and words[0] in _RUNNING
+    sh.via_command = sh.posix and words[0] in _RUNNING
     # `command builtin command builtin ...` nests as deep as it is long.
     return drive(sh.shell.below(sh, lambda: sh.shell.invoke(sh, words, functions=False)))
 
@@ -256,7 +256,7 @@ async def _standard(sh: ShellState, words: list[str]) -> int:
 
 async def _command_verbose(sh: ShellState, words: list[str]) -> int:
     names = await plain(sh, words, 0)
-    lines = sh.held = list[str]()
+    lines = sh.pending_output = list[str]()
     told = missing = False
     for name in names:
         await sh.budget.yield_turn()
@@ -266,7 +266,7 @@ async def _command_verbose(sh: ShellState, words: list[str]) -> int:
             await refused_patiently(sh, ("command: ", name, ": not found"))
         told = told or bool(found)
         lines += [part for line in found for part in _parts(line)]
-    sh.held = []
+    sh.pending_output = []
     written = write_lines(sh, lines, len(lines), "command")
     if not isinstance(written, int):
         written = await written
@@ -479,7 +479,7 @@ def alias(sh: ShellState, argv: list[str]) -> Result:
         return written if isinstance(written, int) else await written
 
     def rest() -> Result:
-        sh.held = lines
+        sh.pending_output = lines
         return then(each(sh, words, define), lambda status: write_lines(sh, lines, len(lines), "alias", status))
 
     if words and not options[0]:

@@ -129,19 +129,19 @@ async def _evaluate_many(sh: ShellState, words: list[str]) -> int:
 
 
 async def _evaluate(sh: ShellState, text: str) -> int:
-    strict, sh.commanded = sh.posix and not sh.commanded, False
-    outer, sh.evaluating = sh.evaluating, len(sh.frames)
+    strict, sh.via_command = sh.posix and not sh.via_command, False
+    outer, sh.eval_frames = sh.eval_frames, len(sh.frames)
     # Directly within another it counts twice: what is bounded is how long it takes to end it all.
-    weight = 2 if outer == sh.evaluating else 1
+    weight = 2 if outer == sh.eval_frames else 1
     sh.depth += weight
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= weight
-        sh.evaluating = outer
+        sh.eval_frames = outer
         sh.budget.spend("recursion")
         raise Overflow(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
-    sh.texts += 1
-    ran, trapped, stack = sh.ran, active(sh, "ERR", sh.errtrace), sh.stack
+    sh.text_depth += 1
+    ran, trapped, stack = sh.last_command, active(sh, "ERR", sh.errtrace), sh.stack
     run = partial(sh.shell.run_text, sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ", strict=strict)
     try:
         if stack < HOP:  # `Shell.below`, written out: there may be thousands of levels to come back through
@@ -154,10 +154,10 @@ async def _evaluate(sh: ShellState, text: str) -> int:
     finally:
         sh.stack = stack
         sh.depth -= weight
-        sh.evaluating = outer
-        sh.texts -= 1
+        sh.eval_frames = outer
+        sh.text_depth -= 1
         sh.trace_level -= 1
-        sh.ran = ran
+        sh.last_command = ran
 
 
 def source(sh: ShellState, argv: list[str]) -> Result:
@@ -176,7 +176,7 @@ def source(sh: ShellState, argv: list[str]) -> Result:
 
 def _misused(sh: ShellState) -> int:
     """Not to be used as it was: by POSIX's rules that ends the shell."""
-    ends, sh.commanded = sh.posix and not sh.commanded and not sh.ignore, False
+    ends, sh.via_command = sh.posix and not sh.via_command and not sh.errexit_ignored, False
     return sh.shell.leave(sh, 2) if ends else 2
 
 
@@ -186,7 +186,7 @@ _SOURCED: Final = 2
 
 async def _source(sh: ShellState, name: str, words: list[str]) -> int:
     file = str(words[0])
-    strict, sh.commanded = sh.posix and not sh.commanded, False
+    strict, sh.via_command = sh.posix and not sh.via_command, False
     try:
         if "/" not in file:
             file = await _in_path(sh, file)
@@ -197,7 +197,7 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
         else:
             what = reason(error).replace("Is a", "is a")
             await refused_patiently(sh, ("" if error.errno != 21 else f"{name}: ", words[0], f": {what}"))
-        if (strict and error.errno != 21) or (sh.errexit and not sh.ignore):
+        if (strict and error.errno != 21) or (sh.errexit and not sh.errexit_ignored):
             # The message itself ends a shell under `set -e`: no ERR trap gets to see it.
             sh.flow_status = sh.status = 1
             return EXIT
@@ -210,7 +210,7 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
         sh.depth -= _SOURCED
         sh.budget.spend("recursion")
         raise Overflow(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
-    frame = Frame("source", file, sh.line_now(), sh.remaining, sh.loops, function=False)
+    frame = Frame("source", file, sh.line_now(), sh.params, sh.loops, function=False)
     sh.frames.append(frame)
     before = sh.params
     own = await plain(sh, words, 1) if len(words) > 1 else None
@@ -218,12 +218,12 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
         sh.params = own
     if "extdebug" in sh.shopts:
         frame.arguments = own or [str(words[0])]
-    line, ran, trapped = sh.line, sh.ran, active(sh, "ERR", sh.errtrace)
+    line, ran, trapped = sh.line, sh.last_command, active(sh, "ERR", sh.errtrace)
     sh.trace_level += 1
-    sh.texts += 1
+    sh.text_depth += 1
     watching = None if sh.functrace else sh.traps.pop("DEBUG", None)  # it sees no files that are sourced
     if watching is not None:
-        sh.rewatch()
+        sh.update_instrumented()
     try:
         text = await script_text(sh, data)
         if len(text) > LARGE:
@@ -239,15 +239,15 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
         if sh.frames[-1] is frame:  # or functions within it were abandoned, which leave together
             sh.frames.pop()
         sh.depth -= _SOURCED
-        sh.texts -= 1
+        sh.text_depth -= 1
         sh.trace_level -= 1
-        sh.ran = ran
+        sh.last_command = ran
         sh.line = line
         if own is not None and not frame.replaced:
             sh.params = before
         if watching is not None:
             sh.traps.setdefault("DEBUG", watching)
-            sh.rewatch()
+            sh.update_instrumented()
     status = sh.flow_status
     if "RETURN" in sh.traps and result != EXIT:
         await sh.shell.return_trap(sh)
@@ -259,8 +259,8 @@ async def _source(sh: ShellState, name: str, words: list[str]) -> int:
 
 def _note_late_trap(sh: ShellState, result: int, trapped: bool) -> None:
     """A command that sets the first ERR trap and fails does so before that trap holds."""
-    if not trapped and result and result < 256 and not sh.ignore and "ERR" in sh.traps:
-        sh.late_trap = True
+    if not trapped and result and result < 256 and not sh.errexit_ignored and "ERR" in sh.traps:
+        sh.err_trap_just_set = True
 
 
 async def _read(sh: ShellState, file: str) -> bytes:
@@ -346,7 +346,7 @@ async def _execute(sh: ShellState, argv: list[str], name: str | None, clean: boo
             for variable in some:
                 sh.variables.flag(variable, remove=1)
             await sh.budget.yield_turn()
-        sh.by_program = True
+        sh.program_environment = True
     sh.traps.pop("EXIT", None)
     if full != found:  # which a script takes for its name
         argv, name = [full, *argv[1:]], name or target

@@ -90,7 +90,7 @@ def _apply(sh: ShellState, argv: list[str], shown: list[str]) -> Result:
             elif letter != "i":
                 _invalid(sh, word[0] + letter)
                 return 1
-    sh.rewatch()
+    sh.update_instrumented()
     return _set_params(sh, argv, i) if i < len(argv) else 0
 
 
@@ -180,7 +180,7 @@ def _switched(sh: ShellState, names: list[str], on: bool, options: bool) -> Resu
                 sh.set_option("errtrace", on)
                 if on and sh.arguments is None:
                     sh.arguments = sh.params
-                sh.rewatch()
+                sh.update_instrumented()
         return 0
 
     return each(sh, names, switch)

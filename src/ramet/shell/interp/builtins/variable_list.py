@@ -48,7 +48,7 @@ def is_large(sh: ShellState, name: str) -> bool:
     if name == "_":
         return type(sh.last_arg) is not str or len(sh.last_arg) > LARGE
     if isinstance(value, Dynamic):
-        return len(sh.remaining) > _LARGE_ARRAY  # it may be one of the arrays that hold them
+        return len(sh.params) > _LARGE_ARRAY  # it may be one of the arrays that hold them
     if isinstance(value, Assoc) and any(len(key) > LARGE for key in value.items):
         return True
     return isinstance(value, Indexed | Assoc) and (
@@ -123,7 +123,7 @@ async def write_variables(
     status = 0
     for start in range(0, len(names), MANY):
         lines: list[str] = []
-        sh.held = lines
+        sh.pending_output = lines
         for name in map(str, names[start : start + MANY]):
             show = partial(line_of, sh, name)
             large = is_large(sh, name)
@@ -133,11 +133,11 @@ async def write_variables(
             elif not large:
                 lines.append(line + "\n")
             else:
-                sh.held = []
+                sh.pending_output = []
                 if await write_large(sh, "".join(lines), command) or await write_large(sh, line, command, "\n"):
                     return 1
-                sh.held = lines = []
-        sh.held = []
+                sh.pending_output = lines = []
+        sh.pending_output = []
         written = sh.out(encode("".join(lines)), command) if lines else 0
         if written if isinstance(written, int) else await written:
             return 1

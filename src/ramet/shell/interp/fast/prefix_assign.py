@@ -49,15 +49,15 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
     line, builtin = node.line, BUILTINS[name]
 
     def run(sh: ShellState) -> Result:
-        if sh.watch:
+        if sh.instrumented:
             return drive(slow(sh, None))
-        sh.line, sh.ran = line, node
+        sh.line, sh.last_command = line, node
         argv = expand(sh)
         store = sh.variables
         values, attrs = store.values, store.attrs
         if (
             type(argv) is not list
-            or sh.globbing
+            or sh.has_globs
             or len(argv) > _FEW
             or sh.posix
             or name in sh.functions
@@ -121,6 +121,6 @@ async def _rest(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int
 
 def _settled(sh: ShellState, argv: list[str], status: int) -> int:
     sh.last_arg = argv[-1]
-    sh.pipes = None
+    sh.pipe_statuses = None
     sh.status = status
     return status

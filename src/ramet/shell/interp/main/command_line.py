@@ -91,8 +91,8 @@ async def run_bash(shell: Shell, sh: ShellState, argv: list[str]) -> int:
         await _equip(shell, sh, child, argv)
         return await _run(shell, sh, child, argv)
     finally:
-        if not child.began:
-            child.retire()
+        if not child.started:
+            child.break_cycles()
 
 
 async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str]) -> int:
@@ -109,7 +109,7 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
             return 2
         text = rest.pop(0)
         child.origin = "environment"
-        child.texts = 1
+        child.text_depth = 1
         child.vars["BASH_EXECUTION_STRING"] = text
         if rest:
             child.name = child.arg0 = rest.pop(0)
@@ -142,7 +142,7 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
     if "monitor" in child.options:
         sh.err(GREETING.format(argv[0]))
         child.set_option("monitor", False)
-    child.rewatch()
+    child.update_instrumented()
     if call.login:
         child.shopts.add("login_shell")
     if call.interactive:
@@ -170,10 +170,10 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
             process.session = sh
     if "history" in child.options:
         await recording.save(child)
-    if child.killed and sh.lone:
-        sh.killed = child.killed  # the shell that it was started by has become it
-    elif child.killed:
-        sh.died = child.killed, child.own_pid()
+    if child.death_signal and sh.single_command:
+        sh.death_signal = child.death_signal  # the shell that it was started by has become it
+    elif child.death_signal:
+        sh.command_death = child.death_signal, child.own_pid()
     return status
 
 
@@ -181,7 +181,7 @@ def _becomes(sh: ShellState, child: ShellState) -> Process | None:
     """The process that consists of this shell alone, `bash script &`: its number is the shell's, which gets what is
     sent to it."""
     process = sh.process
-    if process is None or not sh.lone or process.session is not sh:
+    if process is None or not sh.single_command or process.session is not sh:
         return None
     child.pid = child.top_pid = process.pid
     process.session = child
@@ -193,12 +193,12 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
     child.depth, child.stack = sh.depth + 1, sh.stack + 7
     if child.depth > sh.budget.deepest:
         raise sh.budget.exceeded(sh.budget.hit or "recursion", argv[0])
-    child.called = sh.called
-    child.cwd, child.umask, child.budget, child.crew = sh.cwd, sh.umask, sh.budget, sh.crew
+    child.logical_cwd = sh.logical_cwd
+    child.cwd, child.umask, child.budget, child.task_group = sh.cwd, sh.umask, sh.budget, sh.task_group
     child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
     child.command_line = " ".join([word[:_SHOWN] for word in argv[:_SHOWN]])
-    starter = sh.parent if sh.lone and sh.parent is not None else sh  # a shell of one command becomes it
+    starter = sh.parent if sh.single_command and sh.parent is not None else sh  # a shell of one command becomes it
     child.vars["PPID"] = str(starter.own_pid())
     await ready_exported(sh)
     env = sh.environment() if len(sh.variables.attrs) <= MANY else await offload(sh.budget, sh.environment)
@@ -208,7 +208,7 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
     complete_environment(child, env)
     child.last_arg = argv[0] if "/" in argv[0] else f"/usr/bin/{argv[0]}"
     if "PWD" not in env:
-        child.cwd, child.called = await shell.fs.resolve(sh.cwd, missing_ok=True), None
+        child.cwd, child.logical_cwd = await shell.fs.resolve(sh.cwd, missing_ok=True), None
     child.vars["PWD"] = child.pwd
     child.ulimits = dict(sh.ulimits)
     child.fds = sh.fds  # to complain to, until it gets its own
@@ -217,9 +217,9 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
         for given in rows(env.items()):
             await adopt_functions(child, given)
             await sh.budget.yield_turn()
-    ignored = {name for name, action in sh.traps.items() if not action} | sh.deaf
-    child.sealed = frozenset(ignored - {"EXIT", *signals.PSEUDO})
-    child.traps.update(dict.fromkeys(child.sealed, ""))
+    ignored = {name for name, action in sh.traps.items() if not action} | sh.background_ignored
+    child.hard_ignored = frozenset(ignored - {"EXIT", *signals.PSEUDO})
+    child.traps.update(dict.fromkeys(child.hard_ignored, ""))
     if as_sh:
         child.set_option("posix", True)
     elif "POSIXLY_CORRECT" in env:

@@ -37,7 +37,7 @@ from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, Reading
 from ramet.shell.interp.process.descriptors import Description, Table, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
-from ramet.shell.interp.process.jobs import Jobs, Pids, Starts
+from ramet.shell.interp.process.jobs import Jobs, Pids, StartQueue
 from ramet.shell.interp.process.process import Process
 from ramet.shell.interp.process.process_table import ProcessTable
 from ramet.shell.interp.run import subshell
@@ -119,7 +119,7 @@ class Shell:
         self.name = name
         self.services = dict(services or {})
         self.processes: dict[int, Process] = {}
-        self.starts = Starts()
+        self.start_queue = StartQueue()
         self.closing: set[asyncio.Future[Any]] = set()
         """Descriptors of processes that never began, on their way to be closed."""
         self.forks = 0
@@ -141,14 +141,14 @@ class Shell:
         adopt_environment(session, given)
         return session
 
-    def crowded(self, most: int, coming: int = 0) -> bool:
+    def too_many_shells(self, most: int, coming: int = 0) -> bool:
         """Whether more than so many shells are alive, or would be with those that are about to start."""
         return len(self.processes) + self.forks + coming > most
 
-    def forget_unless_begun(self, sh: ShellState) -> None:
+    def release_unstarted(self, sh: ShellState) -> None:
         """A forked shell does not begin any more: if it never has, nobody else lets go of what it shares."""
-        if not sh.began:
-            sh.retire()
+        if not sh.started:
+            sh.break_cycles()
             if sh.fds:
                 self.close_soon(sh.fds)
 
@@ -158,7 +158,7 @@ class Shell:
         self.closing.add(closing)
         closing.add_done_callback(self._closed)
 
-    def see_off(self, crew: Crew) -> None:
+    def detach_tasks(self, crew: Crew) -> None:
         """Those that a crew has left end on their own: only the end of the workspace waits for them."""
         for task in crew.tasks:
             if not task.done():
@@ -193,11 +193,11 @@ class Shell:
         last: bool = False,
     ) -> int:
         """Run a text in a session; its exit status. What the text opened with `exec` stays open in the session."""
-        crew = session.crew
+        crew = session.task_group
         if crew.stopped:
             await crew.gone()  # of a call that was cancelled
         if crew.stopped or crew.tasks:
-            crew = session.crew = Crew()
+            crew = session.task_group = Crew()
         crew.main = None
         session.budget = budget or Budget(self.limits)
         session.history.running = text
@@ -234,7 +234,7 @@ class Shell:
                     await asyncio.sleep(0)
             raise
         finally:
-            session.ignore = session.loops = session.depth = session.stack = session.trace_level = 0
+            session.errexit_ignored = session.loops = session.depth = session.stack = session.trace_level = 0
             leave_all(session)
             for fd, before in kept.items():
                 current = session.fds.pop(fd, None)
@@ -246,7 +246,7 @@ class Shell:
                     session.fds[fd] = before
 
     async def _run_top(self, session: ShellState, text: str, last: bool) -> int:
-        session.rewatch()
+        session.update_instrumented()
         try:
             try:
                 result = await self.run_text(session, text, top=True)
@@ -321,7 +321,7 @@ class Shell:
         reading = Reading(sh, text, line, kept, shown, source)
         result: Any = 0
         at = sh.line
-        base = (len(sh.frames), len(sh.variables.scopes), sh.depth, sh.stack, sh.ignore, sh.loops)
+        base = (len(sh.frames), len(sh.variables.scopes), sh.depth, sh.stack, sh.errexit_ignored, sh.loops)
         while True:
             script = reading.known()
             if script is None:
@@ -337,7 +337,7 @@ class Shell:
                     ends = ends or self._counts(sh, failure)
                     if failure.fatal or ends:
                         fatal = strict and failure.status is not None and not failure.lenient
-                        leaves = top or fatal or ends or (sh.errexit and not sh.ignore)
+                        leaves = top or fatal or ends or (sh.errexit and not sh.errexit_ignored)
                         return self.leave(sh, result) if leaves else result
                     continue
                 if script is None:
@@ -350,7 +350,7 @@ class Shell:
             if source is not None:
                 reading.offer()
             if top:
-                sh.ignore = sh.loops = 0
+                sh.errexit_ignored = sh.loops = 0
             if strict:  # once a command was run, it is that one that cannot go on
                 strict = all(isinstance(one.node, Simple) and not one.node.words for one in script.statements)
             try:
@@ -376,7 +376,7 @@ class Shell:
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
                 if sh.posix and isinstance(error, ArithFailure | Unforgiven):
                     ended = 127 if sh.origin == "environment" else int(result)
-                    return self.leave(sh, ended if sh.exiting is None else sh.exiting)
+                    return self.leave(sh, ended if sh.exit_trap_status is None else sh.exit_trap_status)
                 if failing:
                     return self.leave(sh, result)
             if keep_line:
@@ -418,7 +418,7 @@ class Shell:
             sh.params = frame.params
         while len(sh.variables.scopes) > scopes:
             sh.variables.pop()
-        sh.depth, sh.stack, sh.ignore, sh.loops = depth, stack, ignore, loops
+        sh.depth, sh.stack, sh.errexit_ignored, sh.loops = depth, stack, ignore, loops
 
     def leave(self, sh: ShellState, status: int) -> int:
         sh.flow_status = sh.status = status
@@ -426,7 +426,7 @@ class Shell:
 
     def _counts(self, sh: ShellState, failure: SyntaxFailure) -> bool:
         """Whether `set -e` sees the error: it is the message that does it, and some errors in conditions have none."""
-        return sh.errexit and not sh.ignore and bool(failure.message or failure.more)
+        return sh.errexit and not sh.errexit_ignored and bool(failure.message or failure.more)
 
     async def _syntax_error(self, sh: ShellState, failure: SyntaxFailure, where: str, top: bool) -> int:
         sh.condition_open = failure.condition
@@ -437,7 +437,7 @@ class Shell:
             file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")
             head = f"{sh.error_name}: "
             messages = failure.parts(f"{head}{file}: ") if file else [(head, failure.message)]
-        strict = sh.errexit and not sh.ignore
+        strict = sh.errexit and not sh.errexit_ignored
         for message in messages[:1] if strict else messages:  # the first one ends the shell
             for part in (*message, "\n") if len(message[1]) > LARGE else ("".join((*message, "\n")),):
                 await sh.say(part)
@@ -475,19 +475,19 @@ class Shell:
         await subshell.end_substitutions(sh, mark, cancelled)
 
     async def globbed(self, sh: ShellState, fields: list[str], plainly: bool = False) -> list[str]:
-        sh.globbing = False
+        sh.has_globs = False
         fs = wrapped(self.fs, sh.fds, fields)
         shopts, ignored = (sh.shopts - {"dotglob"}, None) if plainly else (sh.shopts, sh.variables.get("GLOBIGNORE"))
         return await globbing.expand(fs, sh.cwd, fields, shopts, ignored, sh.budget, bytewise(sh))
 
     async def return_trap(self, sh: ShellState) -> None:
-        if sh.returning or not active(sh, "RETURN", sh.functrace):
+        if sh.in_return_trap or not active(sh, "RETURN", sh.functrace):
             return
-        sh.returning = True
+        sh.in_return_trap = True
         try:
             result = await run_trap(sh, "RETURN")
         finally:
-            sh.returning = False
+            sh.in_return_trap = False
         if result == EXIT:
             raise Leave(result)
 

@@ -32,7 +32,7 @@ class Group:
         for shell in self.members:
             if shell.traps.get(name) != "":
                 shell.pending.append(number)
-                shell.watch = True
+                shell.instrumented = True
         for task, shell in self.programs.items():
             if shell.traps.get(name) != "":
                 task.cancel()
@@ -55,8 +55,8 @@ class Group:
         if signals.NAMES[self.number] not in sh.traps:
             sh.pending.clear()
             raise Killed(self.number)  # it reaches the shell as well
-        if sh.lone:
-            sh.killed = self.number
+        if sh.single_command:
+            sh.death_signal = self.number
         else:
-            sh.died = self.number, sh.shell.next_pid()
+            sh.command_death = self.number, sh.shell.next_pid()
         return 128 + self.number

@@ -82,7 +82,7 @@ def _signal_itself(sh: ShellState, number: int) -> None:
             raise
         # Its EXIT trap runs before the next command would; where there is none, it is too late for that.
         sh.pending.append(number)
-        sh.watch = True
+        sh.instrumented = True
 
 
 def _signal_above(target: ShellState, number: int) -> None:
@@ -91,5 +91,5 @@ def _signal_above(target: ShellState, number: int) -> None:
         send(target, number)
     except Killed:
         target.pending.append(number)
-        target.watch = True
+        target.instrumented = True
         target.traps.setdefault(signals.NAMES[number], f"exit {128 + number}")

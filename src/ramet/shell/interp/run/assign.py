@@ -223,11 +223,11 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     if text.wait:
 
         async def waiting(sh: ShellState) -> None:
-            sh.joining = True
+            sh.join_star = True
             try:
                 found = await inner(sh)
             finally:
-                sh.joining = False
+                sh.join_star = False
             await put_patiently(sh, name, found, append)
 
         async def waiting_word(sh: ShellState) -> AssignWord:
@@ -463,7 +463,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
 
     async def evaluate(sh: ShellState) -> list[str]:
         found = await words.fields_of(fields, sh)
-        if sh.globbing:
+        if sh.has_globs:
             found = await sh.shell.globbed(sh, found)
         if len(found) > sh.budget.limits.expansion_words:
             raise sh.budget.exceeded("expansion_words")
@@ -514,7 +514,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
             found: list[str] = []
             if fields is not None:
                 found = await words.fields_of(fields, sh)
-                if sh.globbing and key is None:
+                if sh.has_globs and key is None:
                     found = await sh.shell.globbed(sh, found)
             if key is None:
                 if len(items) + len(found) > sh.budget.limits.expansion_words:
@@ -524,7 +524,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
                     await sh.budget.yield_turn()
             elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
-                sh.globbing = False  # what braces make of an element is no name of a file
+                sh.has_globs = False  # what braces make of an element is no name of a file
                 spread = tuple(map(str, found))
                 items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), spread))
         return items

@@ -183,7 +183,7 @@ async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
         sh.make_room("here-document")
         _install(sh, plan, await _document(sh, found, "\n"), undo)
         return
-    if sh.globbing:
+    if sh.has_globs:
         found = await sh.shell.globbed(sh, found)
     if len(found) != 1:
         named = plan.var if plan.var is not None and op in ("<&", ">&") else plan.shown
@@ -413,7 +413,7 @@ async def run_redirected(sh: ShellState, plans: list[Plan], run: Callable[[Shell
             await sh.shell.end_substitutions(sh, mark)
     if not made:
         sh.status = 1
-        if blamed and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+        if blamed and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
             result = failed(sh, 1)
             if type(result) is not int:
                 result = await result

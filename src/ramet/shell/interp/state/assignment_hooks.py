@@ -45,8 +45,8 @@ def _compatibility(sh: ShellState, value: str | None) -> None:
 
 def _trace_target(sh: ShellState, value: str | None) -> None:
     description = sh.fds.get(int(value)) if value and is_number(value) else None
-    sh.trace_lost = description is None or description.writer is None
-    if value and sh.trace_lost:
+    sh.trace_fd_invalid = description is None or description.writer is None
+    if value and sh.trace_fd_invalid:
         why = "invalid value for trace file descriptor" if description is None else "cannot open as FILE"
         sh.complain("BASH_XTRACEFD: ", value, f": {why}")
 

@@ -19,7 +19,7 @@ from ramet.shell.interp.run.maybe_async import Result
 from ramet.shell.interp.state.frames import Frame, FunctionDef, Killed
 
 
-class Speaker:
+class ShellOutput:
     """The part of a session that speaks."""
 
     __slots__ = ()
@@ -27,12 +27,12 @@ class Speaker:
     fds: Table
     frames: list[Frame]
     functions: dict[str, FunctionDef]
-    held: list[str]
+    pending_output: list[str]
     interactive: bool
     line: int
     name: str
     origin: str
-    shift: tuple[int, int] | None
+    line_shift: tuple[int, int] | None
     source: str
     traps: dict[str, str]
 
@@ -48,14 +48,14 @@ class Speaker:
 
     def line_now(self, line: int | None = None) -> int:
         """The line that is being run, or one of the same text, as bash counts."""
-        shift, frames, further = self.shift, self.frames, 0
+        shift, frames, further = self.line_shift, self.frames, 0
         if shift is not None and shift[1] == len(frames):
             further = shift[0]
         elif frames and frames[-1].function and (called := self.functions.get(frames[-1].name)) is not None:
             further = called.further
         return (self.line if line is None else line) + further
 
-    def blamed(self) -> str:
+    def message_prefix(self) -> str:
         """`bash: line N: `, which stands before a message."""
         return f"{self.error_name}: " + (f"line {self.line_now()}: " if self.line and not self.interactive else "")
 
@@ -63,9 +63,9 @@ class Speaker:
         """`bash: line N: message` on stderr. Words that may be very long are parts of their own, which nobody copies;
         who can wait has `patience.refuse` for them."""
         if sum(map(len, message)) < LARGE:
-            self.err(f"{self.blamed()}{''.join(message)}\n")
+            self.err(f"{self.message_prefix()}{''.join(message)}\n")
             return
-        for part in (self.blamed(), *message, "\n"):
+        for part in (self.message_prefix(), *message, "\n"):
             self.err(part)
 
     def complain_once(self, error: Exception) -> None:
@@ -80,9 +80,9 @@ class Speaker:
         return status
 
     def err(self, text: str) -> None:
-        if self.held:
-            said = "".join(self.held)
-            self.held.clear()
+        if self.pending_output:
+            said = "".join(self.pending_output)
+            self.pending_output.clear()
             if said:
                 self.out(encode(said))
         description = self.fds.get(2)

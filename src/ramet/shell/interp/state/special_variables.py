@@ -78,7 +78,7 @@ def _functions(sh: ShellState) -> list[str]:
 
 
 def _pipe_status(sh: ShellState) -> list[str]:
-    return [str(sh.status)] if sh.pipes is None else [str(status) for status in sh.pipes]
+    return [str(sh.status)] if sh.pipe_statuses is None else [str(status) for status in sh.pipe_statuses]
 
 
 def _line(sh: ShellState) -> str:
@@ -87,7 +87,7 @@ def _line(sh: ShellState) -> str:
 
 def _level(sh: ShellState) -> str:
     # The words of a simple command in a pipeline are not yet within the shell that runs it.
-    return str(sh.sub_level - (sh.staged is not None and sh.ran is sh.staged))
+    return str(sh.sub_level - (sh.stage_command is not None and sh.last_command is sh.stage_command))
 
 
 def _directories(sh: ShellState) -> list[str]:
