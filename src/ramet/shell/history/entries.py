@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ramet.shell.history.expansion import Memory, Past
-
 Source = Callable[[int], Awaitable[list[tuple[int, str, float]]]]
 """Number, text and time of each record after a number."""
 
@@ -36,7 +34,6 @@ class Kept:
     pushed: bool = False
     """Whether `history -s` has put something in its place."""
     loaded: bool = False
-    memory: Memory = field(default_factory=Memory)
     commands: int = 0
     """Commands that were read: the number that `\\#` shows in a prompt."""
     source: Source | None = None
@@ -53,12 +50,9 @@ class Kept:
     def fork(self) -> Kept:
         twin = Kept(list(self.entries), self.base, self.new, self.in_file)
         twin.added, twin.compound, twin.pushed, twin.loaded = self.added, self.compound, self.pushed, self.loaded
-        twin.memory, twin.commands, twin.source, twin.running = self.memory, self.commands, self.source, self.running
+        twin.commands, twin.source, twin.running = self.commands, self.source, self.running
         twin.provisional, twin.mark, twin.ahead = self.provisional, self.mark, self.ahead
         return twin
-
-    def past(self) -> Past:
-        return Past([entry.text for entry in self.entries], self.base)
 
     def add(self, text: str, at: int | None, most: int | None) -> None:
         if most is not None and len(self.entries) >= most:

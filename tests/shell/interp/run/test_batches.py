@@ -39,7 +39,7 @@ SCRIPTS = {
     "hash": ("", f"hash -p /bin/x {WORDS}; hash; hash -l; hash -d {WORDS}; hash -t {WORDS}"),
     "source and eval": ("echo : > /tmp/s", f". /tmp/s {WORDS}; eval : {WORDS}"),
     "directories": ("", f"dirs {WORDS}; pushd {WORDS}; popd {WORDS}; cd {WORDS}; pwd {WORDS}"),
-    "words that are not looked at": ("", f"break {WORDS}; return {WORDS}; bind {WORDS}; times {WORDS}; caller {WORDS}"),
+    "words that are not looked at": ("", f"break {WORDS}; return {WORDS}; times {WORDS}; caller {WORDS}"),
     "a large environment": (f"export {NAMES}=1", "env; env x=1 true; bash -c :; x=1 true; exec -c true"),
     "many functions": (FUNCTIONS, "declare -f; declare -F; (:); export -f $(compgen -A function); bash -c :"),
     "many variables": (f"declare {NAMES}=1", "set; declare -p; declare; (:); compgen -v; : ${!v*}; unset ${!v*}"),

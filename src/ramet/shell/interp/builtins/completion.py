@@ -21,7 +21,6 @@ from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket, is_unset
 from ramet.shell.expand.word.compile import Words, fields_of
 from ramet.shell.expand.word.compile import words as compile_words
 from ramet.shell.expand.word.fields import split_plain
-from ramet.shell.interp.builtins.bind import FUNCTIONS
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.process import signals
@@ -379,7 +378,7 @@ async def _generate(sh: ShellState, kind: str, word: str) -> list[str]:
         return [job.text.split()[0] for job in sh.jobs.jobs if job.running and job.text]
     if kind == "SIGNAL":
         return [name if name == "EXIT" else "SIG" + name for name in signals.NAMES if name] + list(signals.PSEUDO)
-    lists = {"k": KEYWORDS, "HELP": SYNOPSES, "SETOPT": OPTIONS, "SHOPT": SHOPTS, "BINDING": FUNCTIONS}
+    lists = {"k": KEYWORDS, "HELP": SYNOPSES, "SETOPT": OPTIONS, "SHOPT": SHOPTS}
     return list(lists.get(kind, ()))
 
 
@@ -449,7 +448,7 @@ def _specification(flags: list[tuple[str, str]]) -> str:
         for letter, value in flags:
             if letter == wanted:
                 plain = letter in "AF" and quote.word(value) == value
-                parts.append(f"-{letter} " + value if plain else quote.single(value))
+                parts.append(f"-{letter} {value if plain else quote.single(value)}")
     return " ".join(parts)
 
 

@@ -13,7 +13,6 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.interp.builtins.usage import flags_of, usage
-from ramet.shell.interp.main.restricted import refused
 from ramet.shell.interp.run.assign import put
 from ramet.shell.interp.run.batches import refused_patiently, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
@@ -70,8 +69,6 @@ async def _check_components(sh: ShellState, logical: str, known: int) -> None:
 
 
 def cd(sh: ShellState, argv: list[str]) -> Result:
-    if refused(sh, "cd: restricted"):
-        return 1
     options = flags_of(sh, argv, "LPe")
     if options is None:
         return 2

@@ -8,23 +8,21 @@ from functools import partial
 from typing import Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LONG_SCRIPT, SMALL
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.errors import Slip
 from ramet.shell.expand.word.array_join import spaced
 from ramet.shell.expand.word.params import joined_patiently
 from ramet.shell.history.entries import Entry
-from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.main import history_record as recording
-from ramet.shell.interp.main.restricted import refused
-from ramet.shell.interp.run.batches import MANY, plain, refused_patiently, write_lines
+from ramet.shell.interp.run.batches import plain, refused_patiently, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
 def history(sh: ShellState, argv: list[str]) -> Result:
-    letters, operands, wrong = options_of(argv, "acnprsw", "d")
+    letters, operands, wrong = options_of(argv, "acnrsw", "d")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
     options = dict(letters)
@@ -47,8 +45,6 @@ async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], ope
             push = partial(_push, sh, text)
             await offload(sh.budget, push) if len(sh.variables.get("HISTIGNORE") or "") > LONG_SCRIPT else push()
         return 0
-    if "p" in flags:
-        return await _expanded(sh, words)
     if "d" in flags:
         return await _forget(sh, offset)
     if not set(flags) & set("acnrw"):
@@ -110,28 +106,6 @@ _LONGEST_TIME: Final = 127
 """Bytes of a time that bash shows."""
 
 
-async def _expanded(sh: ShellState, words: list[str]) -> int:
-    """`history -p`: every word with its expansions done; the line that this is on is forgotten."""
-    kept = sh.history
-    if kept.added and not kept.pushed and kept.entries:
-        kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
-        kept.added = False
-    status = 0
-    out: list[str] = []
-    long = len(kept.entries) > MANY or any(len(entry.text) > SMALL for entry in kept.entries)
-    for word in words:
-        await sh.budget.yield_turn()
-        try:
-            expand = partial(recording.expanded, sh, word)
-            found = await offload(sh.budget, expand) if long or len(word) > SMALL else expand()
-        except ExpansionFailure:
-            status = await refused_patiently(sh, ("history: ", word, ": history expansion failed"))
-        else:
-            out += (found.text, "\n")
-    written = write_lines(sh, out, len(out), "history", status)
-    return written if isinstance(written, int) else await written
-
-
 async def _forget(sh: ShellState, offset: str) -> int:
     """`history -d offset` or `-d first-last`."""
     middle = offset.find("-", 1)
@@ -159,8 +133,6 @@ async def _file(sh: ShellState, flags: str, words: list[str]) -> int:
     name = words[0] if words else sh.variables.get("HISTFILE")
     if not name:
         return 1 if set(flags) & set("nrw") else 0
-    if "/" in name and refused(sh, "history: ", name, ": restricted"):
-        return 1
     try:
         if "a" in flags:
             await recording.append_new(sh, name)

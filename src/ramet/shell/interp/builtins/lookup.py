@@ -13,7 +13,6 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
-from ramet.shell.interp.main.restricted import refused
 from ramet.shell.interp.run.assign import AssignWord, without_arrays
 from ramet.shell.interp.run.batches import (
     MANY,
@@ -227,8 +226,6 @@ def command(sh: ShellState, argv: list[str]) -> Result:
         return drive(_command_verbose(sh, words))
     if mode == "v":
         return drive(_command_v(sh, words, standard))
-    if standard and refused(sh, "command: -p: restricted"):
-        return 1
     if standard and words[0] not in builtin_table():
         return drive(_standard(sh, words))
     first = 0
@@ -325,8 +322,6 @@ def hash_(sh: ShellState, argv: list[str]) -> Result:
     flags, path, words = "", "", argv[options.operands :]
     for letter, value in options.letters:
         flags, path = flags + letter, value or path
-    if path and refused(sh, "hash: ", path, ": restricted"):
-        return 1
     for letter in "td":
         if letter in flags and not words:
             return sh.error(f"hash: -{letter}: option requires an argument")
@@ -418,8 +413,6 @@ def enable(sh: ShellState, argv: list[str]) -> Result:
     if options is None:
         return 2
     flags, words = options
-    if "f" in flags and refused(sh, "enable: restricted"):
-        return 1
     if "f" in flags and not words:
         return bad_option(sh, "enable", "-f", "option requires an argument")
     if "f" in flags:

@@ -22,7 +22,6 @@ from ramet.shell.expand.word.array_join import spaced
 from ramet.shell.expand.word.params import joined_patiently
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
-from ramet.shell.interp.main.restricted import refused
 from ramet.shell.interp.run.batches import MANY, plain, refuse, refused_patiently, rows, told, write_lines
 from ramet.shell.interp.run.functions import HOP, hop
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
@@ -169,8 +168,6 @@ def source(sh: ShellState, argv: list[str]) -> Result:
         sh.complain(f"{argv[0]}: filename argument required")
         usage(sh, argv[0])
         return _misused(sh)
-    if "/" in words[0] and refused(sh, f"{argv[0]}: ", words[0], ": restricted"):
-        return 1
     return drive(_source(sh, argv[0], words))
 
 
@@ -315,8 +312,6 @@ def execute(sh: ShellState, argv: list[str]) -> Result:
                 return bad_option(sh, "exec", f"-{letter}")
     if i >= len(argv):
         return 0
-    if refused(sh, "exec: restricted"):
-        return 1
     if login:
         name = f"-{name or argv[i]}"
     return drive(_execute(sh, argv[i:], name, clean))

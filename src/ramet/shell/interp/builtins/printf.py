@@ -12,13 +12,12 @@ from ramet.concurrency.offload import checkpoint, offload
 from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name
+from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.arith.parser import wrap
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.long_text import decoded_blocks
 from ramet.shell.interp.builtins import escapes
-from ramet.shell.interp.builtins.long_numerals import LONGEST_REAL, shortened, shortened_real
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.main.time_text import time_text
 from ramet.shell.interp.run.batches import refused_patiently
@@ -27,7 +26,7 @@ from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 if TYPE_CHECKING:
-    from ramet.shell.interp.builtins.long_double import LongDouble
+    from decimal import Decimal
 
 _SPEC: Final = re.compile(
     rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(((?:[^()]++|\([^()]*+\))*+)\)(?=T))?(.)",
@@ -168,8 +167,7 @@ class _Printer:
             return 0
         if text[0] in "'\"":
             return _char_code(quote.as_locale(self.sh, text[1:]))
-        numeral = text if len(text) <= LONGEST_NUMBER else shortened(text)
-        match = _NUMBER.match(numeral)
+        match = _NUMBER.match(text)
         if match is None:
             self._wrong(text)
             return 0
@@ -185,7 +183,7 @@ class _Printer:
         else:
             value = int(digits) if len(digits) < 40 else 1 << 130
         value = -value if match[1] == "-" else value
-        if match.end() < len(numeral):
+        if match.end() < len(text):
             self._wrong(text)
         low, high = (-(1 << 64) + 1, (1 << 64) - 1) if unsigned else (-(1 << 63), (1 << 63) - 1)
         if not low <= value <= high:
@@ -193,23 +191,23 @@ class _Printer:
             return high if unsigned or value > 0 else low
         return value
 
-    def real(self, text: str | None) -> LongDouble:
-        from ramet.shell.interp.builtins import long_double
-        from ramet.shell.interp.builtins.long_double import LongDouble
+    def real(self, text: str | None) -> Decimal:
+        from decimal import Decimal
+
+        from ramet.shell.interp.builtins import float_format
 
         if not text:
-            return LongDouble(False)
+            return Decimal(0)
         if text[0] in "'\"":
-            return long_double.of_int(_char_code(quote.as_locale(self.sh, text[1:])))
-        numeral = text if len(text) <= LONGEST_REAL else shortened_real(text)
-        match = _FLOAT.match(numeral)
+            return Decimal(_char_code(quote.as_locale(self.sh, text[1:])))
+        match = _FLOAT.match(text)
         if match is None:
             self._wrong(text)
-            return LongDouble(False)
-        if match.end() < len(numeral):
+            return Decimal(0)
+        if match.end() < len(text):
             self._wrong(text)
-        value = long_double.parse(match[0].strip())
-        if value.out_of_range:
+        value, out_of_range = float_format.parse(match[0].strip())
+        if out_of_range:
             self.complain("warning: ", text, ": Numerical result out of range")
         return value
 
@@ -347,10 +345,10 @@ class _Printer:
         if "-" in flags:
             self._repeat(b" ", missing)
 
-    def _real(self, value: LongDouble, kind: str, flags: str, width: int, precision: int | None) -> None:
-        from ramet.shell.interp.builtins import long_double
+    def _real(self, value: Decimal, kind: str, flags: str, width: int, precision: int | None) -> None:
+        from ramet.shell.interp.builtins import float_format
 
-        text = long_double.written(value, kind, flags, precision)
+        text = float_format.written(value, kind, flags, precision)
         if "0" in flags and "-" not in flags and text.lstrip("+- ")[:1].isdigit():
             sign = text[0] if text[0] in "+- " else ""
             sign += text[len(sign) : len(sign) + 2] if kind in "aA" else ""  # the zeros follow `0x`

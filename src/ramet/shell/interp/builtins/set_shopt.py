@@ -9,7 +9,6 @@ from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import among
 from ramet.shell.interp.builtins.variable_list import write_settings
-from ramet.shell.interp.main.restricted import OPTION, restrict
 from ramet.shell.interp.run.batches import MANY, each, plain, refuse, then, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.assignment_hooks import COMPATIBLE, switch_compatibility
@@ -79,12 +78,6 @@ def _apply(sh: ShellState, argv: list[str], shown: list[str]) -> Result:
                 if not among(name, OPTIONS):
                     return refuse(sh, "set: ", name, ": invalid option name", status=2)
                 sh.set_option(name, on)
-            elif letter == "r":
-                if on:
-                    restrict(sh)
-                elif OPTION in sh.shopts:
-                    _invalid(sh, "+r")
-                    return 1
             elif letter in LETTERS:
                 sh.set_option(LETTERS[letter], on)
             elif letter != "i":
@@ -121,7 +114,7 @@ def _wrong_letter(sh: ShellState, argv: list[str]) -> str:
             ):  # what follows it in its word counts as the name here, though it is taken for letters later
                 i += place == len(word) and _names_option(argv, i)
                 break
-            if letter != "r" and letter not in LETTERS:
+            if letter not in LETTERS:
                 return word[0] + letter
     return ""
 
@@ -172,7 +165,7 @@ def _switched(sh: ShellState, names: list[str], on: bool, options: bool) -> Resu
             sh.set_option(name, on)
         elif name in COMPATIBLE:
             switch_compatibility(sh, name, on)
-        elif name != OPTION:
+        elif name != "restricted_shell":  # there is no restricted shell
             (sh.shopts.add if on else sh.shopts.discard)(name)
             if name == "extdebug":
                 # Debugging a script means to follow it everywhere.

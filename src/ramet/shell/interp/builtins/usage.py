@@ -28,11 +28,6 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "[[ ... ]]": ("[[ expression ]]", "Test a condition; words are neither split nor matched against files."),
     "alias": ("alias [-p] [name[=value] ... ]", "Define aliases, or show them."),
     "bg": ("bg [job_spec ...]", "Continue jobs in the background."),
-    "bind": (
-        "bind [-lpsvPSVX] [-m keymap] [-f filename] [-q name] [-u name] [-r keyseq] [-x keyseq:shell-command] "
-        "[keyseq:readline-function or readline-command]",
-        "Change what keys do; there are none here.",
-    ),
     "break": ("break [n]", "Leave a loop, or N loops."),
     "builtin": ("builtin [shell-builtin [arg ...]]", "Run a builtin even where a function has its name."),
     "caller": ("caller [expr]", "Say where the running function was called."),
@@ -63,7 +58,6 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "exit": ("exit [n]", "Leave the shell with status N."),
     "export": ("export [-fn] [name[=value] ...] or export -p", "Give variables to the commands that are started."),
     "false": ("false", "Fail."),
-    "fc": ("fc [-e ename] [-lnr] [first] [last] or fc -s [pat=rep] [command]", "List earlier commands."),
     "fg": ("fg [job_spec]", "Bring a job to the foreground."),
     "for": ("for NAME [in WORDS ... ] ; do COMMANDS; done", "Run commands once for each word."),
     "for ((": ("for (( exp1; exp2; exp3 )); do COMMANDS; done", "Run commands while an expression is not 0."),
@@ -72,7 +66,7 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "hash": ("hash [-lr] [-p pathname] [-dt] [name ...]", "Remember where programs are, or show it."),
     "help": ("help [-dms] [pattern ...]", "Show how builtins are used."),
     "history": (
-        "history [-c] [-d offset] [n] or history -anrw [filename] or history -ps arg [arg...]",
+        "history [-c] [-d offset] [n] or history -anrw [filename] or history -s arg [arg...]",
         "Show or change the list of earlier commands.",
     ),
     "if": (

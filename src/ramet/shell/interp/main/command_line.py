@@ -16,7 +16,6 @@ from ramet.shell.expand.long_text import script_text
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main import startup_files as startup
 from ramet.shell.interp.main.interactive import GREETING, Dialogue, prepare
-from ramet.shell.interp.main.restricted import restrict
 from ramet.shell.interp.main.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.main.startup_files import Startup
 from ramet.shell.interp.process import signals
@@ -42,14 +41,14 @@ if TYPE_CHECKING:
 
 _LONG: Final = (
     "debug", "debugger", "dump-po-strings", "dump-strings", "help", "init-file", "login", "noediting", "noprofile",
-    "norc", "posix", "pretty-print", "rcfile", "restricted", "verbose", "version",
+    "norc", "posix", "pretty-print", "rcfile", "verbose", "version",
 )  # fmt: skip
 _RELEASE: Final = f"GNU bash, version {VERSION[0]}.{VERSION[1]}.{VERSION[2]}({VERSION[3]})-release"
 _VERSION: Final = f"{_RELEASE} ({VERSION[5]})\n"
 _USAGE: Final = (
     "Usage:\tbash [GNU long option] [option] ...\n\tbash [GNU long option] [option] script-file ...\n"
     "GNU long options:\n" + "".join(f"\t--{name}\n" for name in _LONG) + "Shell options:\n"
-    "\t-ilrsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
+    "\t-ilsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
 )
 _MORE: Final = (
     'Type `bash -c "help set"\' for more information about shell options.\n'
@@ -66,7 +65,6 @@ class _Call:
     given: bool = False
     """Whether `-c` was there."""
     reading: bool = False
-    narrow: bool = False
     strings: str = ""
     """`-D`, or `po` for the form that translators take."""
     pretty: bool = False
@@ -231,7 +229,7 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
 def _options(sh: ShellState, child: ShellState, argv: list[str]) -> _Call | int | Awaitable[int]:
     """Read the options of a call, long ones first; a status when that is all there is to do."""
     base = argv[0].rsplit("/", 1)[-1]
-    call = _Call(login=base.startswith("-"), narrow=base.lstrip("-") == "rbash")
+    call = _Call(login=base.startswith("-"))
     i = 1
     while i < len(argv) and argv[i].startswith("-"):
         name = argv[i][2:] if argv[i].startswith("--") else argv[i][1:]
@@ -262,7 +260,6 @@ def _take(child: ShellState, call: _Call, name: str) -> None:
     elif name == "verbose":
         child.set_option("verbose", True)
     call.login = call.login or name == "login"
-    call.narrow = call.narrow or name == "restricted"
     call.pretty = call.pretty or name == "pretty-print"
     call.no_profile = call.no_profile or name == "noprofile"
     call.no_rc = call.no_rc or name == "norc"
@@ -282,8 +279,6 @@ def _letters(sh: ShellState, child: ShellState, call: _Call, argv: list[str], i:
                 call.given = True
             elif letter == "s":
                 call.reading = True
-            elif letter == "r":
-                call.narrow = True
             elif letter == "i":
                 call.interactive = on
             elif letter == "l":
@@ -372,8 +367,6 @@ async def _started(
     own.origin = origin
     if result:
         return result
-    if call.narrow:
-        restrict(own)
     if call.strings or (call.pretty and not call.given):
         written = own.out(encode(_dumped(own, call, text)), "bash")
         return written if isinstance(written, int) else await written

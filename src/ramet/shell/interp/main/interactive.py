@@ -50,7 +50,7 @@ class Dialogue:
         self._shell, self._sh, self._source = shell, sh, source
         self._shown = source is not None
         self._parser = Parser(text, sh.aliases, sh.syntax_options())
-        self._recorder = Recorder(sh, prompting=True)
+        self._recorder = Recorder(sh)
         self._within = False
         """Whether the input ended within a command."""
 
@@ -141,7 +141,6 @@ class Dialogue:
             parser.pos = len(parser.text) - self._recorder.left
         self._offer()
         self._show(text[start : len(text) - (len(parser.text) - parser.pos)].removesuffix("\n"))
-        self._recorder.say()
         parser.warnings.clear()  # they are said when the command runs
         if failure is not None:
             return self._failed(failure)

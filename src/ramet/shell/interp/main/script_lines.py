@@ -134,7 +134,6 @@ class Reading:
             raise
         finally:
             if recorder is not None:
-                recorder.say()
                 self._text = parser.text
             for number, message in parser.warnings:
                 sh.line = number

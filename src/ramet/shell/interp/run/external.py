@@ -17,7 +17,6 @@ from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import BySignal, Died
 from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
-from ramet.shell.interp.main.restricted import OPTION, refused
 from ramet.shell.interp.process.descriptors import Description, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
 from ramet.shell.interp.process.groups import Group
@@ -30,7 +29,7 @@ from ramet.shell.interp.state.shell_state import ShellState
 
 BIN: Final = ("/usr/bin", "/bin")
 """Directories where the command table lives, as far as a script can tell."""
-SHELLS: Final = frozenset(("sh", "bash", "rbash", "dash"))
+SHELLS: Final = frozenset(("sh", "bash", "dash"))
 
 
 def in_table(sh: ShellState, name: str) -> bool:
@@ -45,8 +44,6 @@ async def run_external(sh: ShellState, argv: list[str], called: str | None = Non
     if called is not None:
         argv = [called, *argv[1:]]
     if "/" in name:
-        if OPTION in sh.shopts and refused(sh, name, ": restricted: cannot specify `/' in command names"):
-            return 1
         return await _by_path(sh, argv, name)
     known = name in sh.hashed
     found = await search(sh, name)

@@ -24,7 +24,6 @@ from ramet.shell.expand.long_text import Parts, made, slices
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.params import parameter
-from ramet.shell.interp.main.restricted import OPTION
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.process.dev_fd import as_device
 from ramet.shell.interp.run.batches import refused_patiently, told
@@ -274,8 +273,6 @@ async def _closed(description: Description) -> None:
 
 async def open_file(sh: ShellState, word: str, op: str) -> Description:
     """The description behind a file name."""
-    if op != "<" and OPTION in sh.shopts:
-        raise RedirectError(f"{word}: restricted: cannot redirect output")
     if word == "/dev/null":
         return Description(Null(), path=word)
     if len(word) > LARGE:

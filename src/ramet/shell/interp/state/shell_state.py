@@ -439,9 +439,6 @@ class ShellState(ShellOutput):
         if self.interactive:
             place = next((at for at, letter in enumerate(letters) if letter not in "abefh"), len(letters))
             letters = f"{letters[:place]}i{letters[place:]}"
-        if "restricted_shell" in self.shopts:
-            place = next((at for at, letter in enumerate(letters) if letter not in "abefhikmnp"), len(letters))
-            letters = f"{letters[:place]}r{letters[place:]}"
         return letters + {"environment": "c", "stdin": "s"}.get(self.origin, "")
 
     def syntax_options(self) -> Options:
