@@ -13,7 +13,7 @@ from ramet.core import ops
 from ramet.core.paths import decode, encode
 from ramet.core.stat import Kind
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.expand.pattern.matcher import compile_pattern
@@ -28,10 +28,6 @@ from ramet.shell.interp.run.batches import (
     MANY,
     each,
     in_buckets,
-    in_order,
-    plain,
-    refuse,
-    refused_patiently,
     then,
     write_lines,
 )
@@ -95,10 +91,10 @@ def _parsed(sh: ShellState, argv: list[str], extra: str) -> tuple[list[tuple[str
                         return bad_option(sh, name, f"-{letter}", "option requires an argument")
                     value = str(argv[i])
                     i += 1
-                if letter == "A" and not among(value, _ACTIONS):
-                    return refuse(sh, f"{name}: ", value, ": invalid action name", status=2)
+                if letter == "A" and value not in _ACTIONS:
+                    return sh.error(f"{name}: {value}: invalid action name", 2)
                 if letter == "o" and value not in _OPTIONS:
-                    return refuse(sh, f"{name}: ", value, ": invalid option name", status=2)
+                    return sh.error(f"{name}: {value}: invalid option name", 2)
                 short = _ACTIONS[value] if letter == "A" else ""
                 flags.append((short, "") if len(short) == 1 and value != "running" else (letter, value))
                 break
@@ -196,7 +192,7 @@ async def _word_list(sh: ShellState, text: str) -> list[str]:
         if words is None:
             found.append(raw)
             continue
-        found += await plain(sh, await fields_of(words, sh), 0)
+        found += [str(word) for word in await fields_of(words, sh)]
         sh.has_globs = False
     return found
 
@@ -323,7 +319,7 @@ async def _files(sh: ShellState, word: str, only_directories: bool = False) -> l
                 found.append(f"{folder}{slash}{name}")
     except OSError:
         return []
-    return await in_order(found, len(found), sh.budget)
+    return sorted(found)
 
 
 def _arrays(sh: ShellState) -> list[str]:
@@ -373,7 +369,7 @@ async def _generate(sh: ShellState, kind: str, word: str) -> list[str]:
         "FUNCTION": lambda: sh.functions,
     }
     if kind in makers:
-        return await in_order(makers[kind](), max(len(sh.vars), len(sh.aliases), len(sh.functions)), sh.budget)
+        return sorted(makers[kind]())
     if kind == "j":
         return [job.text.split()[0] for job in sh.jobs.jobs if job.running and job.text]
     if kind == "SIGNAL":
@@ -406,7 +402,7 @@ def complete(sh: ShellState, argv: list[str]) -> Result:
         return usage(sh, "complete")
     function = dict(flags).get("F")
     if function is not None and (len(function) > LONGEST_NAME or any(char in function for char in _NO_NAME)):
-        return refuse(sh, "complete: `", function, "': not a valid identifier", status=2)
+        return sh.error(f"complete: `{function}': not a valid identifier", 2)
     if any(len(value) > LARGE for _, value in flags):
         return drive(_remember_long(sh, flags, names))
     return _remember(sh, _specification(flags), names)
@@ -437,7 +433,7 @@ def _kept_as(name: str) -> str:
 
 
 def _missing(sh: ShellState, who: str, name: str) -> Result:
-    return refuse(sh, f"{who}: ", _kept_as(name), ": no completion specification")
+    return sh.error(f"{who}: {_kept_as(name)}: no completion specification")
 
 
 def _specification(flags: list[tuple[str, str]]) -> str:
@@ -456,7 +452,7 @@ def _show(sh: ShellState, names: list[str]) -> Result:
     known: list[str] = []
 
     def look_up(name: str) -> Result:
-        if not among(name, sh.completions):
+        if name not in sh.completions:
             return _missing(sh, "complete", name)
         known.append(name)
         return 0
@@ -504,7 +500,7 @@ async def _compopt(sh: ShellState, argv: list[str]) -> int:
                 return bad_option(sh, "compopt", "-o", "option requires an argument")
             else:
                 if argv[i] not in _OPTIONS:
-                    return await refused_patiently(sh, ("compopt: ", argv[i], ": invalid option name"), 2)
+                    return sh.error(f"compopt: {argv[i]}: invalid option name", 2)
                 options.append((word[0] == "-", str(argv[i])))
                 i += 1
         else:
@@ -513,7 +509,7 @@ async def _compopt(sh: ShellState, argv: list[str]) -> int:
         return sh.error("compopt: not currently executing completion function")
 
     def change(name: str) -> Result:
-        if not among(name, sh.completions):
+        if name not in sh.completions:
             return _missing(sh, "compopt", name)
         spec = sh.completions[name]
         chosen = {option for option in _OPTIONS if f"-o {option}" in spec}

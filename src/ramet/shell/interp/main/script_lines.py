@@ -12,8 +12,6 @@ from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LONG_SCRIPT
-from ramet.shell.expand.long_text import Parts, put_together
-from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.main.history_record import Recorder
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.state.shell_state import ShellState
@@ -22,7 +20,6 @@ from ramet.shell.syntax.cache import Known
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
-from ramet.shell.syntax.redirects import continues
 from ramet.shell.syntax.scanner import Options
 
 _LINES: Final = 500
@@ -106,7 +103,7 @@ class Reading:
     async def parsed(self) -> Script | None:
         """The next line, or None after the last one. Raises SyntaxFailure; what comes after it can be read then."""
         sh = self._sh
-        parser = self._parser or self._parse_on(await self._ended())
+        parser = self._parser or self._parse_on(self._text)
         await self._follow(parser)
         recorder = self._recorder
         step = parser.next if recorder is None else partial(recorder.next, parser)
@@ -144,13 +141,6 @@ class Reading:
         if script is not None:
             self._add(script, parser)
         return script
-
-    async def _ended(self) -> str:
-        """The text; a very long one with the newline at its end that the parser would put there."""
-        text = self._text
-        if len(text) < HUGE or text.endswith("\n") or continues(text, 0, len(text)):
-            return text
-        return await put_together(self._sh, Parts((text, "\n")))
 
     def _parse_on(self, text: str) -> Parser:
         """A parser for what comes after the known lines."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
+from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.state.frames import FunctionDef
@@ -48,7 +48,7 @@ def set_flags(sh: ShellState, name: str, add: int, remove: int) -> None:
 
 def forget(sh: ShellState, name: str) -> None:
     """A function goes, with its attributes."""
-    if not among(name, sh.functions) and len(name) > LONGEST_NAME:
+    if name not in sh.functions and len(name) > LONGEST_NAME:
         return
     sh.functions.pop(name, None)
     sh.variables.attrs.pop(MARK + name, None)

@@ -18,7 +18,6 @@ from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.c_locale import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
-from ramet.shell.expand.long_text import spliced
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -269,7 +268,7 @@ class Variables:
                 return lower(value)
             if flags & UPPER:
                 return upper(value)
-            return spliced(lower(value), 0, 1, upper(value[:1]))
+            return upper(value[:1]) + lower(value[1:])
         return value
 
     def writable(self, name: str) -> None:
