@@ -13,7 +13,6 @@ from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, optio
 from ramet.shell.interp.run.assign import without_arrays
 from ramet.shell.interp.run.batches import (
     each,
-    in_buckets,
     then,
     turn,
     write_lines,
@@ -337,8 +336,9 @@ def hash_(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _hash_listed(sh: ShellState, reusable: bool) -> int:
-    """All that is remembered, in the order of bash's table: by bucket, what came last first."""
-    known = await in_buckets(reversed(sh.hashed), bucket, _BUCKETS, sh.budget)
+    """The table in bash's order: by bucket, the last one added first."""
+    last_first = reversed(sh.hashed)
+    known = sorted(last_first, key=lambda name: bucket(name) % _BUCKETS)
     lines: Iterable[str]
     if reusable:
         lines = (f"builtin hash -p {_shown(sh.hashed[name][0])} {name}\n" for name in known)
