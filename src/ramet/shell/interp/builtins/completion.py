@@ -1,4 +1,4 @@
-"""Completion as far as it needs no terminal: `compgen` generates, `complete` remembers and shows specifications."""
+"""Programmable completion without a terminal: `compgen`, `complete` and `compopt`."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ _SPECIAL: Final = "\\'\"$`{~"
 
 
 def _split(text: str, ifs: str) -> list[str]:
-    """A list taken apart where a character of IFS stands in no quotes and no substitution."""
+    """Split a word list at unquoted IFS characters outside of substitutions."""
     found: list[str] = []
     begin = i = depth = 0
     quote = ""

@@ -1,4 +1,4 @@
-"""Variables and their attributes: declare, typeset, local, export, readonly."""
+"""`declare`, `typeset`, `local`, `export` and `readonly`: set variables and their attributes."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ def _options(sh: ShellState, argv: list[str], allowed: str) -> Request | None:
 
 
 class Compound(Discard):
-    """A compound assignment that cannot be made: it is one of the shell's own, and ends the line."""
+    """A compound assignment that fails; it ends the line."""
 
 
 class _Element(ShellError):
-    """An element that cannot be assigned to, which is told without the name of the command."""
+    """An array element that cannot be assigned; its message has no command name."""
 
 
 def declare(sh: ShellState, argv: list[str]) -> Result:
@@ -213,7 +213,7 @@ def export(sh: ShellState, argv: list[str]) -> Result:
 
 
 def _known(sh: ShellState, word: str) -> bool:
-    """Whether there is something that could stop being exported; what is no name is still to be complained about."""
+    """Return whether `export -n` has something to do: a variable, a function, or an error to report."""
     return word in sh.vars or word in sh.functions or not is_name(word)
 
 
@@ -318,7 +318,7 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
         if not reference and store.scopes and type(store.values.get(name)) is NameRef:
             name = led_to(store, name)
             if not is_name(name):
-                return True  # an element has no life of its own
+                return True  # elements cannot be local
         if request.remove & NAMEREF and type(store.values.get(name)) is NameRef and store.get(name) is None:
             return True  # in a function only a reference to something becomes a text again
         if name in KEPT_BY_SHELL and type(store.values.get(name)) is Dynamic:
@@ -470,7 +470,7 @@ async def _compound_items(sh: ShellState, value: str, keyed: bool) -> Sequence[I
 
 
 def _unreadable(sh: ShellState, failure: SyntaxFailure, value: str) -> ShellError:
-    """The error of a text that is no list of words, of which the messages are told here."""
+    """Report a value that cannot be parsed as a compound assignment, and return the error."""
     if failure.second is not None:
         failure.second = f"`{value[1:-1].rpartition(chr(10))[2]}'"
     for line in failure.lines(f"{sh.error_name}: array assign: ")[: 1 if sh.errexit else None]:

@@ -1,4 +1,4 @@
-"""What declare, typeset, local, export and readonly are asked for, and what they show."""
+"""Options of the declaration builtins, and the listings that they write."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Request:
     inherit: bool = False
     show: bool = False
     unassigned: bool = False
-    """Whether something could not be assigned, which a process tells by a status of its own."""
+    """Whether an assignment failed; a pipeline stage then returns 4."""
     late: bool = False
-    """Whether `-A` was found behind a name: no option there, and yet what is assigned in parentheses heeds it."""
+    """Whether `-A` came after a name: not an option there, but compound assignments obey it."""
     words: list[str] = field(default_factory=list)
 
 

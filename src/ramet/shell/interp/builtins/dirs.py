@@ -1,4 +1,4 @@
-"""Directories: cd, pwd, pushd, popd, dirs."""
+"""Directory builtins: `cd`, `pwd`, `pushd`, `popd` and `dirs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backslash escapes of `echo -e`, `printf` formats and `%b`: three dialects of one language."""
+"""Backslash escapes of `echo -e`, `printf` formats and `printf %b`."""
 
 from __future__ import annotations
 

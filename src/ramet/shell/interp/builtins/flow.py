@@ -1,4 +1,4 @@
-"""Builtins that direct the flow: leaving loops, functions and shells; positional parameters; traps."""
+"""Control-flow builtins: `break`, `continue`, `return`, `exit`, `shift`, `getopts` and `trap`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def exit_(sh: ShellState, argv: list[str]) -> Result:
         if found is None:
             return _exiting(sh, sh.error(f"{argv[0]}: {words[0]}: numeric argument required", 2), login)
         if len(words) > 1:
-            captured = sh.sub_level and sh.text_depth  # whoever takes the output is told less
+            captured = sh.sub_level and sh.text_depth
             raise TooMany(f"{argv[0]}: too many arguments", 1 if captured else status or 1)
         status = found & 255
     return _exiting(sh, status, login)
@@ -283,7 +283,7 @@ def _running(sh: ShellState) -> Frame:
 
 
 def _forget_trap(sh: ShellState, name: str) -> None:
-    """Take a trap away. A function cannot do that to one of its callers that it does not see: that comes back."""
+    """Remove a trap. A trap of a caller that the function does not inherit is restored."""
     if hidden(sh, name):
         return
     sh.traps.pop(name, None)
@@ -297,7 +297,7 @@ def _order(name: str) -> int:
 
 
 def _show_traps(sh: ShellState, wanted: list[str], by_default: bool) -> Result:
-    """Writes traps; `by_default` also what is not trapped, as the commands that would bring that back."""
+    """Write traps; with `by_default` also `trap -- - SIGNAL` for signals without one."""
     traps = {**sh.listed_traps, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
     names: list[str] = []
 

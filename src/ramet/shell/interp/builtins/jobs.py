@@ -1,4 +1,4 @@
-"""Jobs and signals: jobs, wait, fg, bg, kill, disown."""
+"""Job-control builtins: `jobs`, `wait`, `fg`, `bg`, `kill` and `disown`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def jobs(sh: ShellState, argv: list[str]) -> Result:
 
     if not words:
         chosen = [job for job in table.jobs if job.running or not job.notified]
-        table.jobs = list(chosen)  # what was told is no longer listed
+        table.jobs = list(chosen)  # reported jobs are listed once
     return then(each(sh, words, choose), lambda status: _listed(sh, table, chosen, only, long, pids, status))
 
 
@@ -70,22 +70,22 @@ def _listed(sh: ShellState, table: Jobs, chosen: list[Job], only: str, long: boo
         place = f" {job.pid:5d} " if long else "  "
         return f"[{job.id}]{mark}{place}{state:<24}{job.text}{tail}\n"
 
-    def told(status: int) -> int:
+    def drop_ended(status: int) -> int:
         over = {job for job in chosen if not job.running}
         if over:
             sh.jobs.jobs = [job for job in sh.jobs.jobs if job not in over]
         return status
 
-    return then(write_lines(sh, map(line, chosen), len(chosen), "jobs", status), told)
+    return then(write_lines(sh, map(line, chosen), len(chosen), "jobs", status), drop_ended)
 
 
 def _found(sh: ShellState, command: str, spec: str, table: Jobs | None = None) -> Job | None:
-    """The job that a text names; None for none, after a complaint when it may be several."""
-    from ramet.shell.interp.process.jobs import Ambiguous
+    """Find the job that a spec names; None after a message if it is ambiguous."""
+    from ramet.shell.interp.process.jobs import AmbiguousJob
 
     try:
         return (sh.jobs if table is None else table).find(spec)
-    except Ambiguous as error:
+    except AmbiguousJob as error:
         sh.complain(f"{command}: {error}: ambiguous job spec")
         return None
 
@@ -159,7 +159,7 @@ def _put_pid(sh: ShellState, variable: str, pid: str) -> None:
 
 
 def _waited(sh: ShellState, job: Job) -> None:
-    """A job is over and known to be: it leaves the table, and the variables of a coprocess go with it."""
+    """Remove a job that ended, and the variables of its coprocess."""
     sh.jobs.forget(job)
     for name, pid in list(sh.coprocs.items()):
         if pid == job.pid:

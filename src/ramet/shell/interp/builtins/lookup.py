@@ -1,4 +1,4 @@
-"""What a name means: type, command, builtin, hash, enable, alias, help."""
+"""Command lookup builtins: `type`, `command`, `builtin`, `hash`, `enable` and `alias`."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def _file(sh: ShellState, name: str) -> str | None:
 
 
 def _hit(sh: ShellState, name: str) -> str:
-    """The program that is known by a name; who only asks for it counts as well."""
+    """Return the hashed path of a name, and count the hit."""
     path, hits = sh.hashed[name]
     sh.hashed[name] = (path, hits + 1)
     return _shown(path)
@@ -235,20 +235,20 @@ async def _standard(sh: ShellState, words: list[str]) -> int:
 async def _command_verbose(sh: ShellState, words: list[str]) -> int:
     names = [str(word) for word in words]
     lines = sh.pending_output = list[str]()
-    told = missing = False
+    found_any = missing = False
     for name in names:
         await sh.budget.yield_turn()
         found = await _describe(sh, name, "")
         if not found:
             missing = True
             sh.error(f"command: {name}: not found")
-        told = told or bool(found)
+        found_any = found_any or bool(found)
         lines += [f"{line}\n" for line in found]
     sh.pending_output = []
     written = write_lines(sh, lines, len(lines), "command")
     if not isinstance(written, int):
         written = await written
-    return 1 if missing and not told else written
+    return 1 if missing and not found_any else written
 
 
 async def _command_v(sh: ShellState, words: list[str], standard: bool = False) -> int:

@@ -1,4 +1,4 @@
-"""mapfile, which is readarray: the lines of an input as an array."""
+"""`mapfile` and `readarray`: read lines into an array."""
 
 from __future__ import annotations
 

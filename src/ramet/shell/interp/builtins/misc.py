@@ -1,4 +1,4 @@
-"""Builtins without a family: output, evaluation, files of commands, and what is only reported."""
+"""`echo`, `eval`, `source`, `exec`, `let`, `umask`, `ulimit` and other single builtins."""
 
 from __future__ import annotations
 

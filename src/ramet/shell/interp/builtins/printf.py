@@ -1,4 +1,4 @@
-"""`printf`: formats parsed once, applied to bytes."""
+"""`printf`: parse formats once (cached) and apply them to the arguments."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
             continue
         match = _SPEC.match(data, percent)
         if match is None or (match.end() == len(data) and match[5] in _UNFINISHED):
-            # The text of what is not finished stands where a time format would.
+            # `time` holds the text of an unfinished conversion.
             parts.append(Spec("", "", None, decode(data[percent:]), ""))
             break
         if match[5] == b"(":
-            # What is no time format after all is text, once that has been said.
+            # An invalid time format is literal text, after a warning.
             other = _OTHER_TIME.match(data, match.start(5))
             parts.append(Spec("", "", None, decode(other[1]) if other is not None else "", "("))
             pos = percent + 1
@@ -105,7 +105,7 @@ class _Bad(Exception):
     """A format that ends the output, with its message."""
 
 
-class _Printer:
+class _PrintfCall:
     """The state of one call."""
 
     def __init__(self, sh: ShellState, arguments: list[str], used: int) -> None:
@@ -116,7 +116,7 @@ class _Printer:
         """Bytes that were printed before this use of the format."""
         self.out: list[bytes] = []
         self.direct = False
-        """Whether complaints find on the way out what was printed before them: all lines that are complete."""
+        """Whether complete lines are written before a message, so that both appear in order."""
 
     def complain(self, message: str) -> None:
         if self.direct and self.out:
@@ -127,7 +127,7 @@ class _Printer:
                     description.writer.write(lines + newline)
                     self.out = [rest]
                 except OSError:
-                    self.direct = False  # whoever writes the rest finds out as well
+                    self.direct = False  # the last write reports it
         self.sh.complain(f"printf: {message}")
 
     def next(self) -> str | None:
@@ -366,7 +366,7 @@ def printf(sh: ShellState, argv: list[str]) -> Result:
         return 2
     given = argv[i]
     plain = "\\" in given and ("\\u" in given or "\\U" in given) and bytewise(sh)
-    printer = _Printer(sh, argv, i + 1)
+    printer = _PrintfCall(sh, argv, i + 1)
     if len(argv) > BATCH or sum(map(len, argv)) > LARGE:
         return drive(_print_large(printer, str(given), plain, target))
     printer.direct = target is None
@@ -374,7 +374,7 @@ def printf(sh: ShellState, argv: list[str]) -> Result:
     return _finish(printer, target)
 
 
-async def _print_large(printer: _Printer, given: str, plain: bool, target: _Target | None) -> int:
+async def _print_large(printer: _PrintfCall, given: str, plain: bool, target: _Target | None) -> int:
     """Convert large or many arguments in a thread."""
     parse = _parse if len(given) <= SMALL else _parse.__wrapped__  # the cache keeps no large formats
     await offload(printer.sh.budget, lambda: _run(printer, parse(given, plain)))
@@ -382,7 +382,7 @@ async def _print_large(printer: _Printer, given: str, plain: bool, target: _Targ
     return written if isinstance(written, int) else await written
 
 
-def _finish(printer: _Printer, target: _Target | None) -> Result:
+def _finish(printer: _PrintfCall, target: _Target | None) -> Result:
     """Write what was printed, or store it."""
     data = b"".join(printer.out)
     if target is not None:
@@ -391,7 +391,7 @@ def _finish(printer: _Printer, target: _Target | None) -> Result:
     return written if not printer.status else printer.status
 
 
-def _stored(printer: _Printer, target: _Target, text: str) -> int:
+def _stored(printer: _PrintfCall, target: _Target, text: str) -> int:
     sh = printer.sh
     name, subscript = target
     try:
@@ -410,7 +410,7 @@ def _stored(printer: _Printer, target: _Target, text: str) -> int:
     return printer.status
 
 
-def _run(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> None:
+def _run(printer: _PrintfCall, parts: tuple[bytes | Spec, ...]) -> None:
     """Apply the format until the arguments are used up."""
     try:
         while True:

@@ -1,4 +1,4 @@
-"""read: a line of an input as variables."""
+"""`read`: split a line of input into variables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Read:
     fd: int = 0
     names: list[str] = field(default_factory=list)
     wrong: int = 0
-    """The place of the first name, after the first of all, that is none: those before it get their values."""
+    """The index of the first invalid name after the first; names before it are assigned."""
 
 
 def _options(sh: ShellState, argv: list[str]) -> _Read | int:
@@ -123,7 +123,7 @@ def _option(request: _Read, letter: str, value: str) -> str:
 
 
 def _seconds(value: str) -> float:
-    """How long to wait; less than nothing where that is no number."""
+    """Parse a timeout in seconds; negative for an invalid one."""
     try:
         return float(value) if len(value) <= LONGEST_NUMBER else -1
     except ValueError:
@@ -147,7 +147,7 @@ def read(sh: ShellState, argv: list[str]) -> Result:
             return _assign(sh, request, text, (), 0 if complete else 1)
         if line is not None:
             if len(line) <= SMALL:
-                taken = _Taken(request.delim)
+                taken = _LineBuffer(request.delim)
                 if taken.add(line) is not None:  # else it goes on
                     return _assign(sh, request, taken.out, taken.escaped, 0)
             reader.unread(line)
@@ -196,7 +196,7 @@ class _Source:
 
 async def _line(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], bool]:
     """A line up to the delimiter, backslashes resolved unless raw: (bytes, places of escaped bytes, complete)."""
-    taken = _Taken(request.delim)
+    taken = _LineBuffer(request.delim)
     while True:
         block = await source.block()
         if not block:
@@ -225,8 +225,8 @@ def _special(delim: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"\\(?:.|\Z)|" + re.escape(delim), re.DOTALL)
 
 
-class _Taken:
-    """What of a line is read already, backslashes resolved."""
+class _LineBuffer:
+    """The bytes of a line that were read, backslashes resolved."""
 
     def __init__(self, delim: bytes) -> None:
         self.out = bytearray()
@@ -263,8 +263,8 @@ class _Taken:
 
 
 async def _characters(source: _Source, request: _Read) -> tuple[_Data, Sequence[int], bool]:
-    """`-n` and `-N`: so many characters."""
-    taken = _Taken(request.delim)
+    """Read `request.count` characters (`-n` and `-N`)."""
+    taken = _LineBuffer(request.delim)
     left, pending = request.count or 0, False
     if not left:
         return taken.result(True)
@@ -401,7 +401,7 @@ def _put(sh: ShellState, names: Sequence[str], values: Sequence[str]) -> int:
 
 
 def _failed(sh: ShellState, error: ShellError) -> int:
-    """A status: what goes wrong with an assignment is told, or ends more than the command."""
+    """Report an assignment error and return 1; errors that end more than the command are raised."""
     if isinstance(error, BadSubscript | Fatal):
         raise error
     if isinstance(error, BadNumber):
@@ -426,7 +426,7 @@ def _as_characters(data: bytes | bytearray, places: Sequence[int]) -> Sequence[i
     return found
 
 
-class _Cutter:
+class _FieldSplitter:
     """Cuts fields off a text by IFS, honouring escaped characters."""
 
     def __init__(self, text: str, ifs: str, escaped: set[int]) -> None:
@@ -481,7 +481,7 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
         found = delimiters(ifs)[0].split(text.lstrip(ifs), count - 1) if count > 1 else [text.lstrip(ifs)]
         found[-1] = found[-1].rstrip(ifs)
         return found + [""] * (count - len(found))
-    cutter = _Cutter(text, ifs, escaped)
+    cutter = _FieldSplitter(text, ifs, escaped)
     values: list[str] = []
     while len(values) < count - 1:
         values.append("" if cutter.ended else cutter.field())
@@ -506,7 +506,7 @@ def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
         pattern, white, _ = delimiters(ifs)
         parts = pattern.split(text.lstrip(white) if white else text)
         return parts if parts[-1] else parts[:-1]
-    cutter = _Cutter(text, ifs, escaped)
+    cutter = _FieldSplitter(text, ifs, escaped)
     values: list[str] = []
     while not cutter.ended:
         values.append(cutter.field())

@@ -1,4 +1,4 @@
-"""`set` and `shopt`."""
+"""`set` and `shopt`: change shell options and positional parameters."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def shopt(sh: ShellState, argv: list[str]) -> Result:
     names = argv[i:]
     if on is None or not names:
         return _listed(sh, names, on, options, quiet, reusable)
-    # With -o what there is none of was said, and is no failure.
+    # bash returns 0 for an unknown name with -o.
     switched = _switched(sh, names, on, options)
     return then(switched, lambda status: 0 if options else status)
 

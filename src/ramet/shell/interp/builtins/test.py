@@ -102,7 +102,7 @@ def _decide(sh: ShellState, args: list[str], end: str = "") -> bool | Awaitable[
             return _negated(_decide(sh, args[1:], end))
         if args[0] == "(" and args[3] == ")":
             return _decide(sh, args[1:3], end)
-    return _Parser(sh, args, end).parse()
+    return _TestParser(sh, args, end).parse()
 
 
 def _negated(found: bool | Awaitable[bool]) -> bool | Awaitable[bool]:
@@ -115,7 +115,7 @@ def _negated(found: bool | Awaitable[bool]) -> bool | Awaitable[bool]:
     return later()
 
 
-class _Parser:
+class _TestParser:
     """Expressions of five words and more."""
 
     def __init__(self, sh: ShellState, args: list[str], end: str) -> None:
@@ -181,7 +181,7 @@ class _Parser:
             self.pos += 3
             return await _settled(binary(self.sh, word, following, right))
         if word == "-t" and following is not None and not _is_descriptor(following):
-            self.pos += 1  # what follows is no descriptor, so standard output is meant
+            self.pos += 1  # `-t` alone tests standard output
             return await _settled(unary(self.sh, word, "1"))
         if word in UNARY and following is not None:
             self.pos += 2

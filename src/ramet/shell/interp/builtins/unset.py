@@ -1,4 +1,4 @@
-"""unset: of variables, elements, name references and functions."""
+"""`unset`: remove variables, array elements, name references and functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state import function_table
-from ramet.shell.interp.state.assignment_hooks import NOTICED, compatibility
+from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN, compatibility
 from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
@@ -76,8 +76,8 @@ def _unset_one(sh: ShellState, word: str, functions: bool, variables: bool, refe
         return 0  # every command makes it again
     if name in store.values:
         store.unset(name)
-        if name in NOTICED:
-            NOTICED[name](sh, None)
+        if name in ON_ASSIGN:
+            ON_ASSIGN[name](sh, None)
     elif not variables and word in sh.functions:
         return _unset_function(sh, word)
     return 0

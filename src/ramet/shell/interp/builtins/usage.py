@@ -1,4 +1,4 @@
-"""How every builtin and keyword is written: the one table behind usage errors and `help`."""
+"""Synopses of all builtins and keywords, for usage errors and `help`; option parsing."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
 
 
 def usage(sh: ShellState, name: str) -> int:
-    """The usage line on stderr; status 2."""
+    """Write the usage line to stderr; status 2."""
     sh.err(f"{name}: usage: {SYNOPSES[name][0]}\n")
     return 2
 
@@ -141,17 +141,17 @@ def misused(sh: ShellState, name: str, word: str, why: str) -> int:
     return usage(sh, name)
 
 
-class Options(NamedTuple):
-    """The options of a builtin in their order, each with its value or an empty one, and where the operands begin."""
+class BuiltinOptions(NamedTuple):
+    """The options of a builtin in order, each with its value or "", and the index of the first operand."""
 
     letters: list[tuple[str, str]]
     operands: int
     wrong: tuple[str, str] | None
-    """The option that they end before, and why it is none: whoever acts on options one by one meets it last."""
+    """The first invalid option and why; options before it are parsed."""
 
 
-def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) -> Options:
-    """The options before the operands; with `numbers` a negative one is an operand."""
+def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) -> BuiltinOptions:
+    """Parse the options before the operands; with `numbers` a negative number is an operand."""
     letters: list[tuple[str, str]] = []
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
@@ -166,20 +166,20 @@ def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) 
                 letters.append((letter, ""))
                 continue
             if letter not in valued:
-                return Options(letters, i, (f"-{letter}", "invalid option"))
+                return BuiltinOptions(letters, i, (f"-{letter}", "invalid option"))
             value = word[place:]
             if not value:
                 if i >= len(argv):
-                    return Options(letters, i, (f"-{letter}", "option requires an argument"))
+                    return BuiltinOptions(letters, i, (f"-{letter}", "option requires an argument"))
                 value = str(argv[i])
                 i += 1
             letters.append((letter, value))
             break
-    return Options(letters, i, None)
+    return BuiltinOptions(letters, i, None)
 
 
 def number_of(text: str) -> int | None:
-    """A decimal number of 64 bits, with blanks around it and a sign; None for anything else."""
+    """Parse a signed 64-bit decimal number with optional blanks; None for anything else."""
     if len(text) > LONGEST_NUMBER:
         return None
     stripped = text.strip(" \t\n\r\v\f")
@@ -196,7 +196,7 @@ _DIGITS: Final = 20
 
 
 def flags_of(sh: ShellState, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:
-    """The letters of options without values and what follows them; None after an error."""
+    """Return the letters of options without values, and the operands; None after an error."""
     i = 1
     flags = ""
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
@@ -213,7 +213,7 @@ def flags_of(sh: ShellState, argv: list[str], allowed: str) -> tuple[str, list[s
 
 
 def helped(name: str, builtin: Builtin) -> Builtin:
-    """The builtin, with `--help` as its first word answered by its page and status 2."""
+    """Wrap a builtin so that `--help` as its first word prints its help page; status 2."""
 
     def run(sh: ShellState, argv: list[str]) -> Result:
         if len(argv) > 1 and argv[1] == "--help":
@@ -224,7 +224,7 @@ def helped(name: str, builtin: Builtin) -> Builtin:
 
 
 async def explained(sh: ShellState, name: str) -> int:
-    """The page of a builtin on stdout; status 2."""
+    """Write the help page of a builtin; status 2."""
     written = sh.out(encode(_page(name, "")), name)
     if not isinstance(written, int):
         await written

@@ -10,7 +10,7 @@ from ramet.shell.expand.values import EXPORT
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
-from ramet.shell.interp.state.assignment_hooks import NOTICED
+from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.scopes import MISSING, Scope
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Literal, Simple, Word
@@ -39,7 +39,7 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
             assign.subscript is not None
             or assign.append
             or not isinstance(assign.value, Word)
-            or assign.name in NOTICED
+            or assign.name in ON_ASSIGN
         ):
             return None
         value = texts.text(assign.value, assign=True)

@@ -1,4 +1,4 @@
-"""`bash` and `sh` as commands: how they are called, and what they run then: a text, a file, or what they are given."""
+"""The command line of `bash` and `sh`: parse options, find the script, run it in a new shell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ramet.core.errors import fail, reason
 from ramet.core.paths import decode, encode
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main import startup_files as startup
-from ramet.shell.interp.main.interactive import GREETING, Dialogue, prepare
+from ramet.shell.interp.main.interactive import GREETING, InteractiveShell, prepare
 from ramet.shell.interp.main.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.main.startup_files import Startup
 from ramet.shell.interp.process import signals
@@ -364,7 +364,7 @@ async def _started(
         written = own.out(encode(_dumped(own, call, text)), "bash")
         return written if isinstance(written, int) else await written
     if call.interactive:
-        return await Dialogue(shell, own, text, source).run()
+        return await InteractiveShell(shell, own, text, source).run()
     return await shell.run_text(own, text, top=True, source=source)
 
 

@@ -1,6 +1,7 @@
-"""How a shell keeps its history: what of a script is kept, under HISTCONTROL and its like, and where it is saved.
+"""Record commands in the history, and load and save the history file.
 
-Rule: nothing here runs for a shell that keeps no history; lines are expanded before they are parsed, one by one.
+- HISTCONTROL, HISTIGNORE and HISTSIZE decide which commands are added.
+- Nothing here runs unless the `history` option is set or a history builtin is called.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ramet.core.paths import decode, encode
 from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.expand.pattern.matcher import compile_pattern
 from ramet.shell.history import lines
-from ramet.shell.history.entries import Entry, Kept, file_text, read_entries
+from ramet.shell.history.entries import Entry, History, file_text, read_entries
 from ramet.shell.interp.builtins.usage import number_of
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
@@ -24,7 +25,7 @@ from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
 
 
-def own(sh: ShellState) -> Kept:
+def own(sh: ShellState) -> History:
     """The history of a shell, to be changed: a subshell has borrowed it until then."""
     if sh.parent is not None and sh.parent.history is sh.history:
         sh.history = sh.history.fork()
@@ -155,7 +156,7 @@ def commands_of(text: str, sh: ShellState) -> list[str]:
         found.append(lines.joined(lines.places(part), False) if "\n" in part else part)
 
 
-class Recorder:
+class HistoryRecorder:
     """Read the commands of a text and add them to the history."""
 
     def __init__(self, sh: ShellState) -> None:
@@ -334,7 +335,7 @@ async def shorten_file(sh: ShellState, name: str) -> None:
 
 
 def _shortened(text: str, number: int) -> bytes | None:
-    """The last so many entries of a file; None where it has no more."""
+    """Return the last `number` entries of a file; None if it has no more."""
     found, _ = read_entries(text, 0, False)
     if len(found) <= number:
         return None

@@ -1,4 +1,4 @@
-"""The standard input of a shell that reads its script from it: commands find there what the script has not come to."""
+"""Standard input of a shell that reads its script from it; its commands read the rest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ScriptInput(Reader):
         return b""
 
     def offer(self, left: int) -> None:
-        """The script was read but for so many characters at its end."""
+        """Offer the last `left` characters of the script to its commands."""
         chars = max(len(self.text) - left, self._chars)
         self._place += len(encode(self.text[self._chars : chars]))
         self._chars = chars
@@ -71,5 +71,5 @@ class ScriptInput(Reader):
         """The shell is gone, what it has not read is there for others still."""
 
     def rest(self) -> bytes:
-        """What nobody has read."""
+        """Return the input that was not read."""
         return self._buffer[self._pos :]

@@ -1,7 +1,8 @@
-"""The lines of a text that runs: known from an earlier time, or parsed when their turn comes.
+"""`ScriptReader`: the lines of a running script, from the parse cache or parsed when they are due.
 
-Rule: a line is read under the options and aliases that hold when everything before it has run. What was read without
-aliases is kept with the options of each line, so a text is parsed once even if it ends early or changes options.
+- A line is parsed with the options and aliases that hold after all lines before it have run.
+- Lines parsed without aliases are cached with the options of each line, so a text is parsed once even if it ends
+  early or changes options.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LONG_SCRIPT
-from ramet.shell.interp.main.history_record import Recorder
+from ramet.shell.interp.main.history_record import HistoryRecorder
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax import cache
@@ -28,7 +29,7 @@ NOTHING, LINES, ALL = range(3)
 """What of a text is shown under `set -v`: ALL of it includes what stands after the last line that runs."""
 
 
-class Reading:
+class ScriptReader:
     """Where a running text has come to. `known` gives its next line as long as nothing has to be parsed, `parsed` from
     then on."""
 
@@ -58,7 +59,7 @@ class Reading:
         """`recorded` text becomes history when the shell keeps one; `shown` says what of it `set -v` repeats."""
         self._sh, self._text, self._line, self._source = sh, text, line, source
         self._recorded, self._shown = recorded, shown
-        self._recorder: Recorder | None = None
+        self._recorder: HistoryRecorder | None = None
         self._parser: Parser | None = None
         self._lines: list[Script] = []
         self._ends: list[int] = []
@@ -67,14 +68,14 @@ class Reading:
         self._plain = False
         """Whether what is read may be kept for the next time."""
         self.large = False
-        """Whether the line is so long that it is to be compiled aside."""
+        """Whether the line is long enough to be compiled in a thread."""
         self._start = options = sh.syntax_options()
         self._known: Known | None = None
         if source is None:
             self._known = cache.recall(text, options, line)
             self._plain = self._known is not None or cache.comes_again(text, line)
         self.lasting = self._plain
-        """Whether lines stay for the next time. Those of a very long script run once: keeping them would cost more."""
+        """Whether compiled lines are kept for the next run of this text."""
 
     def known(self) -> Script | None:
         """The next line, if it was read before under what holds now."""
@@ -126,7 +127,7 @@ class Reading:
                 try:
                     script = await offload(sh.budget, step)
                 finally:
-                    parser.horizon = -1  # it ends soon where it still reads, for nobody
+                    parser.horizon = -1  # ends an abandoned parse
         except SyntaxFailure as failure:
             self._plain = False  # what fails is to fail again
             if self._verbose and not parser.aliases:
@@ -172,7 +173,7 @@ class Reading:
         if not keeps:
             self._recorder = None
         elif self._recorder is None:
-            self._recorder = Recorder(sh)
+            self._recorder = HistoryRecorder(sh)
             await self._recorder.begin()
         if self._recorder is not None or (options.expand_aliases and sh.aliases):
             self._plain = False

@@ -1,12 +1,13 @@
-"""`Shell`: runs shell text in a session.
+"""`Shell`: run shell text in a session.
 
     shell = Shell(fs=vfs, commands=table)                  # table: name -> Exec
     session = shell.session(env={"HOME": "/"}, cwd="/")
     status = await shell.run(session, text, stdin=Reader, stdout=Writer, stderr=Writer, budget=Budget(limits))
 
-One session's runs must follow each other; different sessions may run at the same time. `hook(session, argv)` sees
-every command before it runs and may refuse it by returning a reason. `last=True` ends the shell with this text (the
-EXIT trap runs). `session.jobs.settle()` waits for background jobs, `session.jobs.end()` kills them.
+- Runs of one session must not overlap; different sessions may run at the same time.
+- `hook(session, argv)` is called before every command and refuses it by returning a reason.
+- `last=True` ends the shell after this text (the EXIT trap runs).
+- `session.jobs.settle()` waits for background jobs, `session.jobs.end()` kills them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ramet.shell.expand.pattern import glob as globbing
 from ramet.shell.interp.main import command_line as invocation
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main.script_input import ScriptInput
-from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, Reading
+from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, ScriptReader
 from ramet.shell.interp.process.descriptors import Description, Table, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
 from ramet.shell.interp.process.jobs import Jobs, Pids, StartQueue
@@ -80,7 +81,7 @@ _COUNTED: Final = ("debug trap: ", "error trap: ")
 
 
 def compiled(script: Script) -> Run:
-    """The closure of a script, which is there as long as the script is."""
+    """Return the compiled closure of a script, cached with its tree."""
     made = made_of(script)
     run: Run | None = made.get(compile_script)
     if run is None:
@@ -89,7 +90,7 @@ def compiled(script: Script) -> Run:
 
 
 class Shell:
-    """What all sessions of a workspace share."""
+    """The interpreter that all sessions of a workspace share."""
 
     def __init__(
         self,
@@ -112,13 +113,13 @@ class Shell:
         self.processes: dict[int, Process] = {}
         self.start_queue = StartQueue()
         self.closing: set[asyncio.Future[Any]] = set()
-        """Descriptors of processes that never began, on their way to be closed."""
+        """Closing descriptors of processes that never started."""
         self.forks = 0
-        """Shells that run now beside the processes: subshells, stages of pipelines, programs that programs started."""
+        """Running shells that are not processes: subshells, pipeline stages, programs started by programs."""
         self.pids = pids or Pids()
         self.started = now()
         self.turn = 0.0
-        """When whoever runs short scripts in a row is to let the event loop run."""
+        """When a caller that runs short scripts in a row has to yield the event loop."""
 
     def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> ShellState:
         """A new session with this environment."""
@@ -133,24 +134,24 @@ class Shell:
         return session
 
     def too_many_shells(self, most: int, coming: int = 0) -> bool:
-        """Whether more than so many shells are alive, or would be with those that are about to start."""
+        """Return whether more than `most` shells run, with `coming` new ones."""
         return len(self.processes) + self.forks + coming > most
 
     def release_unstarted(self, sh: ShellState) -> None:
-        """A forked shell does not begin any more: if it never has, nobody else lets go of what it shares."""
+        """Release what a forked shell shares if it never started."""
         if not sh.started:
             sh.break_cycles()
             if sh.fds:
                 self.close_soon(sh.fds)
 
     def close_soon(self, fds: Table) -> None:
-        """Let go of descriptors, where nobody can wait for that."""
+        """Close descriptors in the background."""
         closing = asyncio.ensure_future(release_all(fds))
         self.closing.add(closing)
         closing.add_done_callback(self._closed)
 
     def detach_tasks(self, crew: Crew) -> None:
-        """Those that a crew has left end on their own: only the end of the workspace waits for them."""
+        """Leave running tasks to the end of the workspace."""
         for task in crew.tasks:
             if not task.done():
                 self.closing.add(task)
@@ -159,7 +160,7 @@ class Shell:
     def _closed(self, closing: asyncio.Future[Any]) -> None:
         self.closing.discard(closing)
         if not closing.cancelled():
-            closing.exception()  # there is nobody left who could be told
+            closing.exception()  # retrieved, so that asyncio does not log it
 
     def next_pid(self) -> int:
         return self.pids.next()
@@ -212,7 +213,7 @@ class Shell:
             if session.substitutions:
                 await subshell.end_substitutions(session, 0)
             if session.budget.hit == "processes":
-                await session.jobs.end(session.budget)  # or there is no room for those of the next call
+                await session.jobs.end(session.budget)  # the next call needs their places
             return status
         except BaseException as error:
             crew.stop()
@@ -272,7 +273,7 @@ class Shell:
         return session.status
 
     async def _close_all(self, session: ShellState) -> None:
-        """The shell ends: whoever waits for the end of what it held open gets it."""
+        """Close the descriptors of a shell that ends, so that their readers see EOF."""
         for fd in [fd for fd in session.fds if fd > 2]:
             closing = session.fds.pop(fd).release()
             if closing is not None:
@@ -308,7 +309,7 @@ class Shell:
         shown = ALL if top else LINES if sh.in_trap or where or sh.frames else NOTHING
         if where == _SUBSTITUTED and "verbose" in sh.options:
             shown = NOTHING  # it was shown with the line that it stands in
-        reading = Reading(sh, text, line, kept, shown, source)
+        reading = ScriptReader(sh, text, line, kept, shown, source)
         result: Any = 0
         at = sh.line
         base = (len(sh.frames), len(sh.variables.scopes), sh.depth, sh.stack, sh.errexit_ignored, sh.loops)
@@ -386,7 +387,7 @@ class Shell:
         return int(result if type(result) is int else await result)
 
     def unwind(self, sh: ShellState, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
-        """Back to where the text began that an error ended a line of."""
+        """Restore frames, scopes and depths after an error ended a line."""
         while len(sh.frames) > frames:
             frame = sh.frames.pop()
             sh.params = frame.params
@@ -426,7 +427,7 @@ class Shell:
         return sh.status
 
     def text_runner(self, text: str) -> Run:
-        """A text as something to run (backticks, `bash -c`)."""
+        """Return a text as a closure (backticks, `bash -c`)."""
         return lambda sh: drive(self.run_text(sh, text, where=_SUBSTITUTED, line=max(sh.line_now(), 1)))
 
     def compiled(self, script: Script) -> Run:
@@ -484,7 +485,7 @@ class Shell:
         return await invoke(sh, argv, functions=functions)
 
     async def below(self, sh: ShellState, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-        """Run something that nests (eval, source); now and then in a task of its own, so that no stack overflows."""
+        """Run nested work (eval, source), every `HOP` levels in a new task, so that the stack cannot overflow."""
         if sh.stack < HOP:
             sh.stack += 1
             try:
@@ -501,11 +502,11 @@ class Shell:
         return True
 
     async def read_file(self, path: Path) -> bytes:
-        """A script; what has no end is none."""
+        """Read a script file, up to the limit of one value."""
         return await IteratorReader(self.fs.read(path)).read_all(self.limits.string_bytes)
 
     async def run_bash(self, sh: ShellState, argv: list[str]) -> int:
-        """`bash ...` or `sh ...` as a command: a shell of its own with the environment of this one."""
+        """Run `bash ...` or `sh ...`: a new shell with the environment of this one."""
         return await invocation.run_bash(self, sh, argv)
 
 

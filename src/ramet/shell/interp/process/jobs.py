@@ -1,7 +1,8 @@
 """Background jobs and the virtual processes behind them.
 
-Every task that runs apart from its shell (a job, a coprocess, a process substitution) is a `Process` with a pid that
-`kill` and `wait` know. Only jobs may outlive the command that started them.
+- Every task outside of its shell (a job, a coprocess, a process substitution) is a `Process` with a pid for `kill`
+  and `wait`.
+- Only jobs may outlive the command that started them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Job:
         self.status = 0
         self.notified = False
         self.forgotten = False
-        """Whether a `wait` that names no job has told of its end: then not even its number leads to it."""
+        """Whether a `wait` without operands has reported its end; then its number is unknown."""
 
     @property
     def pid(self) -> int:
@@ -81,7 +82,7 @@ def report_death(sh: ShellState, number: int, pid: int, text: str) -> None:
         sh.complain(f"{pid:5d} {shown:<24}{text}")
 
 
-class Ambiguous(Exception):
+class AmbiguousJob(Exception):
     """More than one job begins with this text, or has it in it."""
 
 
@@ -119,7 +120,7 @@ class Jobs:
         return parent.fork()
 
     def spawn(self, child: ShellState, work: Coroutine[Any, Any, int]) -> Process:
-        """Run a forked shell as a process of its own."""
+        """Run a forked shell as a process."""
         process = Process(self.shell.next_pid(), child)
         child.pid, child.process = process.pid, process
         self.shell.processes[process.pid] = process
@@ -130,7 +131,7 @@ class Jobs:
         return process
 
     def _unbegun(self, child: ShellState, work: Coroutine[Any, Any, int]) -> None:
-        """Cancelled before its first step, a process never began."""
+        """Release a process that was cancelled before its first step."""
         work.close()
         self.shell.release_unstarted(child)
 
@@ -169,19 +170,21 @@ class Jobs:
         return place if place < len(self.jobs) and self.jobs[place] is job else None
 
     def ended_data(self) -> list[tuple[int, int, str, int, int, bool]]:
-        """Jobs that have ended and are still in the table, as plain data: number, pid, text, status, signal, told."""
+        """Ended jobs in the table as plain data: number, pid, text, status, signal, notified."""
         return [
             (job.id, job.pid, job.text, job.status, job.process.killed, job.notified)
             for job in self.jobs
             if not job.running
         ]
 
-    def restore(self, sh: ShellState, number: int, pid: int, text: str, status: int, killed: int, told: bool) -> None:
+    def restore(
+        self, sh: ShellState, number: int, pid: int, text: str, status: int, killed: int, notified: bool
+    ) -> None:
         """Put a job into the table that ended elsewhere."""
         process = Process(pid, sh)
         process.killed = killed
         job = Job(number, process, text)
-        job.state, job.status, job.notified = JobState.KILLED if killed else JobState.COMPLETED, status, told
+        job.state, job.status, job.notified = JobState.KILLED if killed else JobState.COMPLETED, status, notified
         self.jobs.append(job)
 
     def finished(self) -> list[Job]:
@@ -216,7 +219,7 @@ class Jobs:
         else:
             found = [job for job in self.jobs if job.text.startswith(spec)]
         if len(found) > 1:
-            raise Ambiguous(spec.removeprefix("?"))
+            raise AmbiguousJob(spec.removeprefix("?"))
         return found[0] if found else None
 
     def forget(self, job: Job) -> None:
@@ -242,7 +245,7 @@ class Jobs:
                     report_death(sh, job.process.killed, job.pid, job.text)
 
     def drop_reported(self) -> None:
-        """What was killed and told of is no longer in the table; its pid still leads to its status."""
+        """Remove killed jobs that were reported; their pids still give their statuses."""
         for job in [job for job in self.jobs if job.state is JobState.KILLED and job.notified]:
             job.forgotten = True
             self.jobs.remove(job)
@@ -281,7 +284,7 @@ class Jobs:
     async def settle(self) -> None:
         """Wait for every job, and for what other shells left behind that writes to where we do.
 
-        That is the end of a script whose output someone still reads.
+        This is the end of a script whose output is still read.
         """
         while running := self._going() | self._left():
             await asyncio.wait(running)
@@ -333,7 +336,7 @@ _TURNS: Final = 8
 
 
 class Pids:
-    """Numbers of processes, none of them twice."""
+    """Source of unique pids."""
 
     def __init__(self) -> None:
         self.last = 1000
@@ -343,7 +346,7 @@ class Pids:
         return self.last
 
     def reserve(self, number: int) -> None:
-        """Leave out what a session knows as the number of one that has ended."""
+        """Skip pids up to a number that a restored session knows."""
         self.last = max(self.last, number)
 
 

@@ -1,4 +1,4 @@
-"""`Process`: a task with a pid, which signals reach; stopped, it makes no further step until it is continued."""
+"""`Process`: an asyncio task with a pid that signals can kill, stop and continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes of a workspace as its commands see them: what `ps` lists and what `kill` in any spelling reaches."""
+"""The process table of a workspace for `ps` and `kill`, and signal delivery by pid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ProcessTable:
         self._sh = sh
 
     def processes(self) -> Iterator[tuple[int, int, str, float]]:
-        """pid, parent's pid, command line and start (seconds since the epoch): the shell, then all that runs apart."""
+        """pid, parent's pid, command line and start (seconds since the epoch): the shells, then the processes."""
         shell = self._sh.shell
         for sh in reversed(list(_shells(self._sh))):
             yield sh.top_pid, int(str(sh.vars["PPID"])), sh.command_line, shell.started
@@ -56,7 +56,7 @@ def _text(process: Process) -> str:
 
 
 def deliver(sh: ShellState, pid: int, number: int) -> bool:
-    """Signal the shell itself, a process that runs apart, or a shell around this one; False when there is no such."""
+    """Signal this shell, a process, or an outer shell; False when the pid is unknown."""
     if pid in (0, sh.own_pid()):
         if number:
             _signal_itself(sh, number)

@@ -20,7 +20,7 @@ from ramet.shell.expand.word.braces import expand_braces, has_braces
 from ramet.shell.expand.word.fields import distinct
 from ramet.shell.expand.word.tilde import untilded
 from ramet.shell.interp.run.append_assign import put_behind, takes_long
-from ramet.shell.interp.state.assignment_hooks import NOTICED
+from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
@@ -166,13 +166,13 @@ def put(sh: ShellState, name: str, value: str, append: bool = False) -> None:
     sh.variables.set(name, value, append)
     if sh.allexport:
         sh.variables.flag(sh.variables.follow(name)[0], EXPORT)
-    if name in NOTICED:
-        NOTICED[name](sh, value)
+    if name in ON_ASSIGN:
+        ON_ASSIGN[name](sh, value)
 
 
 async def put_patiently(sh: ShellState, name: str, value: str, append: bool = False) -> None:
     """The same for a value of any length."""
-    if (len(value) > LONG_SCRIPT and (name in sh.variables.attrs or name in NOTICED)) or (
+    if (len(value) > LONG_SCRIPT and (name in sh.variables.attrs or name in ON_ASSIGN)) or (
         append and takes_long(sh.variables, name, value)
     ):
         await offload(sh.budget, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
@@ -217,7 +217,7 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
     parts: Callable[[ShellState], str | Parts] = text.parts or inner
-    plain = name not in NOTICED
+    plain = name not in ON_ASSIGN
     simple = not append and plain
     seamless = len(value.parts) < 2
     if text.wait:

@@ -19,7 +19,7 @@ from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
 from ramet.shell.interp.process.descriptors import Description, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
-from ramet.shell.interp.process.groups import Group
+from ramet.shell.interp.process.groups import ProcessGroup
 from ramet.shell.interp.run.batches import plain, refused_patiently, rows
 from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.run.traps import Leave, ignore_interrupts, permitted
@@ -302,7 +302,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     """Call a command of the table with the descriptors and environment of this shell."""
     fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
     shell = sh.shell
-    group = Group() if argv[0] == "timeout" else None
+    group = ProcessGroup() if argv[0] == "timeout" else None
     stdin = sh.reader(0)
     stdin.budget = sh.budget
     proc = Proc(
@@ -366,7 +366,7 @@ _REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbu
 """Programs that become what they run, so that signals reach that."""
 
 
-def _runner(sh: ShellState, parent: str, group: Group | None) -> Any:
+def _runner(sh: ShellState, parent: str, group: ProcessGroup | None) -> Any:
     """`proc.run`: another command by this shell's lookup, in a shell of its own."""
 
     async def run(

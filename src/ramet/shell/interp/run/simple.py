@@ -43,7 +43,7 @@ from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import announce, before_command, child_died, exit_redirected
 from ramet.shell.interp.run.xtrace import trace_array, trace_value
-from ramet.shell.interp.state.assignment_hooks import LASTING, noticed
+from ramet.shell.interp.state.assignment_hooks import OPTION_VARIABLES, option_restorer
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.special_variables import PLAIN_COMPUTED
 from ramet.shell.interp.state.variables import TRANSFORM
@@ -445,7 +445,9 @@ async def _with_assignments(
         store.scopes[-1].temps.add("=")
     depth = len(store.scopes)
     bound: dict[str, Any] = {}
-    effects = () if lasting else [noticed(sh, assign.name) for assign in assigns if assign.name in LASTING]
+    effects = (
+        () if lasting else [option_restorer(sh, assign.name) for assign in assigns if assign.name in OPTION_VARIABLES]
+    )
     sh.depth += 1
     try:
         for place, assign in enumerate(assigns):

@@ -1,4 +1,4 @@
-"""What a shell keeps of its functions and of the calls it is in, and how it dies of a signal."""
+"""Call frames, function definitions, and `Killed`, the death of a shell by a signal."""
 
 from __future__ import annotations
 

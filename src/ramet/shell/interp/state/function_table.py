@@ -1,6 +1,6 @@
-"""Functions beyond their bodies: attributes, listings, and the way through the environment into other shells.
+"""Function attributes, `declare -f` listings, and export of functions through the environment.
 
-The attributes of a function stand in the table of attributes under its name behind a mark that no variable has.
+- The attributes of a function are in `Variables.attrs` under `MARK` + its name; variable names never contain the mark.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ async def definition(sh: ShellState, name: str) -> list[str]:
     return [*parts, "\n"]
 
 
-async def write_functions(sh: ShellState, names: Iterable[str], who: str) -> int:
+async def write_functions(sh: ShellState, names: Iterable[str], command: str) -> int:
     """The definitions of functions."""
     parts: list[str] = []
     for name in names:
         parts += await definition(sh, name)
         await sh.budget.yield_turn()
-    written = write_lines(sh, parts, len(parts), who)
+    written = write_lines(sh, parts, len(parts), command)
     return written if isinstance(written, int) else await written
 
 
 async def ready_exported(sh: ShellState) -> None:
-    """Make what exported functions are in the environment where that takes a while, before somebody asks for it."""
+    """Print large exported functions in a thread and cache their texts for `environment`."""
     if not sh.functions:
         return
     for key in [key for key in sh.variables.attrs if key[0] == MARK]:
@@ -113,7 +113,7 @@ def _value(node: Function) -> str:
 
 
 async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
-    """Define the functions that an environment brings; one that is no definition, and nothing else, is left out."""
+    """Define the functions of an environment; skip values that are not exactly one definition."""
     for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             name = key[len(_PREFIX) : -len(_SUFFIX)]

@@ -1,4 +1,4 @@
-"""What a shell says: its output, its messages, and who and where they say it is."""
+"""`ShellOutput`: write to stdout and stderr, with the file and line that messages name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ramet.shell.interp.state.frames import Frame, FunctionDef, Killed
 
 
 class ShellOutput:
-    """The part of a session that speaks."""
+    """Output methods of a session."""
 
     __slots__ = ()
     budget: Budget
@@ -36,7 +36,7 @@ class ShellOutput:
 
     @property
     def error_name(self) -> str:
-        """What stands before an error: the running file, else `$0`; the shell where somebody talks to it."""
+        """The name before an error: the running file, else `$0`; `bash` in an interactive shell."""
         if self.interactive:
             return "bash"
         for frame in reversed(self.frames):
@@ -89,31 +89,31 @@ class ShellOutput:
         self.err(text)
         await self.budget.yield_turn()
 
-    def out(self, data: bytes, who: str = "") -> Result:
+    def out(self, data: bytes, command: str = "") -> Result:
         """Write to stdout: 0, an awaitable when it is full, 1 after a complaint when that failed."""
         description = self.fds.get(1)
         writer = None if description is None else description.writer
         if writer is None:
-            return self.error(f"{who}: write error: Bad file descriptor") if data else 0
+            return self.error(f"{command}: write error: Bad file descriptor") if data else 0
         try:
             writer.write(data)
         except OSError as error:
-            return self.write_failed(error, who)
+            return self.write_failed(error, command)
         if writer.full:
-            return self._drained(writer, who)
+            return self._drained(writer, command)
         return 0
 
-    async def _drained(self, writer: Writer, who: str) -> int:
+    async def _drained(self, writer: Writer, command: str) -> int:
         try:
             await writer.drain()
         except OSError as error:
-            return self.write_failed(error, who)
+            return self.write_failed(error, command)
         return 0
 
-    def write_failed(self, error: OSError, who: str) -> int:
+    def write_failed(self, error: OSError, command: str) -> int:
         if error.errno == errno.EPIPE and self.traps.get("PIPE") != "":
             raise Killed(13)
-        return self.error(f"{who}: write error: {reason(error)}")
+        return self.error(f"{command}: write error: {reason(error)}")
 
 
 def message_of(error: Exception) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""A session as plain data and back: what a snapshot keeps of a shell, and how a copy begins.
+"""Serialize a shell session to JSON data and back.
 
-`dump` gives only what JSON holds. `load` restores exactly that into a fresh session and returns, as texts, what it
-could not.
-Nothing in the data can run: functions come back by parsing their definition, traps stay texts until they fire.
+- `dump` returns JSON types only; `load` restores them into a fresh session and returns the problems as texts.
+- Nothing in the data runs: functions are parsed from their definitions, traps stay texts until they fire.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def dump(sh: ShellState) -> dict[str, Any]:
 
 
 def copy(sh: ShellState, twin: ShellState) -> None:
-    """Make a fresh session what another one is: as its data would, but what nobody changes in place is shared.
+    """Copy a session into a fresh one, as `dump` and `load` do, but share immutable values.
 
     Arrays are shared until one of the two writes to them, as with a subshell.
     """
@@ -118,7 +117,7 @@ def _rest(sh: ShellState) -> dict[str, Any]:
 
 
 MOST_HISTORY: Final = 1000
-"""Commands that are carried, twice what a shell keeps unless told otherwise: each commit of a session writes them."""
+"""History entries in the data: twice the default of HISTSIZE. Every commit of a session writes them."""
 _PLACE: Final = [1, 0, 0, 0, 0, 0]
 
 

@@ -1,7 +1,7 @@
-"""`ShellState`: all the state of one shell, and what it needs while it runs.
+"""`ShellState`: variables, options, descriptors and control flow of one shell.
 
-The first block of fields is the state proper: it can be forked (a subshell), and `session_data` turns it into plain
-data and back. The second block belongs to the run that is going on.
+- The first block of fields is the session: `fork` copies it for a subshell, `serialize` turns it into data.
+- The second block belongs to the current run.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.fields import DEFAULT_IFS, distinct
-from ramet.shell.history.entries import Kept
+from ramet.shell.history.entries import History
 from ramet.shell.interp.process.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.state.frames import Frame, FunctionDef
 from ramet.shell.interp.state.messages import ShellOutput
 from ramet.shell.interp.state.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
-from ramet.shell.interp.state.special_variables import Dice, install
+from ramet.shell.interp.state.special_variables import RandomSource, install
 from ramet.shell.interp.state.variables import Variables
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.scanner import Options
 
 HISTORY_SIZE: Final = "500"
-"""Commands that are kept where nobody says how many."""
+"""The default of HISTSIZE and HISTFILESIZE."""
 
 if TYPE_CHECKING:
     from ramet.shell.interp.main.shell import Shell
-    from ramet.shell.interp.process.groups import Group
+    from ramet.shell.interp.process.groups import ProcessGroup
     from ramet.shell.interp.process.jobs import Jobs
     from ramet.shell.interp.process.process import Process
 
@@ -167,7 +167,7 @@ class ShellState(ShellOutput):
         self.aliases: dict[str, str] = {}
         self.params: list[str] = []
         self.arguments: list[str] | None = None
-        """The parameters that BASH_ARGV ends with: those of the moment when somebody first asked."""
+        """The last parameters in BASH_ARGV: those at its first use."""
         self.arg0 = shell.name
         self.name = shell.name
         self.command_line = shell.name
@@ -190,9 +190,9 @@ class ShellState(ShellOutput):
         self.umask = 0o022
         self.trap_depth: dict[str, int] = {}
         self.background_ignored: frozenset[str] = frozenset()
-        """Signals that do nothing to this process, since it was started by `&`, nor to the programs that it starts."""
+        """Signals ignored by this process and its programs since `&` started it."""
         self.hard_ignored: frozenset[str] = frozenset()
-        """Signals that were ignored when this shell was started: no trap changes that."""
+        """Signals that were ignored when this shell started; traps cannot change them."""
         self.listed_traps: dict[str, str] = {}
         self.disabled: set[str] = set()
         self.hashed: dict[str, tuple[str, int]] = {}
@@ -205,9 +205,9 @@ class ShellState(ShellOutput):
         """The status with which the shell exits, while its EXIT trap runs."""
         self.in_return_trap = False
         """Whether a RETURN trap runs: what it calls does not run it again."""
-        self.random: Dice | None = None
+        self.random: RandomSource | None = None
         self.seconds_base = shell.now()
-        self.history = Kept()
+        self.history = History()
         """Shared with a subshell until one of them changes it."""
         self.interactive = False
         self.completions: dict[str, str] = {}
@@ -223,7 +223,7 @@ class ShellState(ShellOutput):
         self.source = ""
         self.line = 0
         self.loops = self.loops_left = 0
-        """The loops that it is in, and those that it was in when it was told to end: its EXIT trap may leave them."""
+        """Depth of loops now, and at the exit: an EXIT trap may break out of them."""
         self.errexit_ignored = 0
         self.depth = 0
         self.stack = 0
@@ -233,25 +233,25 @@ class ShellState(ShellOutput):
         self.redirected_calls = 0
         """Calls whose redirections a failure under `set -e` undoes before the EXIT trap runs."""
         self.text_depth = 0
-        """Texts that are being evaluated in this process (`eval`, `.`, the one of `bash -c` or of a substitution)."""
+        """Depth of evaluated texts (`eval`, `.`, `bash -c`, substitutions)."""
         self.eval_frames = -1
-        """How many calls and sources there were where the innermost `eval` began."""
+        """Number of frames where the innermost `eval` began; -1 outside of `eval`."""
         self.in_substitution = False
-        """Whether it is a substitution, which tells nobody of what died in it."""
+        """Whether it runs a command substitution, which does not report killed commands."""
         self.debug_status = 0
-        """What the DEBUG trap ended with."""
+        """Status of the last DEBUG trap."""
         self.in_trap = self.deferred_chld = 0
         self.join_star = self.parted = False
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
         self.pending_output: list[str] = []
-        """What a builtin has to say on stdout so far: it comes before what it complains of next."""
+        """Output of a builtin that is written before its next message."""
         self.debug_trap_command: object = None
-        """The command for which the shell around this one has run the DEBUG trap."""
+        """The command whose DEBUG trap the parent shell has run."""
         self.stage_command: object = None
-        """The simple command that this shell is there for, as a part of a pipeline."""
+        """The command of this shell as a stage of a pipeline."""
         self.parent: ShellState | None = None
-        self.group: Group | None = None
-        """The process group that a signal would reach as a whole."""
+        self.group: ProcessGroup | None = None
+        """The process group that gets signals of `timeout`."""
         self.process: Process | None = None
         self.substitution_status: int | None = None
         self.death_signal = 0
@@ -259,11 +259,11 @@ class ShellState(ShellOutput):
         self.command_death: tuple[int, int] | None = None
         """Signal and pid of the shell that the current command was, if that died."""
         self.program_environment = False
-        """Whether a program started what runs here: it gave the whole environment."""
+        """Whether a program started this command and gave it the whole environment."""
         self.started = False
-        """Whether this shell, which was forked, has come to run; then it lets go itself of what it shares."""
+        """Whether this forked shell has run; then it releases its descriptors itself."""
         self.single_command = False
-        """Whether this shell runs only one command, which takes its place: then nobody reports its death."""
+        """Whether this shell runs one command that replaces it; its death is not reported."""
         self.substitutions: list[Any] = []
         self.coprocs: dict[str, Any] = {}
         self.origin = "main"
@@ -279,7 +279,7 @@ class ShellState(ShellOutput):
         self.last_command: Any = None
         """The command that began last: what BASH_COMMAND names."""
         self.bash_command_text: tuple[Any, str] | None = None
-        """A command that a trap is about and its text, where that is a long one."""
+        """A command and its text for BASH_COMMAND, where printing it is slow."""
         self.jobs: Jobs = shell.new_jobs()
         self._wire()
         install(self)
@@ -373,13 +373,13 @@ class ShellState(ShellOutput):
         return twin
 
     async def end(self) -> None:
-        """Nothing of this shell runs any more: its jobs, and what a call that was cancelled has left."""
+        """Kill the jobs, and wait for tasks of a cancelled call."""
         await self.jobs.end()
         if self.task_group.stopped:
             await self.task_group.gone()
 
     def break_cycles(self) -> None:
-        """This shell is over and nothing of it runs on: cut the circle that only a collection would find."""
+        """Cut the reference cycles of a shell that has ended."""
         store = self.variables
         store.host, store.arith, store.number, store.key_of, store.warn = None, int, int, str, str
 
@@ -387,7 +387,7 @@ class ShellState(ShellOutput):
 
     def set_option(self, name: str, on: bool) -> None:
         if name == "noexec" and self.interactive:
-            return  # or nobody could turn it off again
+            return  # it could not be turned off again
         if on:
             self.options.add(name)
         else:
@@ -421,7 +421,7 @@ class ShellState(ShellOutput):
         return name in self.shopts
 
     def update_instrumented(self) -> None:
-        """Whether commands take the path that looks at traces, traps, signals and the hook."""
+        """Set whether commands check for traces, traps, signals and the hook."""
         self.instrumented = bool(
             self.xtrace
             or self.pending
@@ -478,7 +478,7 @@ class ShellState(ShellOutput):
             raise (BadSubscript if error.subscript else BadNumber)(error.parts) from None
 
     def allow_expression(self, size: int, head: str) -> None:
-        """An error where an expression of this size, which begins like that, would hold up others."""
+        """Raise `TooLong` for an expression that would hold the event loop."""
         if size > self.variables.longest and not in_thread() and self.budget.slice_end != float("inf"):
             raise TooLong(f"{head[:40]}...: limit reached: expression_chars ({self.variables.longest})")
 
@@ -565,10 +565,10 @@ class ShellState(ShellOutput):
         called = self.logical_cwd
         return called[1] if called is not None and called[0] == self.cwd else str(self.cwd)
 
-    def dice(self) -> Dice:
+    def dice(self) -> RandomSource:
         """The source of `$RANDOM`; every shell and subshell gets its own when it first asks."""
         if self.random is None:
-            self.random = Dice.cast()
+            self.random = RandomSource.cast()
         return self.random
 
     def own_pid(self) -> int:
@@ -596,7 +596,7 @@ class ShellState(ShellOutput):
         return fd
 
     def make_room(self, doing: str, more: int = 1) -> None:
-        """An error where this shell may not open so many more descriptors."""
+        """Raise if this shell may not open `more` descriptors."""
         if len(self.fds) + more > self.budget.limits.open_files:
             raise self.budget.exceeded("open_files", doing)
 
