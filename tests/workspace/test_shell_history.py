@@ -21,7 +21,6 @@ def test_a_session_lists_what_it_was_given() -> None:
             assert (await ws.execute("history | tail -n 2 | cut -c8-")).stdout == (
                 b"history\nhistory | tail -n 2 | cut -c8-\n"
             )
-            assert (await ws.execute("fc -s hi=ho 1")).stdout == b"ho\n"
             assert (
                 await ws.execute("history", session_id="other")
             ).stdout == b"    1  echo elsewhere\n    2  history\n"

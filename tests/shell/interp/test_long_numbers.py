@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import random
 
 import pytest
 
 from ramet import Workspace
-from ramet.shell.interp.builtins import long_double, long_numerals, printf
 
 SCRIPTS = [
     "s=N; echo ${!s}", "trap x N", "kill -N 1", "kill %N", "shift N", "(exit N)", "f() { return N; }; f", "ulimit -n N",
@@ -36,25 +34,3 @@ def test_a_number_that_is_too_long_is_no_defect(digits: int) -> None:
         return wrong
 
     assert asyncio.run(act()) == []
-
-
-def test_a_long_numeral_is_the_same_number_when_it_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_numerals, "_DIGITS", 60)
-    dice = random.Random(7)
-
-    def digits(base: int) -> str:
-        drawn = "".join(
-            dice.choice("0123456789abcdefABCDEF"[:base]) for _ in range(dice.choice((0, 1, 59, 60, 61, 90)))
-        )
-        return "0" * dice.choice((0, 0, 1, 80)) + drawn + "0" * dice.choice((0, 0, 70)) + dice.choice(("", "1"))
-
-    def read(text: str) -> tuple[long_double.LongDouble, str] | None:
-        found = printf._FLOAT.match(text)
-        return found and (long_double.parse(found[0].strip()), text[found.end() : found.end() + 1])
-
-    for _ in range(2000):
-        base = dice.choice((10, 22))
-        mark, power = ("", "e") if base == 10 else ("0x", "p")
-        number = dice.choice(("", "-", " +")) + mark + digits(base) + dice.choice(("", ".", "." + digits(base)))
-        text = number + dice.choice(("", f"{power}{dice.randint(-300, 300)}", power)) + dice.choice(("", "x", ".", "-"))
-        assert read(long_numerals.shortened_real(text)) == read(text), text

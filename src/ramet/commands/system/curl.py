@@ -1,17 +1,12 @@
-"""curl and wget: refused unless the workspace lends a network service."""
+"""curl and wget: refuse with a clear message, because the network is off."""
 
 from __future__ import annotations
 
 from ramet.commands.framework.command import Command
-from ramet.core.proc import Exec, Proc
+from ramet.core.proc import Proc
 
 
 async def _refused(proc: Proc, o: None, words: list[str]) -> int:
-    """Run the command of this name that the workspace lends as a service; otherwise the network is off."""
-    lent = proc.services.get(f"command:{proc.argv[0]}")
-    if callable(lent):
-        run: Exec = lent
-        return await run(proc)
     name = proc.argv[0].rpartition("/")[2]
     proc.complain("the network is off in this workspace; ask its owner to allow hosts by policy")
     return 6 if name == "curl" else 4

@@ -160,8 +160,8 @@ class _Followed:
     reader: FileStream | None
 
 
-def _alive(proc: Proc, pid: str | None) -> object:
-    return None if pid is None else proc.services.get("jobs")
+def _alive(proc: Proc, pid: str | None) -> JobTable | None:
+    return None if pid is None else proc.services.jobs
 
 
 async def _follow(

@@ -1,4 +1,4 @@
-"""The list of earlier commands: numbered from `base`, with the time of each, and how it stands in a file."""
+"""The command history: numbered entries with their times, and the format of a history file."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ramet.shell.history.expansion import Memory, Past
-
 Source = Callable[[int], Awaitable[list[tuple[int, str, float]]]]
 """Number, text and time of each record after a number."""
 
 
 class Entry(NamedTuple):
-    """A command and when it was read; None where nobody knows."""
+    """A command and the time when it was read, if known."""
 
     text: str
     at: int | None = None
 
 
 @dataclass(slots=True)
-class Kept:
-    """What a shell remembers. `fork` is what a subshell gets: its changes are its own."""
+class History:
+    """The history of a shell; a subshell changes only its `fork`."""
 
     entries: list[Entry] = field(default_factory=list)
     base: int = 1
@@ -30,13 +28,12 @@ class Kept:
     in_file: int = 0
     """Lines of the history file that were read, or that this shell has written."""
     added: bool = False
-    """Whether the line that is running was kept as an entry of its own."""
+    """Whether the running line was added as an entry."""
     compound: bool = False
     """Whether the lines that are running were kept as one entry."""
     pushed: bool = False
     """Whether `history -s` has put something in its place."""
     loaded: bool = False
-    memory: Memory = field(default_factory=Memory)
     commands: int = 0
     """Commands that were read: the number that `\\#` shows in a prompt."""
     source: Source | None = None
@@ -50,15 +47,12 @@ class Kept:
     ahead: int = 0
     """Records to come that are in the list already."""
 
-    def fork(self) -> Kept:
-        twin = Kept(list(self.entries), self.base, self.new, self.in_file)
+    def fork(self) -> History:
+        twin = History(list(self.entries), self.base, self.new, self.in_file)
         twin.added, twin.compound, twin.pushed, twin.loaded = self.added, self.compound, self.pushed, self.loaded
-        twin.memory, twin.commands, twin.source, twin.running = self.memory, self.commands, self.source, self.running
+        twin.commands, twin.source, twin.running = self.commands, self.source, self.running
         twin.provisional, twin.mark, twin.ahead = self.provisional, self.mark, self.ahead
         return twin
-
-    def past(self) -> Past:
-        return Past([entry.text for entry in self.entries], self.base)
 
     def add(self, text: str, at: int | None, most: int | None) -> None:
         if most is not None and len(self.entries) >= most:
@@ -70,7 +64,7 @@ class Kept:
         self.entries.append(Entry(text, at))
 
     def shrink(self, most: int) -> None:
-        """Keep so many of the newest; the numbers begin again, as they do in bash."""
+        """Keep the `most` newest entries; numbering restarts, as in bash."""
         drop = len(self.entries) - most
         if drop > 0:
             del self.entries[:drop]

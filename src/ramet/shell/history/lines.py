@@ -1,7 +1,7 @@
-"""The lines of one command as an entry of the history: what bash puts between them depends on where each begins.
+"""Join the lines of one command to a history entry, as bash does.
 
-`places` reads a command that the parser has found complete, or the beginning of one, and says of each of its lines
-what bash knows when it reads it: the quote it begins in, whether it is of a here-document, and the tokens before it.
+- `places` scans a command and returns for each line what decides the separator: the open quote, whether the line
+  belongs to a here-document, and the tokens before it.
 """
 
 from __future__ import annotations
@@ -267,10 +267,10 @@ def joined(lines: list[Line], literal: bool) -> str:
     comment = lines[0].comment != 0
     for line in lines[1:]:
         text = line.text
-        apart = bool(line.quote)
-        if not text and not line.document and not apart and not _between(line).startswith(";"):
+        quoted = bool(line.quote)
+        if not text and not line.document and not quoted and not _between(line).startswith(";"):
             continue
-        if line.comment == 1 and not (line.document or literal or apart):
+        if line.comment == 1 and not (line.document or literal or quoted):
             comment = True
             continue
         if line.document and not line.continued:
@@ -281,9 +281,9 @@ def joined(lines: list[Line], literal: bool) -> str:
             between = "\n"
         else:
             between = _between(line)
-        if not apart and entry.endswith("\\") and not entry.endswith("\\\\"):
+        if not quoted and entry.endswith("\\") and not entry.endswith("\\\\"):
             entry, between = entry[:-1], ""
-        if not apart and entry.endswith("\n") and between.startswith(";"):
+        if not quoted and entry.endswith("\n") and between.startswith(";"):
             between = between[1:]
         entry += between + text
         comment = line.comment != 0

@@ -12,10 +12,10 @@ from ramet import Workspace
 from ramet.core.limits import Budget
 from ramet.shell.interp.run.batches import MANY, in_order
 
-N = 60_000
+N = 20_000
 WORDS = f"{{1..{N}}}"
 NAMES = f"v{{1..{N}}}"
-PAIRS = " ".join(f"[k{i}]=v" for i in range(30_000))
+PAIRS = " ".join(f"[k{i}]=v" for i in range(20_000))
 FUNCTIONS = "\n".join(f"f{i}() {{ :; }}" for i in range(3_000))
 SCRIPTS = {
     "alias": ("", f"alias {WORDS}; alias {NAMES}=x"),
@@ -39,12 +39,12 @@ SCRIPTS = {
     "hash": ("", f"hash -p /bin/x {WORDS}; hash; hash -l; hash -d {WORDS}; hash -t {WORDS}"),
     "source and eval": ("echo : > /tmp/s", f". /tmp/s {WORDS}; eval : {WORDS}"),
     "directories": ("", f"dirs {WORDS}; pushd {WORDS}; popd {WORDS}; cd {WORDS}; pwd {WORDS}"),
-    "words that are not looked at": ("", f"break {WORDS}; return {WORDS}; bind {WORDS}; times {WORDS}; caller {WORDS}"),
+    "words that are not looked at": ("", f"break {WORDS}; return {WORDS}; times {WORDS}; caller {WORDS}"),
     "a large environment": (f"export {NAMES}=1", "env; env x=1 true; bash -c :; x=1 true; exec -c true"),
     "many functions": (FUNCTIONS, "declare -f; declare -F; (:); export -f $(compgen -A function); bash -c :"),
     "many variables": (f"declare {NAMES}=1", "set; declare -p; declare; (:); compgen -v; : ${!v*}; unset ${!v*}"),
     "a large associative array": (f"declare -A m=({PAIRS})", 'declare -p m; : "${m[@]}" ${!m[@]}; (m[x]=1); unset m'),
-    "prompts": ("a=({1..60000})", ': "${a[@]@P}"'),
+    "prompts": ("a=({1..20000})", ': "${a[@]@P}"'),
     "killed jobs": ("for i in {1..800}; do sleep 100 & done", "kill $(jobs -p); wait"),
     "ended jobs": ("for i in {1..800}; do : & done", "wait"),
 }

@@ -1,6 +1,6 @@
 """Words compiled to closures that give fields.
 
-Fields come back with unresolved `GlobWord`s in them and `host.globbing` set: looking into the tree may suspend, so
+Fields come back with unresolved `GlobWord`s in them and `host.has_globs` set: looking into the tree may suspend, so
 the caller does it.
 """
 
@@ -227,7 +227,7 @@ def _globs(host: Any, fields: Fields) -> None:
     if host.noglob:
         fields.done[:] = map(str, fields.done)  # what would have been patterns are words like any other
     else:
-        host.globbing = True
+        host.has_globs = True
 
 
 async def _finish_aside(host: Any, fields: Fields) -> None:

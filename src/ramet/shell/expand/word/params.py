@@ -181,7 +181,7 @@ def _positional(number: int) -> Base:
     index = number - 1
 
     def get(host: Any, key: str | None) -> Found:
-        params = host.remaining
+        params = host.params
         return params[index] if index < len(params) else None
 
     return get

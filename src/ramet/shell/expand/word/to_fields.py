@@ -273,7 +273,7 @@ def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[Non
 
 def _put_now(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
     if not quoted:
-        if type(found) is Star and not fields.ifs and host.joining:
+        if type(found) is Star and not fields.ifs and host.join_star:
             fields.literal("".join(found))
         else:
             fields.several_split(found)

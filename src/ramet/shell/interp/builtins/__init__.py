@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.shell.interp.builtins import (
-    bind as bindings,
-)
-from ramet.shell.interp.builtins import (
     completion,
     declare,
     dirs,
-    fc,
     flow,
     history,
     jobs,
@@ -34,7 +30,6 @@ from ramet.shell.interp.state.shell_state import Builtin
 _TABLE: Final[dict[str, Builtin]] = {
     **misc.TABLE,
     **history.TABLE,
-    **fc.TABLE,
     **flow.TABLE,
     **declare.TABLE,
     **unset.TABLE,
@@ -46,7 +41,6 @@ _TABLE: Final[dict[str, Builtin]] = {
     **jobs.TABLE,
     **lookup.TABLE,
     **completion.TABLE,
-    **bindings.TABLE,
     **settings.TABLE,
 }
 _WITHOUT_HELP: Final = frozenset((":", "[", "echo", "false", "test", "true"))

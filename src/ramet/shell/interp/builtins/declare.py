@@ -1,4 +1,4 @@
-"""Variables and their attributes: declare, typeset, local, export, readonly."""
+"""`declare`, `typeset`, `local`, `export` and `readonly`: set variables and their attributes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from ramet.concurrency.offload import checkpoint, offload
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
+from ramet.concurrency.offload import checkpoint, offload, offload_large
+from ramet.concurrency.sizes import BATCH, LONG_SCRIPT
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.values import (
@@ -32,7 +32,6 @@ from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.builtins.variable_list import write_settings
 from ramet.shell.interp.fast.local import led_to
 from ramet.shell.interp.run.assign import (
-    MANY_ITEMS,
     AssignWord,
     Item,
     assign_items,
@@ -41,7 +40,7 @@ from ramet.shell.interp.run.assign import (
     put,
     without_arrays,
 )
-from ramet.shell.interp.run.batches import MANY, each, then, turn
+from ramet.shell.interp.run.batches import each, then, turn
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.traps import Leave
 from ramet.shell.interp.state.scopes import is_subscript, split_subscript
@@ -116,11 +115,11 @@ def _options(sh: ShellState, argv: list[str], allowed: str) -> Request | None:
 
 
 class Compound(Discard):
-    """A compound assignment that cannot be made: it is one of the shell's own, and ends the line."""
+    """A compound assignment that fails; it ends the line."""
 
 
 class _Element(ShellError):
-    """An element that cannot be assigned to, which is told without the name of the command."""
+    """An array element that cannot be assigned; its message has no command name."""
 
 
 def declare(sh: ShellState, argv: list[str]) -> Result:
@@ -214,7 +213,7 @@ def export(sh: ShellState, argv: list[str]) -> Result:
 
 
 def _known(sh: ShellState, word: str) -> bool:
-    """Whether there is something that could stop being exported; what is no name is still to be complained about."""
+    """Return whether `export -n` has something to do: a variable, a function, or an error to report."""
     return word in sh.vars or word in sh.functions or not is_name(word)
 
 
@@ -234,33 +233,19 @@ def readonly(sh: ShellState, argv: list[str]) -> Result:
 
 
 def _apply(sh: ShellState, request: Request, local: bool) -> Result:
-    if len(request.words) > MANY:
-        return drive(_apply_many(sh, request, local))
-    if any(_is_read(sh, request, word) for word in request.words if _closes(word)):
-        return drive(_apply_reading(sh, request, request.words, local))
-    if any(map(_has_many, request.words)):
-        return drive(offload(sh.budget, partial(_apply_all, sh, request, request.words, local)))
-    return _apply_all(sh, request, request.words, local)
+    words = request.words
+    if any(_is_read(sh, request, word) for word in words if _closes(word)):
+        return drive(_apply_reading(sh, request, words, local))
+    if len(words) > BATCH or any(map(_is_large, words)):
+        return drive(offload(sh.budget, partial(_apply_all, sh, request, words, local)))
+    return _apply_all(sh, request, words, local)
 
 
-async def _apply_many(sh: ShellState, request: Request, local: bool) -> int:
-    status = 0
-    for start in range(0, len(request.words), MANY):
-        words = request.words[start : start + MANY]
-        if any(_is_read(sh, request, word) for word in words if _closes(word)):
-            status = await _apply_reading(sh, request, words, local) or status
-            continue
-        row = partial(_apply_all, sh, request, words, local)
-        status = (await offload(sh.budget, row) if any(map(_has_many, words)) else row()) or status
-        await turn(sh)
-    return status
-
-
-def _has_many(word: str) -> bool:
-    """Whether an argument assigns so much that it is done aside."""
+def _is_large(word: str) -> bool:
+    """Whether an argument assigns enough to be applied in a thread."""
     if not isinstance(word, AssignWord):
         return len(word) > LONG_SCRIPT
-    return len(word.value if word.items is None else word.items) > (LONG_SCRIPT if word.items is None else MANY_ITEMS)
+    return len(word.value) > LONG_SCRIPT if word.items is None else len(word.items) > BATCH
 
 
 def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) -> int:
@@ -271,22 +256,22 @@ def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) 
             if not _apply_one(sh, request, word, local):
                 status = 1
         except Readonly as error:
-            sh.complain("" if request.command in MARKERS else f"{request.command}: ", *error.parts)
+            sh.complain(f"{'' if request.command in MARKERS else f'{request.command}: '}{error.message}")
             request.unassigned = True
             status = 1
         except Compound as error:
-            raise Discard(error.parts) from None
+            raise Discard(error.message) from None
         except (BadSubscript, Fatal):
             raise
         except BadNumber as error:
-            raise BadNumber((f"{request.command}: ", *error.parts)) from None
+            raise BadNumber(f"{request.command}: {error.message}") from None
         except Slip as error:
-            raise Discard((f"{request.command}: ", *error.parts)) from None
+            raise Discard(f"{request.command}: {error.message}") from None
         except _Element as error:
-            sh.complain(*error.parts)
+            sh.complain(error.message)
             status = 1
         except ShellError as error:
-            sh.complain(f"{request.command}: ", *error.parts)
+            sh.complain(f"{request.command}: {error.message}")
             status = 1
             if error.status == 127:
                 raise
@@ -295,7 +280,7 @@ def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) 
 
 def _is_process(sh: ShellState) -> bool:
     """Whether the declaration is all that a stage of a pipeline does."""
-    stage = sh.staged
+    stage = sh.stage_command
     if not isinstance(stage, Simple) or not stage.words or sh.frames:
         return False
     first = stage.words[0]
@@ -318,14 +303,13 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
     name, key = (assignment.name, assignment.key) if assignment is not None else split_subscript(word)
     if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
         element = assignment is not None and key is not None and is_name(name)
-        shown = (name, "[", key or "", "]") if element else (word,)
-        sh.complain(f"{request.command}: `", *shown, "': not a valid identifier")
-        sh.refused = element  # of an array
+        sh.complain(f"{request.command}: `{f'{name}[{key}]' if element else word}': not a valid identifier")
+        sh.export_failed = element  # of an array
         request.late |= word.startswith("-") and "A" in word
         request.unassigned |= element or request.command not in MARKERS
         return False
     if key is not None and not is_subscript(key):
-        sh.complain(f"{request.command}: `", word, "': not a valid identifier")
+        sh.complain(f"{request.command}: `{word}': not a valid identifier")
         request.unassigned = True
         return False
     store = sh.variables
@@ -334,7 +318,7 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
         if not reference and store.scopes and type(store.values.get(name)) is NameRef:
             name = led_to(store, name)
             if not is_name(name):
-                return True  # an element has no life of its own
+                return True  # elements cannot be local
         if request.remove & NAMEREF and type(store.values.get(name)) is NameRef and store.get(name) is None:
             return True  # in a function only a reference to something becomes a text again
         if name in KEPT_BY_SHELL and type(store.values.get(name)) is Dynamic:
@@ -368,7 +352,7 @@ def _apply_one(sh: ShellState, request: Request, word: str, local: bool) -> bool
         else:
             prefix = "" if request.command in MARKERS else f"{request.command}: "
             sh.complain(f"{prefix}{name}: readonly variable")
-        sh.refused = request.command in MARKERS
+        sh.export_failed = request.command in MARKERS
         request.unassigned = True
         if request.command == "export":
             store.flag(name, request.add & EXPORT, request.remove & EXPORT)
@@ -405,13 +389,13 @@ def _assign(sh: ShellState, name: str, key: str | None, assignment: AssignWord) 
     elif key is not None:
         if key in ("@", "*", "") and not sh.variables.is_assoc(name):
             sh.variables.indexed(name).blank = False
-            raise _Element((f"{name}[", key, "]: bad array subscript"))
+            raise _Element(f"{name}[{key}]: bad array subscript")
         try:
             sh.variables.set_element(name, key, assignment.value, assignment.append)
         except Discard as error:
             if type(error) not in (Discard, Unforgiven):
                 raise
-            raise _Element(error.parts) from None
+            raise _Element(error.message) from None
     elif assignment.read is not None and isinstance(sh.vars.get(name), Indexed | Assoc):
         assign_items(sh, name, assignment.read, assignment.append)
     else:
@@ -445,7 +429,7 @@ async def _apply_reading(sh: ShellState, request: Request, words: list[str], loc
     status = 0
     for word in words:
         if _closes(word) and _is_read(sh, request, word):
-            read = _parsed(word) if len(word) < LARGE else await offload(sh.budget, partial(_parsed, word))
+            read = _parsed(word)
             assert read is not None
             keyed = request.array == "A" or sh.variables.is_assoc(read.name)
             try:
@@ -455,8 +439,8 @@ async def _apply_reading(sh: ShellState, request: Request, words: list[str], loc
                     (sh.variables.make_assoc if keyed else sh.variables.indexed)(read.name).blank = False
                 raise
             word = read
-        row = partial(_apply_all, sh, request, [word], local)
-        status = (await offload(sh.budget, row) if _has_many(word) else row()) or status
+        apply = partial(_apply_all, sh, request, [word], local)
+        status = (await offload(sh.budget, apply) if _is_large(word) else apply()) or status
         await turn(sh)
     return status
 
@@ -466,17 +450,17 @@ async def _compound_items(sh: ShellState, value: str, keyed: bool) -> Sequence[I
     options = sh.syntax_options()
 
     def parse() -> Script | None:
-        return Parser("".join(("x=", value, "\n")), None, options, sh.line_now()).next()
+        return Parser(f"x={value}\n", None, options, sh.line_now()).next()
 
     try:
-        script = parse() if len(value) <= LONG_SCRIPT else await offload(sh.budget, parse)
+        script = await offload_large(sh.budget, len(value), parse, LONG_SCRIPT)
     except SyntaxFailure as failure:
         raise _unreadable(sh, failure, value) from None
     node = script.statements[0].node if script is not None else None
     if not isinstance(node, Simple) or not node.assigns or not isinstance(node.assigns[0].value, ArrayLiteral):
         return [Item(None, False, value)]
-    made = partial(compile_assign, node.assigns[0], keyed)
-    compiled = made() if len(value) <= LONG_SCRIPT else await offload(sh.budget, made)
+    compile_it = partial(compile_assign, node.assigns[0], keyed)
+    compiled = await offload_large(sh.budget, len(value), compile_it, LONG_SCRIPT)
     found: AssignWord = await compiled.word(sh)
     assert found.items is not None
     if not keyed:
@@ -486,7 +470,7 @@ async def _compound_items(sh: ShellState, value: str, keyed: bool) -> Sequence[I
 
 
 def _unreadable(sh: ShellState, failure: SyntaxFailure, value: str) -> ShellError:
-    """The error of a text that is no list of words, of which the messages are told here."""
+    """Report a value that cannot be parsed as a compound assignment, and return the error."""
     if failure.second is not None:
         failure.second = f"`{value[1:-1].rpartition(chr(10))[2]}'"
     for line in failure.lines(f"{sh.error_name}: array assign: ")[: 1 if sh.errexit else None]:
@@ -561,7 +545,7 @@ def _make_reference(sh: ShellState, request: Request, name: str, assignment: Ass
         sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
         return False
     if assignment is not None and assignment.key is not None:
-        sh.complain(f"{request.command}: {name}[", assignment.key, "]: reference variable cannot be an array")
+        sh.complain(f"{request.command}: {name}[{assignment.key}]: reference variable cannot be an array")
         return False
     target = assignment.value if assignment is not None else value if isinstance(value, str) else ""
     if assignment is not None and assignment.append:
@@ -573,7 +557,7 @@ def _make_reference(sh: ShellState, request: Request, name: str, assignment: Ass
         sh.complain(f"{request.command}: `': not a valid identifier")
         return False
     if target and not (is_name(base) and _is_balanced(target, base)):
-        sh.complain(f"{request.command}: `", target, "': invalid variable name for name reference")
+        sh.complain(f"{request.command}: `{target}': invalid variable name for name reference")
         request.unassigned = True
         return False
     if base == name:

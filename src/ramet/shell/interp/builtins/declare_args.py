@@ -1,4 +1,4 @@
-"""What declare, typeset, local, export and readonly are asked for, and what they show."""
+"""Options of the declaration builtins, and the listings that they write."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramet.shell.expand.arith.numerals import among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE, Assoc, Indexed
 from ramet.shell.interp.builtins.variable_list import declaration_line, every_name, write_variables
-from ramet.shell.interp.run.batches import each, in_order, refuse, refused_patiently, rows, write_lines
+from ramet.shell.interp.run.batches import each, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.shell_state import ShellState
@@ -32,15 +31,15 @@ class Request:
     inherit: bool = False
     show: bool = False
     unassigned: bool = False
-    """Whether something could not be assigned, which a process tells by a status of its own."""
+    """Whether an assignment failed; a pipeline stage then returns 4."""
     late: bool = False
-    """Whether `-A` was found behind a name: no option there, and yet what is assigned in parentheses heeds it."""
+    """Whether `-A` came after a name: not an option there, but compound assignments obey it."""
     words: list[str] = field(default_factory=list)
 
 
 async def show_locals(sh: ShellState) -> int:
     scope = sh.variables.scopes[sh.variables._own_depth()]
-    names = await in_order((name for name in scope if name not in scope.temps), len(scope), sh.budget)
+    names = sorted(name for name in scope if name not in scope.temps)
     if next(frame for frame in reversed(sh.frames) if frame.function).options is not None:
         written = sh.out(b"local -\n", "local")
         if status := written if isinstance(written, int) else await written:
@@ -55,23 +54,19 @@ def show(sh: ShellState, request: Request) -> Result:
     return drive(write_variables(sh, request.command, request.words, declaration_line, missing))
 
 
-def _not_found(command: str, name: str) -> tuple[str, ...]:
-    return f"{command}: ", name, ": not found"
+def _not_found(command: str, name: str) -> str:
+    return f"{command}: {name}: not found"
 
 
 async def _show_all(sh: ShellState, request: Request) -> int:
     """All variables that have the attributes."""
-    names = await every_name(sh)
+    names = every_name(sh)
     attrs = sh.variables.attrs
     if request.add:
         names = [name for name in names if attrs.get(name, 0) & request.add]
     if request.array:
         kind = Assoc if request.array == "A" else Indexed
-        found: list[str] = []
-        for row in rows(names):
-            found += [name for name in row if type(sh.variables.array(name)) is kind]
-            await sh.budget.yield_turn()
-        names = found
+        names = [name for name in names if type(sh.variables.array(name)) is kind]
     portable = sh.posix and request.command in MARKERS
     line = partial(_portable_line, request.command) if portable else declaration_line
     return await write_variables(sh, request.command, names, line)
@@ -98,20 +93,15 @@ def functions(sh: ShellState, request: Request) -> Result:
     if request.words and (wanted or request.remove & _FUNCTION_BITS) and not shows:
         return each(sh, request.words, partial(_mark_function, sh, request))
     if not request.words:
-        return drive(_show_all_functions(sh, request, wanted))
+        every = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
+        return _show_functions(sh, request, sorted(every))
     return _show_functions(sh, request, request.words)
-
-
-async def _show_all_functions(sh: ShellState, request: Request, wanted: int) -> int:
-    some = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
-    written = _show_functions(sh, request, await in_order(some, len(sh.functions), sh.budget))
-    return written if isinstance(written, int) else await written
 
 
 def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Result:
     """Writes functions, or their names."""
     all_of = request.show or not request.words
-    parts = sh.held = list[str]()
+    parts = sh.pending_output = list[str]()
 
     def line(name: str) -> str:
         found = sh.functions[name]
@@ -119,8 +109,8 @@ def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Resul
         return f"{name}{place}\n"
 
     async def add(name: str) -> int:
-        if not among(name, sh.functions):
-            return await refused_patiently(sh, (f"{request.command}: ", name, ": not found")) if request.show else 1
+        if name not in sh.functions:
+            return sh.error(f"{request.command}: {name}: not found") if request.show else 1
         if sh.posix and request.command in MARKERS:
             parts.append(f"{request.command} -f {name}\n")
         elif not request.names_only:
@@ -136,7 +126,7 @@ def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Resul
         for name in names:
             status = await add(str(name)) or status
             await sh.budget.yield_turn()
-        sh.held = []
+        sh.pending_output = []
         written = write_lines(sh, parts, len(parts), request.command)
         return status or (written if isinstance(written, int) else await written)
 
@@ -144,10 +134,10 @@ def _show_functions(sh: ShellState, request: Request, names: list[str]) -> Resul
 
 
 def _mark_function(sh: ShellState, request: Request, word: str) -> Result:
-    if not among(word, sh.functions):
+    if word not in sh.functions:
         # Only `declare` stays silent about what is not there.
-        return refuse(sh, f"{request.command}: ", word, ": not a function") if request.command in MARKERS else 1
+        return sh.error(f"{request.command}: {word}: not a function") if request.command in MARKERS else 1
     if request.remove & READONLY and function_table.flags(sh, word) & READONLY:
-        return refuse(sh, f"{request.command}: ", word, ": readonly function")
+        return sh.error(f"{request.command}: {word}: readonly function")
     function_table.set_flags(sh, word, request.add & _FUNCTION_BITS, request.remove & _FUNCTION_BITS)
     return 0

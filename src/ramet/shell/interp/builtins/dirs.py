@@ -1,4 +1,4 @@
-"""Directories: cd, pwd, pushd, popd, dirs."""
+"""Directory builtins: `cd`, `pwd`, `pushd`, `popd` and `dirs`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ import errno
 from itertools import chain, count, islice, repeat
 from typing import Final
 
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.sizes import BATCH
 from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
-from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
+from ramet.shell.expand.arith.numerals import is_name, is_number
 from ramet.shell.expand.pattern.glob import between_colons
-from ramet.shell.interp.builtins.usage import flags_of, usage
-from ramet.shell.interp.main.restricted import refused
+from ramet.shell.interp.builtins.usage import flags_of, misused
 from ramet.shell.interp.run.assign import put
-from ramet.shell.interp.run.batches import refused_patiently, write_lines
+from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
 async def change(sh: ShellState, word: str, physical: bool = False) -> None:
     """Make a directory the current one, and say so in PWD and OLDPWD. Raises OSError."""
-    if len(word) > LARGE:
-        raise fail(errno.ENAMETOOLONG, word)
     logical = word if word.startswith("/") else f"{sh.pwd}{'' if sh.pwd.endswith('/') else '/'}{word}"
     named = paths.parse(logical)
     target = await _walked(sh, word) if physical else await sh.shell.fs.resolve(named)
@@ -39,7 +36,7 @@ async def change(sh: ShellState, word: str, physical: bool = False) -> None:
     text = str(target if physical else named)
     if logical.startswith("//") and not logical.startswith("///"):
         text = "/" + text  # two slashes, and only two, stay as they are
-    sh.cwd, sh.called = target, None if text == target else (target, text)
+    sh.cwd, sh.logical_cwd = target, None if text == target else (target, text)
     put(sh, "OLDPWD", old)
     put(sh, "PWD", text)
 
@@ -70,8 +67,6 @@ async def _check_components(sh: ShellState, logical: str, known: int) -> None:
 
 
 def cd(sh: ShellState, argv: list[str]) -> Result:
-    if refused(sh, "cd: restricted"):
-        return 1
     options = flags_of(sh, argv, "LPe")
     if options is None:
         return 2
@@ -97,14 +92,10 @@ def cd(sh: ShellState, argv: list[str]) -> Result:
     return drive(_cd(sh, target, physical))
 
 
-_SOME: Final = 256
-"""Places that are looked at between two chances for others to run."""
-
-
 async def _cd(sh: ShellState, target: str, physical: bool) -> int:
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
         for place, prefix in enumerate(between_colons(sh.variables.get("CDPATH") or "")):
-            if not place % _SOME:
+            if not place % BATCH:
                 await sh.budget.yield_turn()
             if prefix:
                 try:
@@ -128,7 +119,7 @@ async def _enter_directory(sh: ShellState, target: str, physical: bool, show: bo
             return await _enter_directory(sh, name, physical, True)
         if error.errno == errno.ENOENT and set(target.split("/")) <= {".", ".."} and not await sh.shell.exists(sh.cwd):
             return _lost(sh, target)
-        return await refused_patiently(sh, ("cd: ", target, f": {reason(error)}"))
+        return sh.error(f"cd: {target}: {reason(error)}")
     return await _said(sh) if show else 0
 
 
@@ -141,7 +132,7 @@ def _lost(sh: ShellState, target: str) -> int:
     """`cd .` in a directory that is gone: it stays the one where we are, however it is called then."""
     sh.err(f"cd: {_GONE}")
     old, sh.cwd = sh.pwd, paths.parse(target, sh.cwd)
-    sh.called = (sh.cwd, f"{old}/{target}")
+    sh.logical_cwd = (sh.cwd, f"{old}/{target}")
     put(sh, "OLDPWD", old)
     put(sh, "PWD", sh.pwd)
     return 0
@@ -190,7 +181,7 @@ def _short(home: str, path: str) -> str:
 
 def _is_rotation(word: str) -> bool:
     """`+N` and `-N`."""
-    return word[:1] in ("+", "-") and len(word) <= LONGEST_NUMBER and is_number(word[1:])
+    return word[:1] in ("+", "-") and is_number(word[1:])
 
 
 def _rotation(word: str, size: int) -> int | None:
@@ -209,15 +200,10 @@ def _outside(sh: ShellState, name: str, word: str) -> int:
 
 
 def dirs(sh: ShellState, argv: list[str]) -> Result:
-    return drive(_dirs(sh, argv))
-
-
-async def _dirs(sh: ShellState, argv: list[str]) -> int:
     long = lines = verbose = clear = False
     place: int | None = None
     stack = [sh.pwd, *sh.dirs]
     for word in islice(argv, 1, None):
-        await sh.budget.yield_turn()
         if _is_rotation(word):
             place = _rotation(word, len(stack))
             if place is None or not 0 <= place < len(stack):
@@ -227,8 +213,7 @@ async def _dirs(sh: ShellState, argv: list[str]) -> int:
             break
         if word not in ("-c", "-l", "-p", "-v"):  # each on its own
             why = "invalid number" if word[:1] in ("-", "+") else "invalid option"
-            await refused_patiently(sh, ("dirs: ", word, f": {why}"))
-            return usage(sh, "dirs")
+            return misused(sh, "dirs", word, why)
         clear, long = clear or word == "-c", long or word == "-l"
         lines, verbose = lines or word in ("-p", "-v"), verbose or word == "-v"
     if clear:
@@ -240,11 +225,9 @@ async def _dirs(sh: ShellState, argv: list[str]) -> int:
         return (f"{number:2d}  " if verbose else "") + (path if long else _short(home, path)) + end
 
     if place is not None:
-        written = sh.out(encode(show(place, stack[place], "\n")), "dirs")
-    else:
-        ends = chain(repeat("\n" if lines else " ", len(stack) - 1), ("\n",))
-        written = write_lines(sh, map(show, count(), stack, ends), len(stack), "dirs")
-    return written if isinstance(written, int) else await written
+        return sh.out(encode(show(place, stack[place], "\n")), "dirs")
+    ends = chain(repeat("\n" if lines else " ", len(stack) - 1), ("\n",))
+    return write_lines(sh, map(show, count(), stack, ends), len(stack), "dirs")
 
 
 def _options(words: list[str]) -> tuple[list[str], bool, bool]:
@@ -283,9 +266,7 @@ async def _pushd(sh: ShellState, words: list[str]) -> int:
             sh.dirs = stack[1:]
             return 0
     elif words[0].startswith(("-", "+")) and words[0] != "-" and not plain:
-        await refused_patiently(sh, ("pushd: ", words[0], ": invalid number"))
-        sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
-        return 2
+        return misused(sh, "pushd", words[0], "invalid number")
     else:
         target = words[0] if words[0] != "-" or plain else sh.variables.get("OLDPWD") or ""
         if not target and words[0] == "-":
@@ -297,7 +278,7 @@ async def _pushd(sh: ShellState, words: list[str]) -> int:
         try:
             await change(sh, target)
         except OSError as error:
-            return await refused_patiently(sh, ("pushd: ", target, f": {reason(error)}"))
+            return sh.error(f"pushd: {target}: {reason(error)}")
         sh.dirs.insert(0, old)
         if words[0] == "-" and not plain:
             await _said(sh)
@@ -310,7 +291,7 @@ async def _enter(sh: ShellState, stack: list[str], name: str, still: bool) -> in
         try:
             await change(sh, stack[0])
         except OSError as error:
-            return await refused_patiently(sh, (f"{name}: ", stack[0], f": {reason(error)}"))
+            return sh.error(f"{name}: {stack[0]}: {reason(error)}")
     sh.dirs = stack[1:]
     return await _show(sh)
 
@@ -333,8 +314,7 @@ async def _popd(sh: ShellState, words: list[str]) -> int:
         found = _rotation(word, len(stack))
         if found is None:
             why = "invalid number" if word[0] in "+-" else "invalid argument"
-            await refused_patiently(sh, ("popd: ", word, f": {why}"))
-            return usage(sh, "popd")
+            return misused(sh, "popd", word, why)
         if not 0 <= found < len(stack) or len(stack) == 1:
             return _outside(sh, "popd", word)
         place = found

@@ -1,9 +1,7 @@
-"""Builtins that direct the flow: leaving loops, functions and shells; positional parameters; traps."""
+"""Control-flow builtins: `break`, `continue`, `return`, `exit`, `shift`, `getopts` and `trap`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
@@ -13,12 +11,11 @@ from ramet.shell.expand.errors import Readonly, TooMany
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.main import startup_files as startup
 from ramet.shell.interp.process import signals
-from ramet.shell.interp.run.batches import each, refuse, then, write_lines
+from ramet.shell.interp.run.batches import each, then, write_lines
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.run.traps import hidden
 from ramet.shell.interp.state.assignment_hooks import compatibility
 from ramet.shell.interp.state.frames import Frame
-from ramet.shell.interp.state.positional import shifted
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
@@ -39,16 +36,16 @@ def _loop_exit(sh: ShellState, argv: list[str], flow: int) -> Result:
         found = number_of(words[0])
         if found is None:
             sh.flow_status = sh.status | 128
-            return refuse(sh, f"{name}: ", words[0], ": numeric argument required", status=EXIT)
+            return sh.error(f"{name}: {words[0]}: numeric argument required", EXIT)
         if len(words) > 1:
             raise TooMany(f"{name}: too many arguments", sh.status or 1)
         if found <= 0:
             sh.flow_n, sh.flow_status = loops, 1
             flow = BREAK
-            if sh.errexit and not sh.ignore:
+            if sh.errexit and not sh.errexit_ignored:
                 sh.traps.pop("EXIT", None)  # of which bash, busy with leaving loops, would run nothing
                 flow = sh.shell.leave(sh, 1)
-            return refuse(sh, f"{name}: ", words[0], ": loop count out of range", status=flow)
+            return sh.error(f"{name}: {words[0]}: loop count out of range", flow)
         count = found
     sh.flow_n = min(count, loops)
     sh.flow_status = sh.status = 0
@@ -71,8 +68,7 @@ def return_(sh: ShellState, argv: list[str]) -> Result:
         if found is None:
             if words[0] == "--help":
                 return drive(explained(sh, "return"))
-            said = refuse(sh, "return: ", words[0], ": numeric argument required", status=2)
-            return then(said, lambda status: _returning(sh, status))
+            return _returning(sh, sh.error(f"return: {words[0]}: numeric argument required", 2))
         if len(words) > 1:
             raise TooMany("return: too many arguments", sh.status or 1)
         status = found & 255
@@ -89,24 +85,23 @@ def _returning(sh: ShellState, status: int) -> int:
 
 def exit_(sh: ShellState, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
-    status = sh.status if sh.exiting is None else sh.exiting
-    login = "login_shell" in sh.shopts and not sh.sub_level and sh.exiting is None
-    if sh.interactive and not sh.sub_level and not sh.source and sh.exiting is None:
+    status = sh.status if sh.exit_trap_status is None else sh.exit_trap_status
+    login = "login_shell" in sh.shopts and not sh.sub_level and sh.exit_trap_status is None
+    if sh.interactive and not sh.sub_level and not sh.source and sh.exit_trap_status is None:
         sh.err("logout\n" if login else "exit\n")
     if words:
         found = number_of(words[0])
         if found is None:
-            said = refuse(sh, f"{argv[0]}: ", words[0], ": numeric argument required", status=2)
-            return then(said, lambda status: _exiting(sh, status, login))
+            return _exiting(sh, sh.error(f"{argv[0]}: {words[0]}: numeric argument required", 2), login)
         if len(words) > 1:
-            captured = sh.sub_level and sh.texts  # whoever takes the output is told less
+            captured = sh.sub_level and sh.text_depth
             raise TooMany(f"{argv[0]}: too many arguments", 1 if captured else status or 1)
         status = found & 255
     return _exiting(sh, status, login)
 
 
 def _exiting(sh: ShellState, status: int, login: bool) -> Result:
-    sh.flow_status, sh.given_up, sh.loops_left = status, False, sh.loops
+    sh.flow_status, sh.errexit_ended, sh.loops_left = status, False, sh.loops
     return drive(_logged_out(sh)) if login else EXIT
 
 
@@ -129,17 +124,17 @@ def shift(sh: ShellState, argv: list[str]) -> Result:
         if found is None:
             if words[0] == "--help":
                 return drive(explained(sh, "shift"))
-            return refuse(sh, "shift: ", words[0], ": numeric argument required")
+            return sh.error(f"shift: {words[0]}: numeric argument required")
         if len(words) > 1:
             raise TooMany("shift: too many arguments", sh.status or 1)
         if found < 0:
-            return refuse(sh, "shift: ", words[0], ": shift count out of range")
+            return sh.error(f"shift: {words[0]}: shift count out of range")
         count = found
-    if count > len(sh.remaining):
+    if count > len(sh.params):
         if "shift_verbose" in sh.shopts:
             sh.complain(f"shift: {words[0]}: shift count out of range" if words else "shift: shift count out of range")
         return 1
-    sh.remaining = shifted(sh.remaining, count)
+    sh.params = sh.params[count:]
     return 0
 
 
@@ -164,7 +159,7 @@ def getopts(sh: ShellState, argv: list[str]) -> Result:
         sh.variables.option_place = (index, place)
         sh.vars["OPTIND"] = str(index)
         if not is_name(name):
-            return refuse(sh, "getopts: `", name, "': not a valid identifier")
+            return sh.error(f"getopts: `{name}': not a valid identifier")
         try:
             sh.variables.set(name, letter)
         except Readonly as error:
@@ -249,14 +244,14 @@ def trap(sh: ShellState, argv: list[str]) -> Result:
     def set_one(text: str) -> Result:
         name = signals.trap_name(text)
         if name is None:
-            return refuse(sh, "trap: ", text, ": invalid signal specification")
-        sh.traps_shown.clear()
-        if name in sh.sealed:
+            return sh.error(f"trap: {text}: invalid signal specification")
+        sh.listed_traps.clear()
+        if name in sh.hard_ignored:
             if name == "INT" and action is None and name in sh.traps:
                 # It is heard again, though it still counts as one that was ignored from the start.
-                sh.traps_shown[name] = sh.traps.pop(name)
+                sh.listed_traps[name] = sh.traps.pop(name)
             return 0
-        sh.deaf -= {name}
+        sh.background_ignored -= {name}
         if action is None:
             _forget_trap(sh, name)
         else:
@@ -274,9 +269,9 @@ def trap(sh: ShellState, argv: list[str]) -> Result:
     known = "ERR" in sh.traps
 
     def ready(status: int) -> int:
-        sh.rewatch()
-        if status and not known and "ERR" in sh.traps and not sh.ignore:
-            sh.late_trap = True  # what sets a trap is not blamed by it
+        sh.update_instrumented()
+        if status and not known and "ERR" in sh.traps and not sh.errexit_ignored:
+            sh.err_trap_just_set = True  # what sets a trap is not blamed by it
         return status
 
     return then(each(sh, names, set_one), ready)
@@ -288,7 +283,7 @@ def _running(sh: ShellState) -> Frame:
 
 
 def _forget_trap(sh: ShellState, name: str) -> None:
-    """Take a trap away. A function cannot do that to one of its callers that it does not see: that comes back."""
+    """Remove a trap. A trap of a caller that the function does not inherit is restored."""
     if hidden(sh, name):
         return
     sh.traps.pop(name, None)
@@ -302,28 +297,26 @@ def _order(name: str) -> int:
 
 
 def _show_traps(sh: ShellState, wanted: list[str], by_default: bool) -> Result:
-    """Writes traps; `by_default` also what is not trapped, as the commands that would bring that back."""
-    traps = {**sh.traps_shown, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
+    """Write traps; with `by_default` also `trap -- - SIGNAL` for signals without one."""
+    traps = {**sh.listed_traps, **{name: action for name, action in sh.traps.items() if not hidden(sh, name)}}
     names: list[str] = []
 
     def look_up(text: str) -> Result:
         name = signals.trap_name(text)
         if name is None:
-            return refuse(sh, "trap: ", text, ": invalid signal specification")
+            return sh.error(f"trap: {text}: invalid signal specification")
         if name in traps or by_default:
             names.append(name)
         return 0
 
-    def line(name: str) -> Iterator[str]:
+    def line(name: str) -> str:
         shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" and not sh.posix else name
-        action = quote.single_pieces(traps[name]) if name in traps else ("-",)
-        return chain(("trap -- ",), action, (f" {shown}\n",))
+        return f"trap -- {quote.single(traps[name]) if name in traps else '-'} {shown}\n"
 
     if not wanted:
         every = [name or str(number) for number, name in enumerate(signals.NAMES)] + [*signals.PSEUDO]
         names = every if by_default else sorted(traps, key=_order)
-    lines = chain.from_iterable(map(line, names))
-    return then(each(sh, wanted, look_up), lambda status: write_lines(sh, lines, len(names), "trap", status))
+    return then(each(sh, wanted, look_up), lambda status: write_lines(sh, map(line, names), len(names), "trap", status))
 
 
 def signal_list() -> str:

@@ -1,30 +1,26 @@
-"""`history`: the commands that a shell has kept, and the file they may be written to; `fc` is beside it."""
+"""`history`: list, change and save the commands of a shell."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LONG_SCRIPT, SMALL
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.word.array_join import spaced
-from ramet.shell.expand.word.params import joined_patiently
+from ramet.shell.expand.size_check import joined
 from ramet.shell.history.entries import Entry
-from ramet.shell.history.expansion import ExpansionFailure
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.main import history_record as recording
-from ramet.shell.interp.main.restricted import refused
-from ramet.shell.interp.run.batches import MANY, plain, refused_patiently, write_lines
+from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
 
 def history(sh: ShellState, argv: list[str]) -> Result:
-    letters, operands, wrong = options_of(argv, "acnprsw", "d")
+    letters, operands, wrong = options_of(argv, "acnrsw", "d")
     if wrong is not None:
         return bad_option(sh, argv[0], *wrong)
     options = dict(letters)
@@ -32,7 +28,7 @@ def history(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], operands: int) -> int:
-    words = await plain(sh, argv, operands)
+    words = [str(word) for word in argv[operands:]]
     if len(set(flags) & set("anrw")) > 1:
         return sh.error("history: cannot use more than one of -anrw")
     await recording.sync(sh)
@@ -43,12 +39,9 @@ async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], ope
             return 0
     if "s" in flags:
         if words:
-            text = await joined_patiently(sh, words, spaced)
-            push = partial(_push, sh, text)
-            await offload(sh.budget, push) if len(sh.variables.get("HISTIGNORE") or "") > LONG_SCRIPT else push()
+            push = partial(_push, sh, joined(sh, " ", words))
+            await offload_large(sh.budget, len(sh.variables.get("HISTIGNORE") or ""), push, LONG_SCRIPT)
         return 0
-    if "p" in flags:
-        return await _expanded(sh, words)
     if "d" in flags:
         return await _forget(sh, offset)
     if not set(flags) & set("acnrw"):
@@ -71,29 +64,15 @@ async def _listed(sh: ShellState, words: list[str]) -> int:
     entries = sh.history.entries
     count = number_of(words[0]) if words else len(entries)
     if count is None:
-        return await refused_patiently(sh, ("history: ", words[0], ": numeric argument required"))
+        return sh.error(f"history: {words[0]}: numeric argument required")
     if len(words) > 1:
         raise Slip("history: too many arguments")
     start = max(0, len(entries) - abs(count))
-    for first in range(start, len(entries), _SOME):
-        lines = _lines(sh, first, min(first + _SOME, len(entries)))
-        written = write_lines(sh, lines, 2 * _SOME, "history")
-        if written if isinstance(written, int) else await written:
-            return 1
-    return 0
-
-
-_SOME: Final = 1024
-"""Lines that are written between two chances for others to run."""
-
-
-def _lines(sh: ShellState, start: int, stop: int) -> Iterator[str]:
-    base, entries = sh.history.base, sh.history.entries
-    form = sh.variables.get("HISTTIMEFORMAT")
-    for place in range(start, stop):
-        yield f"{base + place:5d}  {_when(entries[place], form)}"
-        yield entries[place].text
-        yield "\n"
+    base, form = sh.history.base, sh.variables.get("HISTTIMEFORMAT")
+    listed = enumerate(entries[start:], base + start)
+    lines = (f"{number:5d}  {_when(entry, form)}{entry.text}\n" for number, entry in listed)
+    written = write_lines(sh, lines, len(entries) - start, "history")
+    return written if isinstance(written, int) else await written
 
 
 def _when(entry: Entry, form: str | None) -> str:
@@ -110,34 +89,12 @@ _LONGEST_TIME: Final = 127
 """Bytes of a time that bash shows."""
 
 
-async def _expanded(sh: ShellState, words: list[str]) -> int:
-    """`history -p`: every word with its expansions done; the line that this is on is forgotten."""
-    kept = sh.history
-    if kept.added and not kept.pushed and kept.entries:
-        kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
-        kept.added = False
-    status = 0
-    out: list[str] = []
-    long = len(kept.entries) > MANY or any(len(entry.text) > SMALL for entry in kept.entries)
-    for word in words:
-        await sh.budget.yield_turn()
-        try:
-            expand = partial(recording.expanded, sh, word)
-            found = await offload(sh.budget, expand) if long or len(word) > SMALL else expand()
-        except ExpansionFailure:
-            status = await refused_patiently(sh, ("history: ", word, ": history expansion failed"))
-        else:
-            out += (found.text, "\n")
-    written = write_lines(sh, out, len(out), "history", status)
-    return written if isinstance(written, int) else await written
-
-
 async def _forget(sh: ShellState, offset: str) -> int:
     """`history -d offset` or `-d first-last`."""
     middle = offset.find("-", 1)
     ends = [offset] if middle < 0 else [offset[:middle], offset[middle + 1 :]]
     if any(number_of(end) is None for end in ends):
-        return await refused_patiently(sh, ("history: ", offset, ": history position out of range"))
+        return sh.error(f"history: {offset}: history position out of range")
     places: list[int] = []
     kept = sh.history
     for end in ends:
@@ -159,8 +116,6 @@ async def _file(sh: ShellState, flags: str, words: list[str]) -> int:
     name = words[0] if words else sh.variables.get("HISTFILE")
     if not name:
         return 1 if set(flags) & set("nrw") else 0
-    if "/" in name and refused(sh, "history: ", name, ": restricted"):
-        return 1
     try:
         if "a" in flags:
             await recording.append_new(sh, name)

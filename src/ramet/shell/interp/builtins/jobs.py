@@ -1,19 +1,17 @@
-"""Jobs and signals: jobs, wait, fg, bg, kill, disown."""
+"""Job-control builtins: `jobs`, `wait`, `fg`, `bg`, `kill` and `disown`."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import is_name, is_number, is_signed
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.process_table import deliver
-from ramet.shell.interp.run.batches import each, plain, refuse, refused_patiently, then, turn, write_lines
+from ramet.shell.interp.run.batches import each, then, turn, write_lines
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.traps import interrupted
 from ramet.shell.interp.state.scopes import split_subscript
@@ -43,18 +41,18 @@ def jobs(sh: ShellState, argv: list[str]) -> Result:
             words = argv[at:]
             break
     chosen: list[Job] = []
-    table = sh.jobs.seen()
+    table = sh.jobs.visible()
 
     def choose(word: str) -> Result:
         job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table) if table.jobs else None
         if job is None:
-            return refuse(sh, "jobs: ", word, ": no such job")
+            return sh.error(f"jobs: {word}: no such job")
         chosen.append(job)
         return 0
 
     if not words:
         chosen = [job for job in table.jobs if job.running or not job.notified]
-        table.jobs = list(chosen)  # what was told is no longer listed
+        table.jobs = list(chosen)  # reported jobs are listed once
     return then(each(sh, words, choose), lambda status: _listed(sh, table, chosen, only, long, pids, status))
 
 
@@ -62,7 +60,7 @@ def _listed(sh: ShellState, table: Jobs, chosen: list[Job], only: str, long: boo
     current, previous = table.current(), table.previous()
 
     def line(job: Job) -> str:
-        state = job.shown_state()
+        state = job.state_text()
         if (only == "r" and state != "Running") or (only == "s" and state != "Stopped"):
             return ""
         if pids:
@@ -72,22 +70,22 @@ def _listed(sh: ShellState, table: Jobs, chosen: list[Job], only: str, long: boo
         place = f" {job.pid:5d} " if long else "  "
         return f"[{job.id}]{mark}{place}{state:<24}{job.text}{tail}\n"
 
-    def told(status: int) -> int:
+    def drop_ended(status: int) -> int:
         over = {job for job in chosen if not job.running}
         if over:
             sh.jobs.jobs = [job for job in sh.jobs.jobs if job not in over]
         return status
 
-    return then(write_lines(sh, map(line, chosen), len(chosen), "jobs", status), told)
+    return then(write_lines(sh, map(line, chosen), len(chosen), "jobs", status), drop_ended)
 
 
 def _found(sh: ShellState, command: str, spec: str, table: Jobs | None = None) -> Job | None:
-    """The job that a text names; None for none, after a complaint when it may be several."""
-    from ramet.shell.interp.process.jobs import Ambiguous
+    """Find the job that a spec names; None after a message if it is ambiguous."""
+    from ramet.shell.interp.process.jobs import AmbiguousJob
 
     try:
         return (sh.jobs if table is None else table).find(spec)
-    except Ambiguous as error:
+    except AmbiguousJob as error:
         sh.complain(f"{command}: {error}: ambiguous job spec")
         return None
 
@@ -96,7 +94,7 @@ def _with_pids(sh: ShellState, argv: list[str]) -> Result:
     """`jobs -x`: a command whose job specifications are replaced by process ids."""
     words: list[str] = []
     for word in argv:
-        job = sh.jobs.seen().find(word) if word.startswith("%") else None
+        job = sh.jobs.visible().find(word) if word.startswith("%") else None
         words.append(word if job is None else str(job.pid))
     return drive(sh.shell.invoke(sh, words)) if words else 0
 
@@ -123,12 +121,12 @@ def wait(sh: ShellState, argv: list[str]) -> Result:
                 return bad_option(sh, "wait", f"-{letter}")
             following = following or letter == "n"
     if variable is not None and not is_name(split_subscript(variable)[0]):
-        return refuse(sh, "wait: `", variable, "': not a valid identifier")
+        return sh.error(f"wait: `{variable}': not a valid identifier")
     return drive(_wait(sh, argv, i, following, variable))
 
 
 async def _wait(sh: ShellState, argv: list[str], start: int, following: bool, variable: str | None) -> int:
-    words = await plain(sh, argv, start)
+    words = [str(word) for word in argv[start:]]
     if variable:
         sh.variables.unset(variable)
     if following:
@@ -139,7 +137,7 @@ async def _wait(sh: ShellState, argv: list[str], start: int, following: bool, va
             status = await sh.jobs.wait(sh, job.process)
             if interrupted(sh):
                 return status
-            sh.jobs.tell(sh)
+            sh.jobs.report_killed(sh)
             if not job.stopped:
                 _waited(sh, job)
         sh.jobs.forget_ended()
@@ -161,7 +159,7 @@ def _put_pid(sh: ShellState, variable: str, pid: str) -> None:
 
 
 def _waited(sh: ShellState, job: Job) -> None:
-    """A job is over and known to be: it leaves the table, and the variables of a coprocess go with it."""
+    """Remove a job that ended, and the variables of its coprocess."""
     sh.jobs.forget(job)
     for name, pid in list(sh.coprocs.items()):
         if pid == job.pid:
@@ -178,15 +176,15 @@ async def _wait_one(sh: ShellState, word: str, variable: str | None) -> int:
     if job is not None:
         status = await sh.jobs.wait(sh, job.process)
         if not interrupted(sh) and not job.stopped:
-            sh.jobs.tell(sh)
+            sh.jobs.report_killed(sh)
             _waited(sh, job)
             if variable:
                 _put_pid(sh, variable, str(job.pid))
         return status
     if word.startswith("%"):
-        return await refused_patiently(sh, ("wait: ", word, ": no such job"), 127)
+        return sh.error(f"wait: {word}: no such job", 127)
     if number_of(word) is None or not is_number(word):
-        return await refused_patiently(sh, ("wait: `", word, "': not a pid or valid job spec"))
+        return sh.error(f"wait: `{word}': not a pid or valid job spec")
     process = sh.shell.processes.get(int(word))
     if process is not None and process.session.parent is sh:
         return await sh.jobs.wait(sh, process)
@@ -204,7 +202,7 @@ async def _wait_next(sh: ShellState, words: list[str], variable: str | None) -> 
         await turn(sh)
         job = _found(sh, "wait", word)
         if job is None:
-            await refused_patiently(sh, ("wait: ", word, ": no such job"))
+            sh.error(f"wait: {word}: no such job")
         else:
             chosen.append(job)
     if not chosen:
@@ -213,7 +211,7 @@ async def _wait_next(sh: ShellState, words: list[str], variable: str | None) -> 
     while True:
         done = next((job for job in chosen if not job.running), None)
         if done is not None:
-            sh.jobs.tell(sh)
+            sh.jobs.report_killed(sh)
             sh.jobs.forget(done)
             done.forgotten = True
             if variable:
@@ -231,7 +229,7 @@ def fg(sh: ShellState, argv: list[str]) -> Result:
     spec = argv[1] if len(argv) > 1 else "%+"
     job = _found(sh, "fg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
-        return refuse(sh, "fg: ", argv[1] if len(argv) > 1 else "current", ": no such job")
+        return sh.error(f"fg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
     return drive(_foreground(sh, job))
 
 
@@ -251,7 +249,7 @@ def bg(sh: ShellState, argv: list[str]) -> Result:
     spec = argv[1] if len(argv) > 1 else "%+"
     job = _found(sh, "bg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
-        return refuse(sh, "bg: ", argv[1] if len(argv) > 1 else "current", ": no such job")
+        return sh.error(f"bg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
     if not job.stopped:
         return sh.error(f"bg: job {job.id} already in background", 0)
     mark = "+" if job is sh.jobs.current() else "-" if job is sh.jobs.previous() else " "
@@ -279,7 +277,7 @@ def disown(sh: ShellState, argv: list[str]) -> Result:
     def drop(word: str) -> Result:
         job = _found(sh, "disown", word)
         if job is None:
-            return refuse(sh, "disown: ", word, ": no such job")
+            return sh.error(f"disown: {word}: no such job")
         if not keep:
             sh.jobs.forget(job)
         return 0
@@ -299,13 +297,11 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
         return _names(sh, words[1:])
     if words and words[0] in ("-s", "-n"):
         if len(words) < 2:
-            return refuse(sh, "kill: ", words[0], ": option requires an argument")
+            return sh.error(f"kill: {words[0]}: option requires an argument")
         number = _signal(sh, words[1])
         if number is None:
-            return refuse(sh, "kill: ", words[1], ": invalid signal specification")
+            return sh.error(f"kill: {words[1]}: invalid signal specification")
         words = words[2:]
-    elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words[0]) > LARGE:
-        return drive(_no_signal(sh, words[0]))
     elif words and words[0].startswith("-") and words[0] not in ("-", "--"):
         wanted = words[0][1:]
         number = _signal(sh, wanted)
@@ -313,7 +309,7 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
             wanted = wanted[1:]  # `kill -sTERM`
             number = _signal(sh, wanted)
         if number is None:
-            return refuse(sh, "kill: ", wanted, ": invalid signal specification")
+            return sh.error(f"kill: {wanted}: invalid signal specification")
         words = words[1:]
     if words[:1] == ["--"]:
         words = words[1:]
@@ -326,18 +322,11 @@ def kill(sh: ShellState, argv: list[str]) -> Result:
     return each(sh, words, lambda word: _kill_one(sh, str(word), chosen))
 
 
-async def _no_signal(sh: ShellState, word: str) -> int:
-    """An option that is far too long to be a signal."""
-    wanted = await offload(sh.budget, lambda: word[2 if word[1] in "sn" else 1 :])
-    return await refused_patiently(sh, ("kill: ", wanted, ": invalid signal specification"))
-
-
 async def _kill_many(sh: ShellState, words: list[str], number: int) -> int:
-    """Signals for many, some at a time: the last steps of thousands of processes would fill a turn of the loop."""
+    """Signal processes in batches: the last steps of thousands of them would fill a turn of the event loop."""
     status = killed = 0
     for word in words:
-        result = _kill_one(sh, str(word), number)
-        if result if isinstance(result, int) else await result:
+        if _kill_one(sh, str(word), number):
             status = 1
         else:
             killed += 1
@@ -349,13 +338,14 @@ async def _kill_many(sh: ShellState, words: list[str], number: int) -> int:
 
 
 _AT_ONCE: Final = 32
+"""Processes that end in one turn of the event loop."""
 
 
-def _kill_one(sh: ShellState, word: str, number: int) -> Result:
+def _kill_one(sh: ShellState, word: str, number: int) -> int:
     if word.startswith("%"):
         job = _found(sh, "kill", word)
         if job is None:
-            return refuse(sh, "kill: ", word, ": no such job")
+            return sh.error(f"kill: {word}: no such job")
         if not job.running:
             return sh.error(f"kill: ({job.pid}) - No such process")
         job.process.signal(number)
@@ -363,7 +353,7 @@ def _kill_one(sh: ShellState, word: str, number: int) -> Result:
     if not word:
         return sh.error("kill: `': not a pid or valid job spec")
     if number_of(word) is None or not is_signed(word):
-        return refuse(sh, "kill: ", word, ": arguments must be process or job IDs")
+        return sh.error(f"kill: {word}: arguments must be process or job IDs")
     pid = abs(int(word))
     sh.status = 0  # which an EXIT trap sees, should this be the end
     return 0 if deliver(sh, pid, number) else sh.error(f"kill: ({pid}) - No such process")
@@ -374,14 +364,14 @@ def _names(sh: ShellState, words: list[str]) -> Result:
         return sh.out(encode(" ".join(name for name in signals.NAMES[1:] if name) + "\n"), "kill")
     if not words:
         return sh.out(encode(signal_list()), "kill")
-    out = sh.held = list[str]()
+    out = sh.pending_output = list[str]()
 
     def name(word: str) -> Result:
         number = _signal(sh, word)
         if number is None and is_number(word) and 128 < (number_of(word) or 0) < 128 + len(signals.NAMES):
             out.append(f"{signals.NAMES[int(word) - 128]}\n")
         elif number is None or number >= len(signals.NAMES):
-            return refuse(sh, "kill: ", word, ": invalid signal specification")
+            return sh.error(f"kill: {word}: invalid signal specification")
         else:
             out.append(f"{signals.NAMES[number] if is_number(word) else number}\n")
         return 0

@@ -1,28 +1,18 @@
-"""What a name means: type, command, builtin, hash, enable, alias, help."""
+"""Command lookup builtins: `type`, `command`, `builtin`, `hash`, `enable` and `alias`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
-from ramet.shell.interp.main.restricted import refused
-from ramet.shell.interp.run.assign import AssignWord, without_arrays
+from ramet.shell.interp.run.assign import without_arrays
 from ramet.shell.interp.run.batches import (
-    MANY,
     each,
-    in_buckets,
-    in_order,
-    plain,
-    refuse,
-    refused_patiently,
     then,
     turn,
     write_lines,
@@ -120,7 +110,7 @@ async def _file(sh: ShellState, name: str) -> str | None:
 
 
 def _hit(sh: ShellState, name: str) -> str:
-    """The program that is known by a name; who only asks for it counts as well."""
+    """Return the hashed path of a name, and count the hit."""
     path, hits = sh.hashed[name]
     sh.hashed[name] = (path, hits + 1)
     return _shown(path)
@@ -133,15 +123,15 @@ def type_(sh: ShellState, argv: list[str]) -> Result:
 
 async def _type(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 0
-    for name in await plain(sh, words, 0):
+    for name in [str(word) for word in words]:
         await turn(sh)
         found = await _describe(sh, name, flags)
         if not found:
             status = 1
             if not set("tpP") & set(flags):
-                await refused_patiently(sh, ("type: ", name, ": not found"))
+                sh.error(f"type: {name}: not found")
             continue
-        lines = [part for line in found for part in _parts(line)]
+        lines = [f"{line}\n" for line in found]
         written = write_lines(sh, lines, len(lines), "type")
         if not isinstance(written, int):
             written = await written
@@ -149,28 +139,18 @@ async def _type(sh: ShellState, flags: str, words: list[str]) -> int:
     return status
 
 
-_Line = str | list[str]
-"""What is said of a name, perhaps in parts."""
-
-
-def _parts(line: _Line) -> tuple[str, ...]:
-    return (line, "\n") if isinstance(line, str) else (*line, "\n")
-
-
-async def _describe(sh: ShellState, name: str, flags: str) -> list[_Line]:
+async def _describe(sh: ShellState, name: str, flags: str) -> list[str]:
     every, kind = "a" in flags, flags.rfind("t") > max(flags.rfind("p"), flags.rfind("P"))
     if kind:
         flags = flags.replace("p", "")  # the last of them holds
-    lines: list[_Line] = []
-    if len(name) > LONGEST_NAME and not among(name, sh.aliases, sh.functions, sh.hashed):
-        return lines
+    lines: list[str] = []
     if "P" not in flags:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
-            lines.append("alias" if kind else [f"{name} is aliased to `", sh.aliases[name], "'"])
+            lines.append("alias" if kind else f"{name} is aliased to `{sh.aliases[name]}'")
         if name in KEYWORDS:
             lines.append("keyword" if kind else f"{name} is a shell keyword")
         if name in sh.functions and "f" not in flags:
-            lines.append("function" if kind else [f"{name} is a function\n", *(await definition(sh, name))[:-1]])
+            lines.append("function" if kind else f"{name} is a function\n{''.join((await definition(sh, name))[:-1])}")
         if name in builtin_table() and name not in sh.disabled:
             special = "special " if sh.posix and name in SPECIAL else ""
             lines.append("builtin" if kind else f"{name} is a {special}shell builtin")
@@ -197,7 +177,7 @@ async def _describe(sh: ShellState, name: str, flags: str) -> list[_Line]:
     return lines if every else lines[:1]
 
 
-class _Quiet(list[_Line]):
+class _Quiet(list[str]):
     """Found, and nothing to print."""
 
     def __bool__(self) -> bool:
@@ -227,8 +207,6 @@ def command(sh: ShellState, argv: list[str]) -> Result:
         return drive(_command_verbose(sh, words))
     if mode == "v":
         return drive(_command_v(sh, words, standard))
-    if standard and refused(sh, "command: -p: restricted"):
-        return 1
     if standard and words[0] not in builtin_table():
         return drive(_standard(sh, words))
     first = 0
@@ -236,7 +214,7 @@ def command(sh: ShellState, argv: list[str]) -> Result:
         first += 1
     if first and "command" not in sh.disabled:
         words = words[first:]
-    sh.commanded = sh.posix and words[0] in _RUNNING
+    sh.via_command = sh.posix and words[0] in _RUNNING
     # `command builtin command builtin ...` nests as deep as it is long.
     return drive(sh.shell.below(sh, lambda: sh.shell.invoke(sh, words, functions=False)))
 
@@ -255,35 +233,32 @@ async def _standard(sh: ShellState, words: list[str]) -> int:
 
 
 async def _command_verbose(sh: ShellState, words: list[str]) -> int:
-    names = await plain(sh, words, 0)
-    lines = sh.held = list[str]()
-    told = missing = False
+    names = [str(word) for word in words]
+    lines = sh.pending_output = list[str]()
+    found_any = missing = False
     for name in names:
         await sh.budget.yield_turn()
         found = await _describe(sh, name, "")
         if not found:
             missing = True
-            await refused_patiently(sh, ("command: ", name, ": not found"))
-        told = told or bool(found)
-        lines += [part for line in found for part in _parts(line)]
-    sh.held = []
+            sh.error(f"command: {name}: not found")
+        found_any = found_any or bool(found)
+        lines += [f"{line}\n" for line in found]
+    sh.pending_output = []
     written = write_lines(sh, lines, len(lines), "command")
     if not isinstance(written, int):
         written = await written
-    return 1 if missing and not told else written
+    return 1 if missing and not found_any else written
 
 
 async def _command_v(sh: ShellState, words: list[str], standard: bool = False) -> int:
-    names = await plain(sh, words, 0)
+    names = [str(word) for word in words]
     lines: list[str] = []
     found = 0
     for name in names:
         await sh.budget.yield_turn()
-        tables = (sh.aliases, sh.functions, sh.hashed, KEYWORDS, builtin_table())
-        if len(name) > LONGEST_NAME and not among(name, *tables):
-            continue
         if name in sh.aliases and "expand_aliases" in sh.shopts:
-            lines += chain((f"alias {name}=",), quote.single_pieces(sh.aliases[name]), ("\n",))
+            lines.append(f"alias {name}={quote.single(sh.aliases[name])}\n")
         elif name in KEYWORDS or name in sh.functions or (name in builtin_table() and name not in sh.disabled):
             lines += (name, "\n")
         else:
@@ -310,9 +285,9 @@ def builtin(sh: ShellState, argv: list[str]) -> Result:
         words = options[1]
     if not words:
         return 0
-    found = builtin_table().get(words[0]) if len(words[0]) <= LONGEST_NAME else None
+    found = builtin_table().get(words[0])
     if found is None or words[0] in sh.disabled:
-        return refuse(sh, "builtin: ", words[0], ": not a shell builtin")
+        return sh.error(f"builtin: {words[0]}: not a shell builtin")
     return found(sh, words)
 
 
@@ -325,8 +300,6 @@ def hash_(sh: ShellState, argv: list[str]) -> Result:
     flags, path, words = "", "", argv[options.operands :]
     for letter, value in options.letters:
         flags, path = flags + letter, value or path
-    if path and refused(sh, "hash: ", path, ": restricted"):
-        return 1
     for letter in "td":
         if letter in flags and not words:
             return sh.error(f"hash: -{letter}: option requires an argument")
@@ -337,8 +310,8 @@ def hash_(sh: ShellState, argv: list[str]) -> Result:
     if "d" in flags:
 
         def drop(word: str) -> Result:
-            if not among(word, sh.hashed):
-                return refuse(sh, "hash: ", word, ": not found")
+            if word not in sh.hashed:
+                return sh.error(f"hash: {word}: not found")
             del sh.hashed[word]
             return 0
 
@@ -355,8 +328,9 @@ def hash_(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _hash_listed(sh: ShellState, reusable: bool) -> int:
-    """All that is remembered, in the order of bash's table: by bucket, what came last first."""
-    known = await in_buckets(reversed(sh.hashed), bucket, _BUCKETS, sh.budget)
+    """The table in bash's order: by bucket, the last one added first."""
+    last_first = reversed(sh.hashed)
+    known = sorted(last_first, key=lambda name: bucket(name) % _BUCKETS)
     lines: Iterable[str]
     if reusable:
         lines = (f"builtin hash -p {_shown(sh.hashed[name][0])} {name}\n" for name in known)
@@ -386,8 +360,8 @@ async def _hash_shown(sh: ShellState, words: list[str], reusable: bool) -> int:
     status = 0
     for word in words:
         await sh.budget.yield_turn()
-        if not among(word, sh.hashed):
-            status = await refused_patiently(sh, ("hash: ", word, ": not found"))
+        if word not in sh.hashed:
+            status = sh.error(f"hash: {word}: not found")
             continue
         path = _hit(sh, word)
         head = f"{word}\t" if len(words) > 1 else ""
@@ -401,13 +375,12 @@ async def _hash(sh: ShellState, words: list[str]) -> int:
     status = 0
     for word in words:
         await sh.budget.yield_turn()
-        if among(word, builtin_table(), sh.functions) or "/" in word:
+        if word in builtin_table() or word in sh.functions or "/" in word:
             continue
-        if among(word, sh.hashed):
-            del sh.hashed[word]
+        sh.hashed.pop(word, None)
         found = await search(sh, word)
         if found is None:
-            status = await refused_patiently(sh, ("hash: ", word, ": not found"))
+            status = sh.error(f"hash: {word}: not found")
         else:
             sh.hashed[word] = (found, 0)
     return status
@@ -418,13 +391,11 @@ def enable(sh: ShellState, argv: list[str]) -> Result:
     if options is None:
         return 2
     flags, words = options
-    if "f" in flags and refused(sh, "enable: restricted"):
-        return 1
     if "f" in flags and not words:
         return bad_option(sh, "enable", "-f", "option requires an argument")
     if "f" in flags:
         missing = ": cannot open shared object file: No such file or directory"
-        return refuse(sh, "enable: cannot open shared object ", words[0], ": ", words[0], missing)
+        return sh.error(f"enable: cannot open shared object {words[0]}: {words[0]}{missing}")
     off = "n" in flags
     if not words or "p" in flags:
         names = sorted(name for name in builtin_table() if "s" not in flags or name in SPECIAL)
@@ -436,10 +407,10 @@ def enable(sh: ShellState, argv: list[str]) -> Result:
         return sh.out(encode("".join(lines)), "enable")
 
     def switch(word: str) -> Result:
-        if not among(word, builtin_table()):
-            return refuse(sh, "enable: ", word, ": not a shell builtin")
+        if word not in builtin_table():
+            return sh.error(f"enable: {word}: not a shell builtin")
         if "d" in flags:
-            return refuse(sh, "enable: ", word, ": not dynamically loaded")
+            return sh.error(f"enable: {word}: not dynamically loaded")
         (sh.disabled.add if off else sh.disabled.discard)(word)
         return 0
 
@@ -458,54 +429,30 @@ def alias(sh: ShellState, argv: list[str]) -> Result:
         at = word.find("=")
         name = word[:at] if at >= 0 else str(word)
         if at > 0:
-            if len(word) > LARGE:
-                return drive(_define_long(sh, name, word, at + 1))
             if not is_alias_name(name):
-                return refuse(sh, "alias: `", name, "': invalid alias name")
-            sh.aliases[name] = word.value if isinstance(word, AssignWord) and word.is_long else word[at + 1 :]
-        elif among(name, sh.aliases) and len(sh.aliases[name]) > LARGE:
-            return drive(write_long(name))
-        elif among(name, sh.aliases):
-            lines.extend(_alias_line(sh, name, bool(options[0])))
+                return sh.error(f"alias: `{name}': invalid alias name")
+            sh.aliases[name] = str(word)[at + 1 :]
+        elif name in sh.aliases:
+            lines.append(_alias_line(sh, name, bool(options[0])))
         else:
-            return refuse(sh, "alias: ", word, ": not found")
+            return sh.error(f"alias: {word}: not found")
         return 0
 
-    async def write_long(name: str) -> int:
-        """A very long one is written at once, after those before it."""
-        before = lines.copy()
-        lines.clear()
-        written = write_lines(sh, chain(before, _alias_line(sh, name, bool(options[0]))), MANY + 1, "alias")
-        return written if isinstance(written, int) else await written
-
     def rest() -> Result:
-        sh.held = lines
+        sh.pending_output = lines
         return then(each(sh, words, define), lambda status: write_lines(sh, lines, len(lines), "alias", status))
 
     if words and not options[0]:
         return rest()
-    listed = drive(_all_aliases(sh, bool(options[0])))
+    every = [_alias_line(sh, name, bool(options[0])) for name in sorted(sh.aliases)]
+    listed = write_lines(sh, every, len(every), "alias")
     return then(listed, lambda status: status or rest()) if words else listed
 
 
-async def _define_long(sh: ShellState, name: str, word: str, start: int) -> int:
-    if not await offload(sh.budget, lambda: is_alias_name(name)):
-        return await refused_patiently(sh, ("alias: `", name, "': invalid alias name"))
-    sh.aliases[name] = await offload(sh.budget, lambda: word[start:])
-    return 0
-
-
-def _alias_line(sh: ShellState, name: str, reusable: bool) -> Iterator[str]:
+def _alias_line(sh: ShellState, name: str, reusable: bool) -> str:
     dashes = "-- " if name.startswith("-") else ""
     head = f"alias {dashes}{name}=" if reusable or not sh.posix else f"{name}="
-    return chain((head,), quote.single_pieces(sh.aliases[name]), ("\n",))
-
-
-async def _all_aliases(sh: ShellState, reusable: bool) -> int:
-    names = await in_order(sh.aliases, len(sh.aliases), sh.budget)
-    lines = chain.from_iterable(_alias_line(sh, name, reusable) for name in names)
-    written = write_lines(sh, lines, len(names), "alias")
-    return written if isinstance(written, int) else await written
+    return f"{head}{quote.single(sh.aliases[name])}\n"
 
 
 def unalias(sh: ShellState, argv: list[str]) -> Result:
@@ -520,8 +467,8 @@ def unalias(sh: ShellState, argv: list[str]) -> Result:
         return usage(sh, "unalias")
 
     def drop(word: str) -> Result:
-        if not among(word, sh.aliases):
-            return refuse(sh, "unalias: ", word, ": not found")
+        if word not in sh.aliases:
+            return sh.error(f"unalias: {word}: not found")
         del sh.aliases[word]
         return 0
 

@@ -1,19 +1,19 @@
-"""unset: of variables, elements, name references and functions."""
+"""`unset`: remove variables, array elements, name references and functions."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among, is_name
+from ramet.concurrency.offload import checkpoint, offload
+from ramet.concurrency.sizes import BATCH, LARGE
+from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.values import READONLY, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state import function_table
-from ramet.shell.interp.state.assignment_hooks import NOTICED, compatibility
+from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN, compatibility
 from ramet.shell.interp.state.scopes import split_subscript
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
@@ -25,27 +25,15 @@ def unset(sh: ShellState, argv: list[str]) -> Result:
     functions, variables, references = ("f" in options[0], "v" in options[0], "n" in options[0])
     if functions and variables:
         return sh.error("unset: cannot simultaneously unset a function and a variable")
-    if len(options[1]) <= _MANY and all(len(word) <= LARGE for word in options[1]):
-        return _unset_all(sh, options[1], functions, variables, references)
-    return drive(_unset_many(sh, options[1], functions, variables, references))
-
-
-_MANY: Final = 256
-
-
-async def _unset_many(sh: ShellState, words: list[str], functions: bool, variables: bool, references: bool) -> int:
-    status = 0
-    for start in range(0, len(words), _MANY):
-        row = words[start : start + _MANY]
-        work = partial(_unset_all, sh, row, functions, variables, references)
-        status = (await offload(sh.budget, work) if any(len(word) > LARGE for word in row) else work()) or status
-        await sh.budget.yield_turn()
-    return status
+    if len(options[1]) > BATCH or any(len(word) > LARGE for word in options[1]):
+        return drive(offload(sh.budget, partial(_unset_all, sh, options[1], functions, variables, references)))
+    return _unset_all(sh, options[1], functions, variables, references)
 
 
 def _unset_all(sh: ShellState, words: list[str], functions: bool, variables: bool, references: bool) -> int:
     status = 0
     for word in words:
+        checkpoint()
         try:
             status = _unset_one(sh, str(word), functions, variables, references) or status
         except Readonly as error:
@@ -53,8 +41,7 @@ def _unset_all(sh: ShellState, words: list[str], functions: bool, variables: boo
         except (BadSubscript, Fatal):
             raise
         except ShellError as error:
-            sh.complain("unset: ", *error.parts)
-            status = 1
+            status = sh.error(f"unset: {error.message}")
     return status
 
 
@@ -72,7 +59,7 @@ def _unset_one(sh: ShellState, word: str, functions: bool, variables: bool, refe
     if not is_name(name):
         if not variables:
             return _unset_function(sh, word)
-        sh.complain("unset: `", word, "': not a valid identifier")
+        sh.complain(f"unset: `{word}': not a valid identifier")
         return 1
     if references:
         store.writable(name)
@@ -89,16 +76,14 @@ def _unset_one(sh: ShellState, word: str, functions: bool, variables: bool, refe
         return 0  # every command makes it again
     if name in store.values:
         store.unset(name)
-        if name in NOTICED:
-            NOTICED[name](sh, None)
-    elif not variables and among(word, sh.functions):
+        if name in ON_ASSIGN:
+            ON_ASSIGN[name](sh, None)
+    elif not variables and word in sh.functions:
         return _unset_function(sh, word)
     return 0
 
 
 def _unset_function(sh: ShellState, name: str) -> int:
-    if len(name) > LONGEST_NAME and not among(name, sh.functions):
-        return 0
     if function_table.flags(sh, name) & READONLY:
         return sh.error(f"unset: {name}: cannot unset: readonly function")
     function_table.forget(sh, name)
@@ -132,7 +117,7 @@ def _unset_element(sh: ShellState, name: str, subscript: str) -> int:
     if isinstance(value, Assoc):
         key = subscript if "assoc_expand_once" in sh.shopts else sh.expand_key(subscript)
         if not key:
-            sh.complain("unset: [", subscript, "]: bad array subscript")
+            sh.complain(f"unset: [{subscript}]: bad array subscript")
             return 1
         store.unset_item(name, key)
     else:

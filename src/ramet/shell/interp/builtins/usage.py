@@ -1,4 +1,4 @@
-"""How every builtin and keyword is written: the one table behind usage errors and `help`."""
+"""Synopses of all builtins and keywords, for usage errors and `help`; option parsing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import SMALL
 from ramet.core.paths import encode
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_signed
-from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.interp.run.batches import refuse, refused_patiently, then
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 
@@ -28,11 +26,6 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "[[ ... ]]": ("[[ expression ]]", "Test a condition; words are neither split nor matched against files."),
     "alias": ("alias [-p] [name[=value] ... ]", "Define aliases, or show them."),
     "bg": ("bg [job_spec ...]", "Continue jobs in the background."),
-    "bind": (
-        "bind [-lpsvPSVX] [-m keymap] [-f filename] [-q name] [-u name] [-r keyseq] [-x keyseq:shell-command] "
-        "[keyseq:readline-function or readline-command]",
-        "Change what keys do; there are none here.",
-    ),
     "break": ("break [n]", "Leave a loop, or N loops."),
     "builtin": ("builtin [shell-builtin [arg ...]]", "Run a builtin even where a function has its name."),
     "caller": ("caller [expr]", "Say where the running function was called."),
@@ -63,7 +56,6 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "exit": ("exit [n]", "Leave the shell with status N."),
     "export": ("export [-fn] [name[=value] ...] or export -p", "Give variables to the commands that are started."),
     "false": ("false", "Fail."),
-    "fc": ("fc [-e ename] [-lnr] [first] [last] or fc -s [pat=rep] [command]", "List earlier commands."),
     "fg": ("fg [job_spec]", "Bring a job to the foreground."),
     "for": ("for NAME [in WORDS ... ] ; do COMMANDS; done", "Run commands once for each word."),
     "for ((": ("for (( exp1; exp2; exp3 )); do COMMANDS; done", "Run commands while an expression is not 0."),
@@ -72,7 +64,7 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "hash": ("hash [-lr] [-p pathname] [-dt] [name ...]", "Remember where programs are, or show it."),
     "help": ("help [-dms] [pattern ...]", "Show how builtins are used."),
     "history": (
-        "history [-c] [-d offset] [n] or history -anrw [filename] or history -ps arg [arg...]",
+        "history [-c] [-d offset] [n] or history -anrw [filename] or history -s arg [arg...]",
         "Show or change the list of earlier commands.",
     ),
     "if": (
@@ -132,7 +124,7 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
 
 
 def usage(sh: ShellState, name: str) -> int:
-    """The usage line on stderr; status 2."""
+    """Write the usage line to stderr; status 2."""
     sh.err(f"{name}: usage: {SYNOPSES[name][0]}\n")
     return 2
 
@@ -143,22 +135,23 @@ def bad_option(sh: ShellState, name: str, option: str, why: str = "invalid optio
     return usage(sh, name)
 
 
-def misused(sh: ShellState, name: str, word: str, why: str) -> Result:
-    """The same for a word of any length."""
-    return then(refuse(sh, f"{name}: ", word, f": {why}"), lambda _: usage(sh, name))
+def misused(sh: ShellState, name: str, word: str, why: str) -> int:
+    """`name: word: why` and the usage line; status 2."""
+    sh.complain(f"{name}: {word}: {why}")
+    return usage(sh, name)
 
 
-class Options(NamedTuple):
-    """The options of a builtin in their order, each with its value or an empty one, and where the operands begin."""
+class BuiltinOptions(NamedTuple):
+    """The options of a builtin in order, each with its value or "", and the index of the first operand."""
 
     letters: list[tuple[str, str]]
     operands: int
     wrong: tuple[str, str] | None
-    """The option that they end before, and why it is none: whoever acts on options one by one meets it last."""
+    """The first invalid option and why; options before it are parsed."""
 
 
-def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) -> Options:
-    """The options before the operands; with `numbers` a negative one is an operand."""
+def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) -> BuiltinOptions:
+    """Parse the options before the operands; with `numbers` a negative number is an operand."""
     letters: list[tuple[str, str]] = []
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
@@ -173,20 +166,20 @@ def options_of(argv: list[str], plain: str, valued: str, numbers: bool = False) 
                 letters.append((letter, ""))
                 continue
             if letter not in valued:
-                return Options(letters, i, (f"-{letter}", "invalid option"))
+                return BuiltinOptions(letters, i, (f"-{letter}", "invalid option"))
             value = word[place:]
             if not value:
                 if i >= len(argv):
-                    return Options(letters, i, (f"-{letter}", "option requires an argument"))
+                    return BuiltinOptions(letters, i, (f"-{letter}", "option requires an argument"))
                 value = str(argv[i])
                 i += 1
             letters.append((letter, value))
             break
-    return Options(letters, i, None)
+    return BuiltinOptions(letters, i, None)
 
 
 def number_of(text: str) -> int | None:
-    """A decimal number of 64 bits, with blanks around it and a sign; None for anything else."""
+    """Parse a signed 64-bit decimal number with optional blanks; None for anything else."""
     if len(text) > LONGEST_NUMBER:
         return None
     stripped = text.strip(" \t\n\r\v\f")
@@ -203,7 +196,7 @@ _DIGITS: Final = 20
 
 
 def flags_of(sh: ShellState, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:
-    """The letters of options without values and what follows them; None after an error."""
+    """Return the letters of options without values, and the operands; None after an error."""
     i = 1
     flags = ""
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
@@ -220,7 +213,7 @@ def flags_of(sh: ShellState, argv: list[str], allowed: str) -> tuple[str, list[s
 
 
 def helped(name: str, builtin: Builtin) -> Builtin:
-    """The builtin, with `--help` as its first word answered by its page and status 2."""
+    """Wrap a builtin so that `--help` as its first word prints its help page; status 2."""
 
     def run(sh: ShellState, argv: list[str]) -> Result:
         if len(argv) > 1 and argv[1] == "--help":
@@ -231,7 +224,7 @@ def helped(name: str, builtin: Builtin) -> Builtin:
 
 
 async def explained(sh: ShellState, name: str) -> int:
-    """The page of a builtin on stdout; status 2."""
+    """Write the help page of a builtin; status 2."""
     written = sh.out(encode(_page(name, "")), name)
     if not isinstance(written, int):
         await written
@@ -252,7 +245,7 @@ def help_(sh: ShellState, argv: list[str]) -> Result:
 
 async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
     status = 1
-    if await offload(sh.budget, partial(_is_pattern, words[0])) if len(words[0]) > LARGE else _is_pattern(words[0]):
+    if _is_pattern(words[0]):
         keywords = ", ".join(words)
         head = f"Shell commands matching keyword{'s' if len(words) > 1 else ''} `{keywords}'\n\n"
         written = sh.out(encode(head), "help")
@@ -260,10 +253,7 @@ async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
             return 1
     for word in words:
         await sh.budget.yield_turn()
-        long = len(word) > _LONGEST
-        names = (
-            await offload(sh.budget, partial(_topics, word)) if long else [word] if word in SYNOPSES else _topics(word)
-        )
+        names = [word] if word in SYNOPSES else await offload_large(sh.budget, len(word), partial(_topics, word), SMALL)
         if not names:
             continue
         written = sh.out(encode("".join([_page(name, flags) for name in names])), "help")
@@ -272,23 +262,16 @@ async def _helped(sh: ShellState, flags: str, words: list[str]) -> int:
         status = 0
     if status:
         last = words[-1]
-        message = ("help: no help topics match `", last, "'.  Try `help help' or `man -k ", last, "' or `info ", last)
-        return await refused_patiently(sh, (*message, "'."))
+        return sh.error(f"help: no help topics match `{last}'.  Try `help help' or `man -k {last}' or `info {last}'.")
     return 0
 
 
-_LONGEST: Final = 4096
-"""Characters of the beginning of a name."""
-
-
 def _is_pattern(word: str) -> bool:
-    return has_any(word, "*?") or (begin := word.find("[")) >= 0 <= word.find("]", begin)
+    return "*" in word or "?" in word or (begin := word.find("[")) >= 0 <= word.find("]", begin)
 
 
 def _topics(word: str) -> list[str]:
-    """What a pattern, or the beginning of a name, is about."""
-    if len(word) > _LONGEST and not _is_pattern(word):
-        return []
+    """The topics that match a pattern or begin with a text."""
     pattern = compile_pattern(word)
     return [name for name in SYNOPSES if pattern.matches(name) or name.startswith(word)]
 

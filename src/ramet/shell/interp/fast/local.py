@@ -47,7 +47,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
     def run(sh: ShellState) -> Result:
         store = sh.variables
         if (
-            sh.watch
+            sh.instrumented
             or not store.scopes
             or store.scopes[-1].temporary
             or not sh.frames
@@ -58,7 +58,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             or sh.allexport
         ):
             return drive(slow(sh))
-        sh.line, sh.ran = line, node
+        sh.line, sh.last_command = line, node
         found = [(name, None if value is None else value(sh)) for name, value in plans]
         return drive(later(sh, found)) if sh.parted else declare(sh, found)
 
@@ -99,7 +99,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             sh.last_arg = name
         else:
             sh.last_arg = f"{name}={text}" if len(text) <= LARGE else assign_word(name, None, False, text, None)
-        sh.pipes = None
+        sh.pipe_statuses = None
         sh.status = 0
         return 0
 

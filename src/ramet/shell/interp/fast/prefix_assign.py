@@ -10,7 +10,7 @@ from ramet.shell.expand.values import EXPORT
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
-from ramet.shell.interp.state.assignment_hooks import NOTICED
+from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.scopes import MISSING, Scope
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import Literal, Simple, Word
@@ -39,7 +39,7 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
             assign.subscript is not None
             or assign.append
             or not isinstance(assign.value, Word)
-            or assign.name in NOTICED
+            or assign.name in ON_ASSIGN
         ):
             return None
         value = texts.text(assign.value, assign=True)
@@ -49,15 +49,15 @@ def compile_prefixed(node: Simple, expand: Callable[[ShellState], list[str]], sl
     line, builtin = node.line, BUILTINS[name]
 
     def run(sh: ShellState) -> Result:
-        if sh.watch:
+        if sh.instrumented:
             return drive(slow(sh, None))
-        sh.line, sh.ran = line, node
+        sh.line, sh.last_command = line, node
         argv = expand(sh)
         store = sh.variables
         values, attrs = store.values, store.attrs
         if (
             type(argv) is not list
-            or sh.globbing
+            or sh.has_globs
             or len(argv) > _FEW
             or sh.posix
             or name in sh.functions
@@ -121,6 +121,6 @@ async def _rest(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int
 
 def _settled(sh: ShellState, argv: list[str], status: int) -> int:
     sh.last_arg = argv[-1]
-    sh.pipes = None
+    sh.pipe_statuses = None
     sh.status = status
     return status

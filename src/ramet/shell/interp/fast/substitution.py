@@ -73,7 +73,7 @@ def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
     plan: Plan | None = made.get(_plan)
     if plan is None:
         plan = made[_plan] = (_plan(node.body) if node.size < LONG_SCRIPT else None) or _NONE
-    if plan is _NONE or sh.watch or sh.traps or plan.name in sh.functions or plan.name in sh.disabled:
+    if plan is _NONE or sh.instrumented or sh.traps or plan.name in sh.functions or plan.name in sh.disabled:
         return None
     if sh.aliases and "expand_aliases" in sh.shopts:
         return None
@@ -96,18 +96,18 @@ def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
 
 def _expanded(sh: ShellState, plan: Plan) -> list[str] | None:
     """The words; what the expansion around this one has noted so far stays as it is."""
-    noted = sh.globbing, sh.parted
-    sh.globbing = False
+    noted = sh.has_globs, sh.parted
+    sh.has_globs = False
     try:
         argv = plan.expand(sh)
         if type(argv) is not list:
             argv.close()
             return None
-        return None if sh.globbing else argv
+        return None if sh.has_globs else argv
     except _FAILURES:
         return None  # which is for the subshell to tell
     finally:
-        sh.globbing, sh.parted = noted
+        sh.has_globs, sh.parted = noted
 
 
 async def run(sh: ShellState, plan: Plan, argv: list[str], capture: Capture) -> int:

@@ -1,4 +1,4 @@
-"""`bash` and `sh` as commands: how they are called, and what they run then: a text, a file, or what they are given."""
+"""The command line of `bash` and `sh`: parse options, find the script, run it in a new shell."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.offload import offload_large
 from ramet.core.errors import fail, reason
-from ramet.core.paths import encode
-from ramet.shell.expand.long_text import script_text
+from ramet.core.paths import decode, encode
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main import startup_files as startup
-from ramet.shell.interp.main.interactive import GREETING, Dialogue, prepare
-from ramet.shell.interp.main.restricted import restrict
+from ramet.shell.interp.main.interactive import GREETING, InteractiveShell, prepare
 from ramet.shell.interp.main.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.main.startup_files import Startup
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description, share_all
 from ramet.shell.interp.process.process import Process
-from ramet.shell.interp.run.batches import MANY, plain, rows
 from ramet.shell.interp.run.external import search_path
 from ramet.shell.interp.run.maybe_async import drive
 from ramet.shell.interp.run.redirect import read_device
@@ -42,14 +38,14 @@ if TYPE_CHECKING:
 
 _LONG: Final = (
     "debug", "debugger", "dump-po-strings", "dump-strings", "help", "init-file", "login", "noediting", "noprofile",
-    "norc", "posix", "pretty-print", "rcfile", "restricted", "verbose", "version",
+    "norc", "posix", "pretty-print", "rcfile", "verbose", "version",
 )  # fmt: skip
 _RELEASE: Final = f"GNU bash, version {VERSION[0]}.{VERSION[1]}.{VERSION[2]}({VERSION[3]})-release"
 _VERSION: Final = f"{_RELEASE} ({VERSION[5]})\n"
 _USAGE: Final = (
     "Usage:\tbash [GNU long option] [option] ...\n\tbash [GNU long option] [option] script-file ...\n"
     "GNU long options:\n" + "".join(f"\t--{name}\n" for name in _LONG) + "Shell options:\n"
-    "\t-ilrsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
+    "\t-ilsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
 )
 _MORE: Final = (
     'Type `bash -c "help set"\' for more information about shell options.\n'
@@ -66,7 +62,6 @@ class _Call:
     given: bool = False
     """Whether `-c` was there."""
     reading: bool = False
-    narrow: bool = False
     strings: str = ""
     """`-D`, or `po` for the form that translators take."""
     pretty: bool = False
@@ -91,13 +86,13 @@ async def run_bash(shell: Shell, sh: ShellState, argv: list[str]) -> int:
         await _equip(shell, sh, child, argv)
         return await _run(shell, sh, child, argv)
     finally:
-        if not child.began:
-            child.retire()
+        if not child.started:
+            child.break_cycles()
 
 
 async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str]) -> int:
     as_sh = argv[0].rsplit("/", 1)[-1].lstrip("-") == "sh"
-    call = _options(sh, child, await plain(sh, argv, 0))
+    call = _options(sh, child, [str(word) for word in argv])
     if not isinstance(call, _Call):
         return call if isinstance(call, int) else await call
     rest = call.rest
@@ -109,7 +104,7 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
             return 2
         text = rest.pop(0)
         child.origin = "environment"
-        child.texts = 1
+        child.text_depth = 1
         child.vars["BASH_EXECUTION_STRING"] = text
         if rest:
             child.name = child.arg0 = rest.pop(0)
@@ -122,8 +117,7 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
                 sh.err(f"{argv[0]}: error reading input file: {reason(error)}\n")
                 return 2
             data = b""  # A standard input that is closed has no script in it.
-        read = partial(ScriptInput, data, given.lasting)
-        source = read() if len(data) < LARGE else await offload(sh.budget, read)
+        source = await offload_large(sh.budget, len(data), partial(ScriptInput, data, given.lasting))
         text = source.text
         if call.reading or not rest:
             child.origin = "stdin"
@@ -142,7 +136,7 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
     if "monitor" in child.options:
         sh.err(GREETING.format(argv[0]))
         child.set_option("monitor", False)
-    child.rewatch()
+    child.update_instrumented()
     if call.login:
         child.shopts.add("login_shell")
     if call.interactive:
@@ -170,10 +164,10 @@ async def _run(shell: Shell, sh: ShellState, child: ShellState, argv: list[str])
             process.session = sh
     if "history" in child.options:
         await recording.save(child)
-    if child.killed and sh.lone:
-        sh.killed = child.killed  # the shell that it was started by has become it
-    elif child.killed:
-        sh.died = child.killed, child.own_pid()
+    if child.death_signal and sh.single_command:
+        sh.death_signal = child.death_signal  # the shell that it was started by has become it
+    elif child.death_signal:
+        sh.command_death = child.death_signal, child.own_pid()
     return status
 
 
@@ -181,7 +175,7 @@ def _becomes(sh: ShellState, child: ShellState) -> Process | None:
     """The process that consists of this shell alone, `bash script &`: its number is the shell's, which gets what is
     sent to it."""
     process = sh.process
-    if process is None or not sh.lone or process.session is not sh:
+    if process is None or not sh.single_command or process.session is not sh:
         return None
     child.pid = child.top_pid = process.pid
     process.session = child
@@ -193,33 +187,30 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
     child.depth, child.stack = sh.depth + 1, sh.stack + 7
     if child.depth > sh.budget.deepest:
         raise sh.budget.exceeded(sh.budget.hit or "recursion", argv[0])
-    child.called = sh.called
-    child.cwd, child.umask, child.budget, child.crew = sh.cwd, sh.umask, sh.budget, sh.crew
+    child.logical_cwd = sh.logical_cwd
+    child.cwd, child.umask, child.budget, child.task_group = sh.cwd, sh.umask, sh.budget, sh.task_group
     child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
     child.command_line = " ".join([word[:_SHOWN] for word in argv[:_SHOWN]])
-    starter = sh.parent if sh.lone and sh.parent is not None else sh  # a shell of one command becomes it
+    starter = sh.parent if sh.single_command and sh.parent is not None else sh  # a shell of one command becomes it
     child.vars["PPID"] = str(starter.own_pid())
     await ready_exported(sh)
-    env = sh.environment() if len(sh.variables.attrs) <= MANY else await offload(sh.budget, sh.environment)
-    for given in rows(env.items()):
-        adopt_variables(child, given)
-        await sh.budget.yield_turn()
+    env = sh.environment()
+    adopt_variables(child, env.items())
+    await sh.budget.yield_turn()
     complete_environment(child, env)
     child.last_arg = argv[0] if "/" in argv[0] else f"/usr/bin/{argv[0]}"
     if "PWD" not in env:
-        child.cwd, child.called = await shell.fs.resolve(sh.cwd, missing_ok=True), None
+        child.cwd, child.logical_cwd = await shell.fs.resolve(sh.cwd, missing_ok=True), None
     child.vars["PWD"] = child.pwd
     child.ulimits = dict(sh.ulimits)
     child.fds = sh.fds  # to complain to, until it gets its own
     as_sh = argv[0].rsplit("/", 1)[-1] == "sh"
     if not as_sh:
-        for given in rows(env.items()):
-            await adopt_functions(child, given)
-            await sh.budget.yield_turn()
-    ignored = {name for name, action in sh.traps.items() if not action} | sh.deaf
-    child.sealed = frozenset(ignored - {"EXIT", *signals.PSEUDO})
-    child.traps.update(dict.fromkeys(child.sealed, ""))
+        await adopt_functions(child, env.items())
+    ignored = {name for name, action in sh.traps.items() if not action} | sh.background_ignored
+    child.hard_ignored = frozenset(ignored - {"EXIT", *signals.PSEUDO})
+    child.traps.update(dict.fromkeys(child.hard_ignored, ""))
     if as_sh:
         child.set_option("posix", True)
     elif "POSIXLY_CORRECT" in env:
@@ -231,7 +222,7 @@ async def _equip(shell: Shell, sh: ShellState, child: ShellState, argv: list[str
 def _options(sh: ShellState, child: ShellState, argv: list[str]) -> _Call | int | Awaitable[int]:
     """Read the options of a call, long ones first; a status when that is all there is to do."""
     base = argv[0].rsplit("/", 1)[-1]
-    call = _Call(login=base.startswith("-"), narrow=base.lstrip("-") == "rbash")
+    call = _Call(login=base.startswith("-"))
     i = 1
     while i < len(argv) and argv[i].startswith("-"):
         name = argv[i][2:] if argv[i].startswith("--") else argv[i][1:]
@@ -262,7 +253,6 @@ def _take(child: ShellState, call: _Call, name: str) -> None:
     elif name == "verbose":
         child.set_option("verbose", True)
     call.login = call.login or name == "login"
-    call.narrow = call.narrow or name == "restricted"
     call.pretty = call.pretty or name == "pretty-print"
     call.no_profile = call.no_profile or name == "noprofile"
     call.no_rc = call.no_rc or name == "norc"
@@ -282,8 +272,6 @@ def _letters(sh: ShellState, child: ShellState, call: _Call, argv: list[str], i:
                 call.given = True
             elif letter == "s":
                 call.reading = True
-            elif letter == "r":
-                call.narrow = True
             elif letter == "i":
                 call.interactive = on
             elif letter == "l":
@@ -352,7 +340,7 @@ async def _file(shell: Shell, sh: ShellState, called: str, name: str) -> str | i
         if b"\0" in data[:80].partition(b"\n")[0]:
             sh.err(f"{name}: {name}: cannot execute binary file\n")
             return 126
-        return without_open_end(await script_text(sh, data))
+        return without_open_end(await offload_large(sh.budget, len(data), partial(decode, data)))
     except IsADirectoryError as error:
         sh.err(f"{name}: {name}: {reason(error)}\n")
         return 126
@@ -372,13 +360,11 @@ async def _started(
     own.origin = origin
     if result:
         return result
-    if call.narrow:
-        restrict(own)
     if call.strings or (call.pretty and not call.given):
         written = own.out(encode(_dumped(own, call, text)), "bash")
         return written if isinstance(written, int) else await written
     if call.interactive:
-        return await Dialogue(shell, own, text, source).run()
+        return await InteractiveShell(shell, own, text, source).run()
     return await shell.run_text(own, text, top=True, source=source)
 
 

@@ -1,34 +1,31 @@
-"""How a shell keeps its history: what of a script is kept, under HISTCONTROL and its like, and where it is saved.
+"""Record commands in the history, and load and save the history file.
 
-Rule: nothing here runs for a shell that keeps no history; lines are expanded before they are parsed, one by one.
+- HISTCONTROL, HISTIGNORE and HISTSIZE decide which commands are added.
+- Nothing here runs unless the `history` option is set or a history builtin is called.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import SMALL
-from ramet.core import ops, paths
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH, SMALL
+from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.pattern.glob import between_colons
 from ramet.shell.expand.pattern.matcher import compile_pattern
-from ramet.shell.history import expansion, lines
-from ramet.shell.history.entries import Entry, Kept, file_text, read_entries
-from ramet.shell.history.expansion import Chars, Expanded, ExpansionFailure, TooLong
+from ramet.shell.history import lines
+from ramet.shell.history.entries import Entry, History, file_text, read_entries
 from ramet.shell.interp.builtins.usage import number_of
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
 
-T = TypeVar("T")
 
-
-def own(sh: ShellState) -> Kept:
+def own(sh: ShellState) -> History:
     """The history of a shell, to be changed: a subshell has borrowed it until then."""
     if sh.parent is not None and sh.parent.history is sh.history:
         sh.history = sh.history.fork()
@@ -43,14 +40,6 @@ def limit(sh: ShellState) -> int | None:
     text = sh.variables.get("HISTSIZE")
     number = None if text is None else number_of(text)
     return None if number is None or number < 0 else number
-
-
-def chars(sh: ShellState) -> Chars:
-    """The characters that `histchars` names."""
-    text = sh.variables.get("histchars")
-    if text is None:
-        return expansion.DEFAULT_CHARS
-    return Chars(text[:1], text[1:2] or "^", text[2:3] or "#")
 
 
 # ------------------------------------------------------------------------------------------------------- keeping
@@ -167,34 +156,18 @@ def commands_of(text: str, sh: ShellState) -> list[str]:
         found.append(lines.joined(lines.places(part), False) if "\n" in part else part)
 
 
-def expanded(sh: ShellState, line: str, quote: str = "") -> Expanded:
-    """A line with its history expansions done. Raises ExpansionFailure."""
-    kept, most = own(sh), sh.budget.limits.string_bytes
-    try:
-        return expansion.expand(line, kept.past(), kept.memory, chars(sh), quote, "extglob" in sh.shopts, most)
-    except TooLong:
-        raise sh.budget.exceeded("string_bytes", "history") from None
+class HistoryRecorder:
+    """Read the commands of a text and add them to the history."""
 
-
-class Recorder:
-    """Reads the commands of a script that is kept: its lines are expanded first, and are entries then."""
-
-    def __init__(self, sh: ShellState, prompting: bool = False) -> None:
+    def __init__(self, sh: ShellState) -> None:
         self._sh = sh
-        self._prompting = prompting
-        """Whether a line that is not to be run is a turn of its own."""
-        self._gone = False
-        self._left: int | None = None
-        """Characters at the end of the text that have not been expanded."""
         self.read = ""
-        """The command that was read last, as it is to be run."""
+        """The command that was read last."""
         self.left = 0
-        """Characters that it has left of the text."""
-        self.said: list[str] = []
-        """What is to be written to stderr, in order."""
+        """Characters of the text behind it."""
 
     async def begin(self) -> None:
-        """To be awaited before anything is read."""
+        """Load the history; call it before the first `next`."""
         sh = self._sh
         if sh.history.source is not None:
             await sync(sh)
@@ -202,35 +175,24 @@ class Recorder:
             await load(sh)
 
     def next(self, parser: Parser) -> Script | None:
-        """The next command of a text."""
-        sh = self._sh
-        expanding = {"histexpand", "history"} <= sh.options and sh.origin != "environment"
-        while True:
-            text, start = parser.text, parser.pos
-            failure: SyntaxFailure | None = None
-            script: Script | None = None
-            try:
-                script = parser.next()
-            except Unready:
-                raise
-            except SyntaxFailure as found:
-                failure = found
-            end = len(text) - (len(parser.text) - self._end(parser, failure))
-            if script is None and failure is None:
-                end = len(text)
-            if expanding:
-                changed = self._expanded(parser, text, start, end)
-                if changed is not None:
-                    parser.read_again(changed, start)
-                    if self._gone and self._prompting:
-                        self.read, self.left = "", len(changed) - start
-                        return None
-                    continue
-            self.read, self.left = text[start:end], len(text) - end
-            self.record(self.read)
-            if failure is not None:
-                raise failure
-            return script
+        """Return the next command of a text, None after the last one."""
+        text, start = parser.text, parser.pos
+        failure: SyntaxFailure | None = None
+        script: Script | None = None
+        try:
+            script = parser.next()
+        except Unready:
+            raise
+        except SyntaxFailure as found:
+            failure = found
+        end = len(text) - (len(parser.text) - self._end(parser, failure))
+        if script is None and failure is None:
+            end = len(text)
+        self.read, self.left = text[start:end], len(text) - end
+        self.record(self.read)
+        if failure is not None:
+            raise failure
+        return script
 
     def record(self, text: str) -> None:
         """Keep what was read, if this shell does."""
@@ -245,74 +207,6 @@ class Recorder:
             return len(parser.text)
         end = parser.text.find("\n", max(parser.start, 0))
         return len(parser.text) if end < 0 else end + 1
-
-    def _expanded(self, parser: Parser, text: str, start: int, end: int) -> str | None:
-        """The text with lines of it expanded: the first one of a command alone, as it says where the command ends, then
-        those after it. None when there is nothing to expand before `end`."""
-        found = chars(self._sh)
-        begin = start if self._left is None else max(start, len(text) - self._left)
-        known: list[lines.Line] = []
-        out = [text[:begin]]
-        while expansion.wants(text, found, begin, end):
-            stop = text.find("\n", begin)
-            stop = len(text) if stop < 0 else stop
-            following = min(stop + 1, len(text))
-            line = text[begin:stop]
-            changed: str | None = None
-            if expansion.wants(line, found):
-                if begin > start and not known:
-                    known = lines.places(text[start:end])
-                here = known[text.count("\n", start, begin)] if begin > start else None
-                number = parser.start_line + text.count("\n", 0, begin)
-                changed = self._line(line, here, number)
-            if changed is None:
-                out.append(text[begin:following])
-            else:
-                # A line of which nothing is left is not counted either.
-                out.append(changed + text[stop:following] if changed else "")
-            self._left = len(text) - following
-            if changed is not None and not _begun(text[start:begin]):
-                self._gone = not changed and begin == start
-                begin = following
-                break
-            begin = following
-        else:
-            self._left = len(text) - max(begin, end)
-        out.append(text[begin:])
-        whole = "".join(out)
-        return None if whole == text else whole
-
-    def _line(self, line: str, here: lines.Line | None, number: int) -> str | None:
-        """A line expanded; None when it is as it was, empty when it is not to be run."""
-        sh = self._sh
-        if here is not None and here.document:
-            return None
-        quote = "" if here is None else here.quote
-        try:
-            result = expanded(sh, line, quote)
-        except ExpansionFailure as failure:
-            head = sh.error_name if sh.interactive else f"{sh.error_name}: line {number}"
-            self.said.append(f"{head}: {failure}\n")
-            return ""
-        if not result.changed:
-            return None
-        if not result.shown_only and "histverify" in sh.shopts:
-            return ""  # it waits for somebody to look at it
-        self.said.append(f"{result.text}\n")
-        if result.shown_only:
-            keep(sh, result.text)
-            return ""
-        return result.text
-
-    def say(self) -> None:
-        for text in self.said:
-            self._sh.err(text)
-        self.said.clear()
-
-
-def _begun(text: str) -> bool:
-    """Whether there is more in a text than empty lines and comments."""
-    return any(line and not line.startswith("#") for line in map(str.strip, text.split("\n")))
 
 
 async def sync(sh: ShellState) -> None:
@@ -348,15 +242,6 @@ async def sync(sh: ShellState) -> None:
 # --------------------------------------------------------------------------------------------------------- files
 
 
-_SOME: Final = 256
-"""Entries that are kept between two chances for others to run."""
-
-
-async def _perhaps_aside(sh: ShellState, size: int, work: Callable[[], T]) -> T:
-    """What is made of so many characters."""
-    return work() if size < SMALL else await offload(sh.budget, work)
-
-
 async def load(sh: ShellState) -> None:
     """History is on from here: the file is read once."""
     kept = own(sh)
@@ -379,10 +264,10 @@ async def read_file(sh: ShellState, name: str, new_only: bool = False) -> None:
     before = kept.in_file
     timed = sh.variables.get("HISTTIMEFORMAT") is not None
     skip = before if new_only else 0
-    found, count = await _perhaps_aside(sh, len(data), lambda: read_entries(decode(data), skip, timed))
+    found, count = await offload_large(sh.budget, len(data), lambda: read_entries(decode(data), skip, timed), SMALL)
     now, most = int(sh.shell.now()), limit(sh)
     for place, entry in enumerate(found):
-        if not place % _SOME:
+        if not place % BATCH:
             await sh.budget.yield_turn_unchecked()  # all of the file or nothing
         if isinstance(entry, str) and kept.entries:
             last = kept.entries[-1]
@@ -400,8 +285,8 @@ async def write_file(sh: ShellState, name: str, entries: list[Entry], append: bo
     """Write entries to a file. Raises OSError."""
     path = sh.shell.fs.named(name, sh.cwd)
     timed = sh.variables.get("HISTTIMEFORMAT") is not None
-    size = len(entries) * _SOME + max((len(entry.text) for entry in entries), default=0)
-    data = await _perhaps_aside(sh, size, lambda: encode(file_text(entries, timed)))
+    size = sum(len(entry.text) for entry in entries)
+    data = await offload_large(sh.budget, size, lambda: encode(file_text(entries, timed)))
     if append and await sh.shell.exists(path):
         data = await sh.shell.read_file(path) + data
     await ops.write_bytes(sh.shell.fs, path, data)
@@ -440,7 +325,7 @@ async def shorten_file(sh: ShellState, name: str) -> None:
         data = await sh.shell.read_file(path)
     except OSError:
         return
-    left = await _perhaps_aside(sh, len(data), lambda: _shortened(paths.decode(data), number))
+    left = await offload_large(sh.budget, len(data), lambda: _shortened(decode(data), number), SMALL)
     if left is None:
         return
     try:
@@ -450,7 +335,7 @@ async def shorten_file(sh: ShellState, name: str) -> None:
 
 
 def _shortened(text: str, number: int) -> bytes | None:
-    """The last so many entries of a file; None where it has no more."""
+    """Return the last `number` entries of a file; None if it has no more."""
     found, _ = read_entries(text, 0, False)
     if len(found) <= number:
         return None

@@ -1,6 +1,6 @@
-"""`bash -i`: a shell that prompts, reads a command, runs it, and goes on whatever went wrong with it.
+"""`bash -i`: prompt, read a command, run it, and continue after errors.
 
-There is no terminal: what is read is shown on stderr after its prompt, as bash does with the input of a pipe.
+- There is no terminal: input is echoed on stderr after the prompt, as bash does when its input is a pipe.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard
 from ramet.shell.interp.builtins.usage import number_of
-from ramet.shell.interp.main.history_record import Recorder
+from ramet.shell.interp.main.history_record import HistoryRecorder
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.main.startup_files import logout
 from ramet.shell.interp.run import subshell
@@ -31,7 +31,7 @@ GREETING: Final = (
 
 
 def prepare(sh: ShellState) -> None:
-    """The options and variables of a shell that somebody talks to."""
+    """Set the options and variables of an interactive shell."""
     sh.interactive = True
     sh.shopts.add("expand_aliases")
     for option in ("histexpand", "history", *(() if sh.source else ("emacs",))):
@@ -43,14 +43,14 @@ def prepare(sh: ShellState) -> None:
             sh.variables.set(name, value)
 
 
-class Dialogue:
-    """One shell and what it reads; it prompts for what it reads from its input, and for nothing else."""
+class InteractiveShell:
+    """The read loop of one interactive shell; it prompts only when it reads standard input."""
 
     def __init__(self, shell: Shell, sh: ShellState, text: str, source: ScriptInput | None) -> None:
         self._shell, self._sh, self._source = shell, sh, source
         self._shown = source is not None
         self._parser = Parser(text, sh.aliases, sh.syntax_options())
-        self._recorder = Recorder(sh, prompting=True)
+        self._recorder = HistoryRecorder(sh)
         self._within = False
         """Whether the input ended within a command."""
 
@@ -80,7 +80,7 @@ class Dialogue:
                 self._parser = Parser(self._source.text, sh.aliases, sh.syntax_options(), parser.line_at(parser.pos))
 
     def _patience(self) -> int:
-        """How many ends of the input are taken for slips."""
+        """Return how many EOFs IGNOREEOF lets pass."""
         text = self._sh.variables.get("IGNOREEOF")
         if text is None:
             return _ENDS if "ignoreeof" in self._sh.options else 0
@@ -95,7 +95,7 @@ class Dialogue:
         if sh.jobs.jobs:
             await asyncio.sleep(0)
             for job in [job for job in sh.jobs.jobs if not job.running]:
-                sh.jobs.forget(job)  # without job control nobody is told
+                sh.jobs.forget(job)  # not reported without job control
                 job.forgotten = True
         status = sh.status
         for text in list(sh.variables.elements("PROMPT_COMMAND")) if "PROMPT_COMMAND" in sh.vars else []:
@@ -141,7 +141,6 @@ class Dialogue:
             parser.pos = len(parser.text) - self._recorder.left
         self._offer()
         self._show(text[start : len(text) - (len(parser.text) - parser.pos)].removesuffix("\n"))
-        self._recorder.say()
         parser.warnings.clear()  # they are said when the command runs
         if failure is not None:
             return self._failed(failure)

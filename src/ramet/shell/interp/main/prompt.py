@@ -117,7 +117,7 @@ def _expanded(sh: ShellState, text: str) -> str:
     except (Overflow, TooLong):
         raise
     except (ArithFailure, ShellError) as error:
-        sh.complain_once(error)  # what a prompt fails with is no reason to end anything: it is shown as it is
+        sh.complain_once(error)  # an error in a prompt ends nothing
         return text
     return text if result is None else result
 

@@ -1,11 +1,10 @@
-"""The standard input of a shell that reads its script from it: commands find there what the script has not come to."""
+"""Standard input of a shell that reads its script from it; its commands read the rest."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from ramet.concurrency.bigtext import spanned
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.interp.process.descriptors import Description
@@ -42,13 +41,9 @@ class ScriptInput(Reader):
         return b""
 
     def offer(self, left: int) -> None:
-        """The script was read but for so many characters at its end."""
+        """Offer the last `left` characters of the script to its commands."""
         chars = max(len(self.text) - left, self._chars)
-        read = chars - self._chars
-        if read == len(self.text) and len(self._data) == read:
-            self._place += read  # all of it, and every character a byte
-        else:
-            self._place += sum(len(encode(part)) for part in spanned(self.text, self._chars, chars))
+        self._place += len(encode(self.text[self._chars : chars]))
         self._chars = chars
         self._buffer, self._pos = self._data, self._place
 
@@ -76,5 +71,5 @@ class ScriptInput(Reader):
         """The shell is gone, what it has not read is there for others still."""
 
     def rest(self) -> bytes:
-        """What nobody has read."""
+        """Return the input that was not read."""
         return self._buffer[self._pos :]

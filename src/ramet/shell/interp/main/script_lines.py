@@ -1,7 +1,8 @@
-"""The lines of a text that runs: known from an earlier time, or parsed when their turn comes.
+"""`ScriptReader`: the lines of a running script, from the parse cache or parsed when they are due.
 
-Rule: a line is read under the options and aliases that hold when everything before it has run. What was read without
-aliases is kept with the options of each line, so a text is parsed once even if it ends early or changes options.
+- A line is parsed with the options and aliases that hold after all lines before it have run.
+- Lines parsed without aliases are cached with the options of each line, so a text is parsed once even if it ends
+  early or changes options.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LONG_SCRIPT
-from ramet.shell.expand.long_text import Parts, put_together
-from ramet.shell.expand.values import HUGE
-from ramet.shell.interp.main.history_record import Recorder
+from ramet.shell.interp.main.history_record import HistoryRecorder
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax import cache
@@ -22,7 +21,6 @@ from ramet.shell.syntax.cache import Known
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
-from ramet.shell.syntax.redirects import continues
 from ramet.shell.syntax.scanner import Options
 
 _LINES: Final = 500
@@ -31,7 +29,7 @@ NOTHING, LINES, ALL = range(3)
 """What of a text is shown under `set -v`: ALL of it includes what stands after the last line that runs."""
 
 
-class Reading:
+class ScriptReader:
     """Where a running text has come to. `known` gives its next line as long as nothing has to be parsed, `parsed` from
     then on."""
 
@@ -61,7 +59,7 @@ class Reading:
         """`recorded` text becomes history when the shell keeps one; `shown` says what of it `set -v` repeats."""
         self._sh, self._text, self._line, self._source = sh, text, line, source
         self._recorded, self._shown = recorded, shown
-        self._recorder: Recorder | None = None
+        self._recorder: HistoryRecorder | None = None
         self._parser: Parser | None = None
         self._lines: list[Script] = []
         self._ends: list[int] = []
@@ -70,14 +68,14 @@ class Reading:
         self._plain = False
         """Whether what is read may be kept for the next time."""
         self.large = False
-        """Whether the line is so long that it is to be compiled aside."""
+        """Whether the line is long enough to be compiled in a thread."""
         self._start = options = sh.syntax_options()
         self._known: Known | None = None
         if source is None:
             self._known = cache.recall(text, options, line)
             self._plain = self._known is not None or cache.comes_again(text, line)
         self.lasting = self._plain
-        """Whether lines stay for the next time. Those of a very long script run once: keeping them would cost more."""
+        """Whether compiled lines are kept for the next run of this text."""
 
     def known(self) -> Script | None:
         """The next line, if it was read before under what holds now."""
@@ -91,7 +89,7 @@ class Reading:
         if (
             known.options[place] != options
             or (options.expand_aliases and sh.aliases)
-            or "verbose" in sh.options
+            or self._verbose
             or (self._recorded and "history" in sh.options)
         ):
             return None
@@ -99,14 +97,19 @@ class Reading:
         return known.lines[place]
 
     @property
+    def _verbose(self) -> bool:
+        return "verbose" in self._sh.options
+
+    @property
     def over(self) -> bool:
-        """Whether all of the text was known, and has been given."""
-        return self._known is not None and self._known.whole and self._read == len(self._known.lines)
+        """Whether all of the text was cached, and all lines were returned; `set -v` still has to show the rest."""
+        known = self._known
+        return known is not None and known.whole and self._read == len(known.lines) and not self._verbose
 
     async def parsed(self) -> Script | None:
         """The next line, or None after the last one. Raises SyntaxFailure; what comes after it can be read then."""
         sh = self._sh
-        parser = self._parser or self._parse_on(await self._ended())
+        parser = self._parser or self._parse_on(self._text)
         await self._follow(parser)
         recorder = self._recorder
         step = parser.next if recorder is None else partial(recorder.next, parser)
@@ -124,17 +127,16 @@ class Reading:
                 try:
                     script = await offload(sh.budget, step)
                 finally:
-                    parser.horizon = -1  # it ends soon where it still reads, for nobody
+                    parser.horizon = -1  # ends an abandoned parse
         except SyntaxFailure as failure:
             self._plain = False  # what fails is to fail again
-            if "verbose" in sh.options and not parser.aliases:
+            if self._verbose and not parser.aliases:
                 within = "unexpected EOF" in failure.message  # all was read to find where something ends
                 end = -1 if within else self._text.find("\n", parser.start)
                 self._repeat(self._read, len(self._text) if end < 0 else end + 1, LINES)
             raise
         finally:
             if recorder is not None:
-                recorder.say()
                 self._text = parser.text
             for number, message in parser.warnings:
                 sh.line = number
@@ -145,13 +147,6 @@ class Reading:
         if script is not None:
             self._add(script, parser)
         return script
-
-    async def _ended(self) -> str:
-        """The text; a very long one with the newline at its end that the parser would put there."""
-        text = self._text
-        if len(text) < HUGE or text.endswith("\n") or continues(text, 0, len(text)):
-            return text
-        return await put_together(self._sh, Parts((text, "\n")))
 
     def _parse_on(self, text: str) -> Parser:
         """A parser for what comes after the known lines."""
@@ -178,7 +173,7 @@ class Reading:
         if not keeps:
             self._recorder = None
         elif self._recorder is None:
-            self._recorder = Recorder(sh)
+            self._recorder = HistoryRecorder(sh)
             await self._recorder.begin()
         if self._recorder is not None or (options.expand_aliases and sh.aliases):
             self._plain = False
@@ -189,7 +184,7 @@ class Reading:
         self._repeat(begin, len(self._text) if ended else parser.pos, ALL if ended else LINES)
 
     def _repeat(self, begin: int, end: int, what: int) -> None:
-        if "verbose" not in self._sh.options or self._shown < what:
+        if not self._verbose or self._shown < what:
             return
         text = self._text
         if begin and text[begin - 1 : begin] != "\n" and text[begin : begin + 1] == "\n":

@@ -1,12 +1,13 @@
-"""`Shell`: runs shell text in a session.
+"""`Shell`: run shell text in a session.
 
     shell = Shell(fs=vfs, commands=table)                  # table: name -> Exec
     session = shell.session(env={"HOME": "/"}, cwd="/")
     status = await shell.run(session, text, stdin=Reader, stdout=Writer, stderr=Writer, budget=Budget(limits))
 
-One session's runs must follow each other; different sessions may run at the same time. `hook(session, argv)` sees
-every command before it runs and may refuse it by returning a reason. `last=True` ends the shell with this text (the
-EXIT trap runs). `session.jobs.settle()` waits for background jobs, `session.jobs.end()` kills them.
+- Runs of one session must not overlap; different sessions may run at the same time.
+- `hook(session, argv)` is called before every command and refuses it by returning a reason.
+- `last=True` ends the shell after this text (the EXIT trap runs).
+- `session.jobs.settle()` waits for background jobs, `session.jobs.end()` kills them.
 """
 
 from __future__ import annotations
@@ -19,29 +20,26 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
 from ramet.core import paths
 from ramet.core.fs import FileSystem
 from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path
-from ramet.core.proc import Exec, User
+from ramet.core.proc import Exec, Services, User
 from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, Discard, Overflow, Slip, TooMany, Unforgiven
-from ramet.shell.expand.long_text import windows
 from ramet.shell.expand.pattern import glob as globbing
 from ramet.shell.interp.main import command_line as invocation
 from ramet.shell.interp.main import history_record as recording
 from ramet.shell.interp.main.script_input import ScriptInput
-from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, Reading
+from ramet.shell.interp.main.script_lines import ALL, LINES, NOTHING, ScriptReader
 from ramet.shell.interp.process.descriptors import Description, Table, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
-from ramet.shell.interp.process.jobs import Jobs, Pids, Starts
+from ramet.shell.interp.process.jobs import Jobs, Pids, StartQueue
 from ramet.shell.interp.process.process import Process
 from ramet.shell.interp.process.process_table import ProcessTable
 from ramet.shell.interp.run import subshell
-from ramet.shell.interp.run.batches import told
 from ramet.shell.interp.run.compile import compile_script
 from ramet.shell.interp.run.functions import HOP, hop, leave_all
 from ramet.shell.interp.run.maybe_async import EXIT, Run, drive
@@ -77,15 +75,13 @@ if 0 < sys.get_int_max_str_digits() < 50_000:
 
 Hook = Callable[[ShellState, list[str]], str | Awaitable[str | None] | None]
 _TURNS: Final = 2
-_TOGETHER: Final = 4096
-"""Statements of a line that are compiled before the first of them runs."""
 _SUBSTITUTED: Final = "command substitution: "
 _COUNTED: Final = ("debug trap: ", "error trap: ")
 """Texts whose lines are counted from that of the command that they are about."""
 
 
 def compiled(script: Script) -> Run:
-    """The closure of a script, which is there as long as the script is."""
+    """Return the compiled closure of a script, cached with its tree."""
     made = made_of(script)
     run: Run | None = made.get(compile_script)
     if run is None:
@@ -93,12 +89,8 @@ def compiled(script: Script) -> Run:
     return run
 
 
-def _without_nulls(text: str) -> str:
-    return "".join(part.replace("\0", "") for part in windows(text))
-
-
 class Shell:
-    """What all sessions of a workspace share."""
+    """The interpreter that all sessions of a workspace share."""
 
     def __init__(
         self,
@@ -110,24 +102,24 @@ class Shell:
         limits: Limits = DEFAULT_LIMITS,
         hook: Hook | None = None,
         name: str = "bash",
-        services: Mapping[str, object] | None = None,
+        workspace: object = None,
         pids: Pids | None = None,
     ) -> None:
         self.fs, self.commands, self.now, self.limits = fs, commands, now, limits
         self.user = user or User()
         self.hook = hook
         self.name = name
-        self.services = dict(services or {})
+        self.workspace = workspace
         self.processes: dict[int, Process] = {}
-        self.starts = Starts()
+        self.start_queue = StartQueue()
         self.closing: set[asyncio.Future[Any]] = set()
-        """Descriptors of processes that never began, on their way to be closed."""
+        """Closing descriptors of processes that never started."""
         self.forks = 0
-        """Shells that run now beside the processes: subshells, stages of pipelines, programs that programs started."""
+        """Running shells that are not processes: subshells, pipeline stages, programs started by programs."""
         self.pids = pids or Pids()
         self.started = now()
         self.turn = 0.0
-        """When whoever runs short scripts in a row is to let the event loop run."""
+        """When a caller that runs short scripts in a row has to yield the event loop."""
 
     def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> ShellState:
         """A new session with this environment."""
@@ -141,25 +133,25 @@ class Shell:
         adopt_environment(session, given)
         return session
 
-    def crowded(self, most: int, coming: int = 0) -> bool:
-        """Whether more than so many shells are alive, or would be with those that are about to start."""
+    def too_many_shells(self, most: int, coming: int = 0) -> bool:
+        """Return whether more than `most` shells run, with `coming` new ones."""
         return len(self.processes) + self.forks + coming > most
 
-    def forget_unless_begun(self, sh: ShellState) -> None:
-        """A forked shell does not begin any more: if it never has, nobody else lets go of what it shares."""
-        if not sh.began:
-            sh.retire()
+    def release_unstarted(self, sh: ShellState) -> None:
+        """Release what a forked shell shares if it never started."""
+        if not sh.started:
+            sh.break_cycles()
             if sh.fds:
                 self.close_soon(sh.fds)
 
     def close_soon(self, fds: Table) -> None:
-        """Let go of descriptors, where nobody can wait for that."""
+        """Close descriptors in the background."""
         closing = asyncio.ensure_future(release_all(fds))
         self.closing.add(closing)
         closing.add_done_callback(self._closed)
 
-    def see_off(self, crew: Crew) -> None:
-        """Those that a crew has left end on their own: only the end of the workspace waits for them."""
+    def detach_tasks(self, crew: Crew) -> None:
+        """Leave running tasks to the end of the workspace."""
         for task in crew.tasks:
             if not task.done():
                 self.closing.add(task)
@@ -168,7 +160,7 @@ class Shell:
     def _closed(self, closing: asyncio.Future[Any]) -> None:
         self.closing.discard(closing)
         if not closing.cancelled():
-            closing.exception()  # there is nobody left who could be told
+            closing.exception()  # retrieved, so that asyncio does not log it
 
     def next_pid(self) -> int:
         return self.pids.next()
@@ -176,8 +168,9 @@ class Shell:
     def new_jobs(self) -> Jobs:
         return Jobs(self)
 
-    def services_for(self, sh: ShellState) -> Mapping[str, object]:
-        return {**self.services, "session": sh, "jobs": ProcessTable(sh)}
+    def services_for(self, sh: ShellState, signal_group: Callable[[int], bool] | None = None) -> Services:
+        """What commands of this shell get from it."""
+        return Services(ProcessTable(sh), self.commands, self.workspace, signal_group)
 
     # ------------------------------------------------------------------------------------------------- running
 
@@ -193,11 +186,11 @@ class Shell:
         last: bool = False,
     ) -> int:
         """Run a text in a session; its exit status. What the text opened with `exec` stays open in the session."""
-        crew = session.crew
+        crew = session.task_group
         if crew.stopped:
             await crew.gone()  # of a call that was cancelled
         if crew.stopped or crew.tasks:
-            crew = session.crew = Crew()
+            crew = session.task_group = Crew()
         crew.main = None
         session.budget = budget or Budget(self.limits)
         session.history.running = text
@@ -220,7 +213,7 @@ class Shell:
             if session.substitutions:
                 await subshell.end_substitutions(session, 0)
             if session.budget.hit == "processes":
-                await session.jobs.end(session.budget)  # or there is no room for those of the next call
+                await session.jobs.end(session.budget)  # the next call needs their places
             return status
         except BaseException as error:
             crew.stop()
@@ -234,7 +227,7 @@ class Shell:
                     await asyncio.sleep(0)
             raise
         finally:
-            session.ignore = session.loops = session.depth = session.stack = session.trace_level = 0
+            session.errexit_ignored = session.loops = session.depth = session.stack = session.trace_level = 0
             leave_all(session)
             for fd, before in kept.items():
                 current = session.fds.pop(fd, None)
@@ -246,7 +239,7 @@ class Shell:
                     session.fds[fd] = before
 
     async def _run_top(self, session: ShellState, text: str, last: bool) -> int:
-        session.rewatch()
+        session.update_instrumented()
         try:
             try:
                 result = await self.run_text(session, text, top=True)
@@ -280,7 +273,7 @@ class Shell:
         return session.status
 
     async def _close_all(self, session: ShellState) -> None:
-        """The shell ends: whoever waits for the end of what it held open gets it."""
+        """Close the descriptors of a shell that ends, so that their readers see EOF."""
         for fd in [fd for fd in session.fds if fd > 2]:
             closing = session.fds.pop(fd).release()
             if closing is not None:
@@ -311,17 +304,15 @@ class Shell:
         the history already. With `strict` the shell does not outlive what cannot be parsed.
         """
         if "\0" in text:  # left out as bash does with what it reads
-            text = (
-                text.replace("\0", "") if len(text) < LARGE else await offload(sh.budget, partial(_without_nulls, text))
-            )
+            text = text.replace("\0", "")
         kept = top and not recorded and sh.origin != "environment"
         shown = ALL if top else LINES if sh.in_trap or where or sh.frames else NOTHING
         if where == _SUBSTITUTED and "verbose" in sh.options:
             shown = NOTHING  # it was shown with the line that it stands in
-        reading = Reading(sh, text, line, kept, shown, source)
+        reading = ScriptReader(sh, text, line, kept, shown, source)
         result: Any = 0
         at = sh.line
-        base = (len(sh.frames), len(sh.variables.scopes), sh.depth, sh.stack, sh.ignore, sh.loops)
+        base = (len(sh.frames), len(sh.variables.scopes), sh.depth, sh.stack, sh.errexit_ignored, sh.loops)
         while True:
             script = reading.known()
             if script is None:
@@ -337,7 +328,7 @@ class Shell:
                     ends = ends or self._counts(sh, failure)
                     if failure.fatal or ends:
                         fatal = strict and failure.status is not None and not failure.lenient
-                        leaves = top or fatal or ends or (sh.errexit and not sh.ignore)
+                        leaves = top or fatal or ends or (sh.errexit and not sh.errexit_ignored)
                         return self.leave(sh, result) if leaves else result
                     continue
                 if script is None:
@@ -350,7 +341,7 @@ class Shell:
             if source is not None:
                 reading.offer()
             if top:
-                sh.ignore = sh.loops = 0
+                sh.errexit_ignored = sh.loops = 0
             if strict:  # once a command was run, it is that one that cannot go on
                 strict = all(isinstance(one.node, Simple) and not one.node.words for one in script.statements)
             try:
@@ -363,7 +354,7 @@ class Shell:
             except (Discard, ArithFailure) as error:
                 beyond = isinstance(error, BadNumber) or (isinstance(error, ArithFailure) and error.subscript)
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
-                    await told(sh, error)
+                    sh.complain_once(error)
                     raise
                 sh.status = result = await subshell.report_patiently(sh, error)
                 if result == 2 and not (top and sh.origin != "environment"):
@@ -376,7 +367,7 @@ class Shell:
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
                 if sh.posix and isinstance(error, ArithFailure | Unforgiven):
                     ended = 127 if sh.origin == "environment" else int(result)
-                    return self.leave(sh, ended if sh.exiting is None else sh.exiting)
+                    return self.leave(sh, ended if sh.exit_trap_status is None else sh.exit_trap_status)
                 if failing:
                     return self.leave(sh, result)
             if keep_line:
@@ -390,35 +381,19 @@ class Shell:
                 await reading.catch_up()
 
     async def _run_large(self, sh: ShellState, script: Script, lasting: bool) -> int:
-        """A line that is compiled offload, and taken apart in its time. What surely runs only once is compiled as it
-        runs."""
-        result: Any = 0
-        run: Run | None = None
-        try:
-            if lasting:
-                run = await offload(sh.budget, partial(compiled, script))
-                result = run(sh)
-                return int(result if type(result) is int else await result)
-            for start in range(0, len(script.statements), _TOGETHER):
-                part = Script(script.statements[start : start + _TOGETHER])
-                run = await offload(sh.budget, partial(compile_script, part))
-                result = run(sh)
-                if type(result) is not int:
-                    result = await result
-                if result > 255:
-                    break
-            return int(result)
-        finally:
-            pass
+        """Run a line that is long enough to be compiled in a thread."""
+        run = await offload(sh.budget, partial(compiled if lasting else compile_script, script))
+        result: Any = run(sh)
+        return int(result if type(result) is int else await result)
 
     def unwind(self, sh: ShellState, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
-        """Back to where the text began that an error ended a line of."""
+        """Restore frames, scopes and depths after an error ended a line."""
         while len(sh.frames) > frames:
             frame = sh.frames.pop()
             sh.params = frame.params
         while len(sh.variables.scopes) > scopes:
             sh.variables.pop()
-        sh.depth, sh.stack, sh.ignore, sh.loops = depth, stack, ignore, loops
+        sh.depth, sh.stack, sh.errexit_ignored, sh.loops = depth, stack, ignore, loops
 
     def leave(self, sh: ShellState, status: int) -> int:
         sh.flow_status = sh.status = status
@@ -426,7 +401,7 @@ class Shell:
 
     def _counts(self, sh: ShellState, failure: SyntaxFailure) -> bool:
         """Whether `set -e` sees the error: it is the message that does it, and some errors in conditions have none."""
-        return sh.errexit and not sh.ignore and bool(failure.message or failure.more)
+        return sh.errexit and not sh.errexit_ignored and bool(failure.message or failure.more)
 
     async def _syntax_error(self, sh: ShellState, failure: SyntaxFailure, where: str, top: bool) -> int:
         sh.condition_open = failure.condition
@@ -437,10 +412,9 @@ class Shell:
             file = next((frame.source for frame in reversed(sh.frames) if not frame.function), "")
             head = f"{sh.error_name}: "
             messages = failure.parts(f"{head}{file}: ") if file else [(head, failure.message)]
-        strict = sh.errexit and not sh.ignore
+        strict = sh.errexit and not sh.errexit_ignored
         for message in messages[:1] if strict else messages:  # the first one ends the shell
-            for part in (*message, "\n") if len(message[1]) > LARGE else ("".join((*message, "\n")),):
-                await sh.say(part)
+            await sh.say("".join((*message, "\n")))
         counted = self._counts(sh, failure)
         kept = top and ((failure.status is None and not counted) or (failure.lenient and sh.status))
         if not kept:
@@ -453,7 +427,7 @@ class Shell:
         return sh.status
 
     def text_runner(self, text: str) -> Run:
-        """A text as something to run (backticks, `bash -c`)."""
+        """Return a text as a closure (backticks, `bash -c`)."""
         return lambda sh: drive(self.run_text(sh, text, where=_SUBSTITUTED, line=max(sh.line_now(), 1)))
 
     def compiled(self, script: Script) -> Run:
@@ -475,19 +449,19 @@ class Shell:
         await subshell.end_substitutions(sh, mark, cancelled)
 
     async def globbed(self, sh: ShellState, fields: list[str], plainly: bool = False) -> list[str]:
-        sh.globbing = False
+        sh.has_globs = False
         fs = wrapped(self.fs, sh.fds, fields)
         shopts, ignored = (sh.shopts - {"dotglob"}, None) if plainly else (sh.shopts, sh.variables.get("GLOBIGNORE"))
         return await globbing.expand(fs, sh.cwd, fields, shopts, ignored, sh.budget, bytewise(sh))
 
     async def return_trap(self, sh: ShellState) -> None:
-        if sh.returning or not active(sh, "RETURN", sh.functrace):
+        if sh.in_return_trap or not active(sh, "RETURN", sh.functrace):
             return
-        sh.returning = True
+        sh.in_return_trap = True
         try:
             result = await run_trap(sh, "RETURN")
         finally:
-            sh.returning = False
+            sh.in_return_trap = False
         if result == EXIT:
             raise Leave(result)
 
@@ -511,7 +485,7 @@ class Shell:
         return await invoke(sh, argv, functions=functions)
 
     async def below(self, sh: ShellState, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-        """Run something that nests (eval, source); now and then in a task of its own, so that no stack overflows."""
+        """Run nested work (eval, source), every `HOP` levels in a new task, so that the stack cannot overflow."""
         if sh.stack < HOP:
             sh.stack += 1
             try:
@@ -528,11 +502,11 @@ class Shell:
         return True
 
     async def read_file(self, path: Path) -> bytes:
-        """A script; what has no end is none."""
+        """Read a script file, up to the limit of one value."""
         return await IteratorReader(self.fs.read(path)).read_all(self.limits.string_bytes)
 
     async def run_bash(self, sh: ShellState, argv: list[str]) -> int:
-        """`bash ...` or `sh ...` as a command: a shell of its own with the environment of this one."""
+        """Run `bash ...` or `sh ...`: a new shell with the environment of this one."""
         return await invocation.run_bash(self, sh, argv)
 
 

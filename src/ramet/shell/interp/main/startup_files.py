@@ -1,4 +1,4 @@
-"""The files that a shell reads before its script and when it leaves: profiles, `.bashrc`, BASH_ENV and ENV."""
+"""Startup and logout files: profiles, `.bashrc`, `.bash_logout`, BASH_ENV and ENV."""
 
 from __future__ import annotations
 

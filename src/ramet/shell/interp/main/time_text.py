@@ -1,4 +1,4 @@
-"""Times in a form of the user's own (`printf '%(...)T'`, `\\D{...}`), for which bash has little room."""
+"""Format times for `printf '%(...)T'` and `\\D{...}` within bash's buffer of 128 bytes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Descriptors: numbers that lead to open file descriptions, which live until the last number lets go.
+"""File descriptors: a table of numbers that share reference-counted open file descriptions.
 
-A `Description` is shared by its duplicates (one offset); streams that were lent to us are never closed.
+- Duplicates share one `Description` and so one offset; it closes with its last descriptor.
+- Streams that the caller of the shell lent are never closed.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class Description:
         self.refs = 1
         self.lent = lent
         self.base = lent
-        """What the shell itself stands on, from outside or by `exec`, rather than what is around some command."""
+        """Whether it belongs to the shell itself (inherited or by `exec`), not to the redirections of a command."""
         self.path = path
         self.standard: int | None = None
-        """Which of the three streams of a call this is: what leads to it leads to that of the next call then."""
+        """0, 1 or 2 for a standard stream of the call; the next call replaces it."""
         self._reads = isinstance(stream, Reader) if reads is None else reads
         self._writes = isinstance(stream, Writer) if writes is None else writes
 
@@ -76,9 +77,9 @@ def share_all(table: Table) -> Table:
 
 
 def release_some(table: Table) -> Awaitable[None] | None:
-    """Close descriptors up to the first one that takes its time: what has to be awaited for that."""
+    """Close descriptors up to the first that has to be awaited, and return its awaitable."""
     while table:
-        # It leaves the table first: whoever is interrupted has the others in there, and only them.
+        # Removed before it closes, so that after an interruption the table has only the others.
         closing = table.popitem()[1].release()
         if closing is not None:
             return closing

@@ -1,4 +1,4 @@
-"""`/dev/fd` and `/proc/self/fd`: the tree with the descriptors of one process in it, for what looks there."""
+"""`/dev/fd` and `/proc/self/fd`: a file system view that lists the open descriptors of a process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Process groups: what `timeout` starts, as something that a signal reaches as a whole.
+"""Process groups for `timeout`: deliver a signal to all that it started.
 
-The shells in a group get the signal as shells do, with their traps; the programs that they wait for die of it, unless
-it is ignored where they were started.
+- Shells of the group handle the signal with their traps.
+- Programs that they wait for die of it, unless the signal is ignored where they were started.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.shell_state import ShellState
 
 
-class Group:
+class ProcessGroup:
     __slots__ = ("members", "number", "programs")
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Group:
         self.number = 0
 
     def signal(self, number: int) -> bool:
-        """Send a signal; False when nobody here has his own way with it: then its sender may end it all."""
+        """Send a signal; False when no trap handles it, and the sender may cancel the group."""
         name = signals.NAMES[number]
         if number == 9 or not any(name in shell.traps or "EXIT" in shell.traps for shell in self.members):
             return False
@@ -32,7 +32,7 @@ class Group:
         for shell in self.members:
             if shell.traps.get(name) != "":
                 shell.pending.append(number)
-                shell.watch = True
+                shell.instrumented = True
         for task, shell in self.programs.items():
             if shell.traps.get(name) != "":
                 task.cancel()
@@ -55,8 +55,8 @@ class Group:
         if signals.NAMES[self.number] not in sh.traps:
             sh.pending.clear()
             raise Killed(self.number)  # it reaches the shell as well
-        if sh.lone:
-            sh.killed = self.number
+        if sh.single_command:
+            sh.death_signal = self.number
         else:
-            sh.died = self.number, sh.shell.next_pid()
+            sh.command_death = self.number, sh.shell.next_pid()
         return 128 + self.number

@@ -1,7 +1,8 @@
 """Background jobs and the virtual processes behind them.
 
-Every task that runs apart from its shell (a job, a coprocess, a process substitution) is a `Process` with a pid that
-`kill` and `wait` know. Only jobs may outlive the command that started them.
+- Every task outside of its shell (a job, a coprocess, a process substitution) is a `Process` with a pid for `kill`
+  and `wait`.
+- Only jobs may outlive the command that started them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Job:
         self.status = 0
         self.notified = False
         self.forgotten = False
-        """Whether a `wait` that names no job has told of its end: then not even its number leads to it."""
+        """Whether a `wait` without operands has reported its end; then its number is unknown."""
 
     @property
     def pid(self) -> int:
@@ -60,7 +61,7 @@ class Job:
         parent = self.process.session.parent
         return self.process.stopped and parent is not None and "monitor" in parent.options
 
-    def shown_state(self) -> str:
+    def state_text(self) -> str:
         if self.stopped:
             return JobState.STOPPED.value
         if self.state is JobState.KILLED:
@@ -72,7 +73,7 @@ class Job:
 
 def report_death(sh: ShellState, number: int, pid: int, text: str) -> None:
     """Say that a command died of a signal, as a shell without a terminal does."""
-    if number in signals.UNREPORTED or sh.captured:
+    if number in signals.UNREPORTED or sh.in_substitution:
         return
     shown = signals.DESCRIPTIONS.get(number) or f"Signal {number}"
     if number == 15 or (number < len(signals.NAMES) and signals.NAMES[number] in sh.traps):
@@ -81,7 +82,7 @@ def report_death(sh: ShellState, number: int, pid: int, text: str) -> None:
         sh.complain(f"{pid:5d} {shown:<24}{text}")
 
 
-class Ambiguous(Exception):
+class AmbiguousJob(Exception):
     """More than one job begins with this text, or has it in it."""
 
 
@@ -105,7 +106,7 @@ class Jobs:
     def fork(self) -> Jobs:
         return Jobs(self.shell)
 
-    def seen(self) -> Jobs:
+    def visible(self) -> Jobs:
         """The table that `jobs` shows."""
         return self if self.jobs or self.inherited is None else self.inherited
 
@@ -113,26 +114,26 @@ class Jobs:
 
     def fork_process(self, parent: ShellState) -> ShellState:
         """A subshell that is to run as a process; refused before it shares anything that would have to be let go."""
-        if self.shell.crowded(parent.budget.limits.processes, 1):
+        if self.shell.too_many_shells(parent.budget.limits.processes, 1):
             raise parent.budget.exceeded("processes", "fork")
         parent.budget.check()
         return parent.fork()
 
     def spawn(self, child: ShellState, work: Coroutine[Any, Any, int]) -> Process:
-        """Run a forked shell as a process of its own."""
+        """Run a forked shell as a process."""
         process = Process(self.shell.next_pid(), child)
         child.pid, child.process = process.pid, process
         self.shell.processes[process.pid] = process
-        process.task = asyncio.create_task(_contained(process, work, self.shell.starts.turn(), child.crew))
-        child.crew.tasks[process.task] = True
+        process.task = asyncio.create_task(_contained(process, work, self.shell.start_queue.turn(), child.task_group))
+        child.task_group.tasks[process.task] = True
         process.task.add_done_callback(lambda task: self._ended(process))
         process.task.add_done_callback(lambda task: self._unbegun(child, work))
         return process
 
     def _unbegun(self, child: ShellState, work: Coroutine[Any, Any, int]) -> None:
-        """Cancelled before its first step, a process never began."""
+        """Release a process that was cancelled before its first step."""
         work.close()
-        self.shell.forget_unless_begun(child)
+        self.shell.release_unstarted(child)
 
     def _ended(self, process: Process) -> None:
         self.shell.processes.pop(process.pid, None)
@@ -168,20 +169,22 @@ class Jobs:
         place = bisect_left(self.jobs, job.id, key=_number)
         return place if place < len(self.jobs) and self.jobs[place] is job else None
 
-    def over(self) -> list[tuple[int, int, str, int, int, bool]]:
-        """Jobs that have ended and are still in the table, as plain data: number, pid, text, status, signal, told."""
+    def ended_data(self) -> list[tuple[int, int, str, int, int, bool]]:
+        """Ended jobs in the table as plain data: number, pid, text, status, signal, notified."""
         return [
             (job.id, job.pid, job.text, job.status, job.process.killed, job.notified)
             for job in self.jobs
             if not job.running
         ]
 
-    def restore(self, sh: ShellState, number: int, pid: int, text: str, status: int, killed: int, told: bool) -> None:
+    def restore(
+        self, sh: ShellState, number: int, pid: int, text: str, status: int, killed: int, notified: bool
+    ) -> None:
         """Put a job into the table that ended elsewhere."""
         process = Process(pid, sh)
         process.killed = killed
         job = Job(number, process, text)
-        job.state, job.status, job.notified = JobState.KILLED if killed else JobState.COMPLETED, status, told
+        job.state, job.status, job.notified = JobState.KILLED if killed else JobState.COMPLETED, status, notified
         self.jobs.append(job)
 
     def finished(self) -> list[Job]:
@@ -216,7 +219,7 @@ class Jobs:
         else:
             found = [job for job in self.jobs if job.text.startswith(spec)]
         if len(found) > 1:
-            raise Ambiguous(spec.removeprefix("?"))
+            raise AmbiguousJob(spec.removeprefix("?"))
         return found[0] if found else None
 
     def forget(self, job: Job) -> None:
@@ -230,19 +233,19 @@ class Jobs:
         for job in self.ended:
             job.forgotten = True
 
-    def tell(self, sh: ShellState) -> None:
+    def report_killed(self, sh: ShellState) -> None:
         """Report the jobs that were killed; those that were asked to end (TERM) only to a shell with job control."""
         for job in self.jobs:
             if job.state is JobState.KILLED and not job.notified:
                 job.notified = True
-                if "monitor" in sh.options and not sh.captured:
+                if "monitor" in sh.options and not sh.in_substitution:
                     mark = "+" if job is self.current() else "-" if job is self.previous() else " "
-                    sh.err(f"[{job.id}]{mark}  {job.shown_state():<24}{job.text}\n")
+                    sh.err(f"[{job.id}]{mark}  {job.state_text():<24}{job.text}\n")
                 elif job.process.killed != 15:
                     report_death(sh, job.process.killed, job.pid, job.text)
 
-    def drop_told(self) -> None:
-        """What was killed and told of is no longer in the table; its pid still leads to its status."""
+    def drop_reported(self) -> None:
+        """Remove killed jobs that were reported; their pids still give their statuses."""
         for job in [job for job in self.jobs if job.state is JobState.KILLED and job.notified]:
             job.forgotten = True
             self.jobs.remove(job)
@@ -251,7 +254,7 @@ class Jobs:
 
     async def wait(self, sh: ShellState, process: Process) -> int:
         """The status of a process once it has ended; 128+n when a trapped signal ends the waiting."""
-        while not process.over:
+        while not process.ended:
             stopped = next((job for job in self.jobs if job.process is process and job.stopped), None)
             if stopped is not None:
                 sh.complain(f"warning: wait_for_job: job {stopped.id} is stopped")
@@ -271,7 +274,7 @@ class Jobs:
             await asyncio.sleep(0)
         return self.reaped.get(process.pid, 0)
 
-    async def begun(self) -> None:
+    async def let_start(self) -> None:
         """A shell that ends lets its jobs do what they need not wait for, as processes would meanwhile."""
         for _ in range(_TURNS):
             if not any(job.running for job in self.jobs):
@@ -281,7 +284,7 @@ class Jobs:
     async def settle(self) -> None:
         """Wait for every job, and for what other shells left behind that writes to where we do.
 
-        That is the end of a script whose output someone still reads.
+        This is the end of a script whose output is still read.
         """
         while running := self._going() | self._left():
             await asyncio.wait(running)
@@ -313,11 +316,11 @@ class Jobs:
             for start in range(0, len(ending), _AT_ONCE):
                 batch = ending[start : start + _AT_ONCE]
                 for process in batch:
-                    process.session.crew.stop()
+                    process.session.task_group.stop()
                     process.task.cancel()
                 await asyncio.wait([process.task for process in batch])
                 for process in batch:
-                    await process.session.crew.gone()
+                    await process.session.task_group.gone()
             await asyncio.sleep(0)  # what is called when they end takes them out of the table
         if self.shell.closing:
             await asyncio.gather(*self.shell.closing, return_exceptions=True)
@@ -333,7 +336,7 @@ _TURNS: Final = 8
 
 
 class Pids:
-    """Numbers of processes, none of them twice."""
+    """Source of unique pids."""
 
     def __init__(self) -> None:
         self.last = 1000
@@ -342,12 +345,12 @@ class Pids:
         self.last += 1
         return self.last
 
-    def pass_by(self, number: int) -> None:
-        """Leave out what a session knows as the number of one that has ended."""
+    def reserve(self, number: int) -> None:
+        """Skip pids up to a number that a restored session knows."""
         self.last = max(self.last, number)
 
 
-class Starts:
+class StartQueue:
     """Lets processes start a few at a time, so that a script that forks without end cannot fill a turn of the loop."""
 
     BURST = 4
@@ -401,5 +404,5 @@ async def _contained(
     except (Cancelled, Killed):
         return 137
     finally:
-        if crew.stopped and process.leads:
-            process.session.shell.see_off(crew)
+        if crew.stopped and process.owns_task_group:
+            process.session.shell.detach_tasks(crew)

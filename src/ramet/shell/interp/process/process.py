@@ -1,4 +1,4 @@
-"""`Process`: a task with a pid, which signals reach; stopped, it makes no further step until it is continued."""
+"""`Process`: an asyncio task with a pid that signals can kill, stop and continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    __slots__ = ("_held", "_resumed", "job", "killed", "pid", "session", "started", "task")
+    __slots__ = ("_queued", "_resumed", "job", "killed", "pid", "session", "started", "task")
 
     def __init__(self, pid: int, session: ShellState) -> None:
         self.pid, self.session, self.started = pid, session, session.shell.now()
@@ -29,18 +29,18 @@ class Process:
         """None where it had ended before its session came here."""
         self._resumed: asyncio.Future[None] | None = None
         """What it waits for while it is stopped."""
-        self._held: list[int] = []
+        self._queued: list[int] = []
         """Signals that have come since it was stopped."""
 
     @property
-    def over(self) -> bool:
+    def ended(self) -> bool:
         return self.task is None or self.task.done()
 
     @property
-    def leads(self) -> bool:
+    def owns_task_group(self) -> bool:
         """Whether the shells that it has started are a crew of their own."""
         parent = self.session.parent
-        return parent is None or parent.crew is not self.session.crew
+        return parent is None or parent.task_group is not self.session.task_group
 
     @property
     def stopped(self) -> bool:
@@ -48,10 +48,10 @@ class Process:
 
     def signal(self, number: int) -> None:
         """Deliver a signal: to the shell's trap, or the end of the task."""
-        if self.over or number == 0:
+        if self.ended or number == 0:
             return
         if self.stopped and number not in (signals.KILL, signals.CONT):
-            self._held.append(number)
+            self._queued.append(number)
             return
         if number in signals.STOPPING and (number == signals.STOP or signals.NAMES[number] not in self.session.traps):
             self._resumed = asyncio.get_running_loop().create_future()
@@ -62,8 +62,8 @@ class Process:
             send(self.session, number)
         except Killed:
             self.killed, self._resumed = number, None
-            if self.leads and (number == signals.KILL or "EXIT" not in self.session.traps):
-                self.session.crew.stop()  # nothing of it has a last word
+            if self.owns_task_group and (number == signals.KILL or "EXIT" not in self.session.traps):
+                self.session.task_group.stop()  # nothing of it has a last word
             self.task.cancel()
 
     def resume(self) -> None:
@@ -71,7 +71,7 @@ class Process:
         resumed, self._resumed = self._resumed, None
         if resumed is not None and not resumed.done():
             resumed.set_result(None)
-        held, self._held = self._held, []
+        held, self._queued = self._queued, []
         for number in held:
             self.signal(number)
 

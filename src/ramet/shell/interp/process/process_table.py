@@ -1,4 +1,4 @@
-"""The processes of a workspace as its commands see them: what `ps` lists and what `kill` in any spelling reaches."""
+"""The process table of a workspace for `ps` and `kill`, and signal delivery by pid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ProcessTable:
-    """What a shell lends to the commands that it runs, as `services["jobs"]`."""
+    """The `JobTable` of a shell's commands."""
 
     __slots__ = ("_sh",)
 
@@ -23,7 +23,7 @@ class ProcessTable:
         self._sh = sh
 
     def processes(self) -> Iterator[tuple[int, int, str, float]]:
-        """pid, parent's pid, command line and start (seconds since the epoch): the shell, then all that runs apart."""
+        """pid, parent's pid, command line and start (seconds since the epoch): the shells, then the processes."""
         shell = self._sh.shell
         for sh in reversed(list(_shells(self._sh))):
             yield sh.top_pid, int(str(sh.vars["PPID"])), sh.command_line, shell.started
@@ -56,7 +56,7 @@ def _text(process: Process) -> str:
 
 
 def deliver(sh: ShellState, pid: int, number: int) -> bool:
-    """Signal the shell itself, a process that runs apart, or a shell around this one; False when there is no such."""
+    """Signal this shell, a process, or an outer shell; False when the pid is unknown."""
     if pid in (0, sh.own_pid()):
         if number:
             _signal_itself(sh, number)
@@ -82,7 +82,7 @@ def _signal_itself(sh: ShellState, number: int) -> None:
             raise
         # Its EXIT trap runs before the next command would; where there is none, it is too late for that.
         sh.pending.append(number)
-        sh.watch = True
+        sh.instrumented = True
 
 
 def _signal_above(target: ShellState, number: int) -> None:
@@ -91,5 +91,5 @@ def _signal_above(target: ShellState, number: int) -> None:
         send(target, number)
     except Killed:
         target.pending.append(number)
-        target.watch = True
+        target.instrumented = True
         target.traps.setdefault(signals.NAMES[number], f"exit {128 + number}")

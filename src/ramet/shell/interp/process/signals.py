@@ -57,7 +57,7 @@ DESCRIPTIONS: Final = {
 
 
 UNREPORTED: Final = frozenset((2, 13))
-"""INT and PIPE: a script is not told that a command died of them."""
+"""INT and PIPE: a death by them is not reported."""
 
 
 def number_of(text: str) -> int | None:

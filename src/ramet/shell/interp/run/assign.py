@@ -20,7 +20,7 @@ from ramet.shell.expand.word.braces import expand_braces, has_braces
 from ramet.shell.expand.word.fields import distinct
 from ramet.shell.expand.word.tilde import untilded
 from ramet.shell.interp.run.append_assign import put_behind, takes_long
-from ramet.shell.interp.state.assignment_hooks import NOTICED
+from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
@@ -166,13 +166,13 @@ def put(sh: ShellState, name: str, value: str, append: bool = False) -> None:
     sh.variables.set(name, value, append)
     if sh.allexport:
         sh.variables.flag(sh.variables.follow(name)[0], EXPORT)
-    if name in NOTICED:
-        NOTICED[name](sh, value)
+    if name in ON_ASSIGN:
+        ON_ASSIGN[name](sh, value)
 
 
 async def put_patiently(sh: ShellState, name: str, value: str, append: bool = False) -> None:
     """The same for a value of any length."""
-    if (len(value) > LONG_SCRIPT and (name in sh.variables.attrs or name in NOTICED)) or (
+    if (len(value) > LONG_SCRIPT and (name in sh.variables.attrs or name in ON_ASSIGN)) or (
         append and takes_long(sh.variables, name, value)
     ):
         await offload(sh.budget, lambda: put(sh, name, value, append))  # what the attributes make of it takes its time
@@ -217,17 +217,17 @@ def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
     parts: Callable[[ShellState], str | Parts] = text.parts or inner
-    plain = name not in NOTICED
+    plain = name not in ON_ASSIGN
     simple = not append and plain
     seamless = len(value.parts) < 2
     if text.wait:
 
         async def waiting(sh: ShellState) -> None:
-            sh.joining = True
+            sh.join_star = True
             try:
                 found = await inner(sh)
             finally:
-                sh.joining = False
+                sh.join_star = False
             await put_patiently(sh, name, found, append)
 
         async def waiting_word(sh: ShellState) -> AssignWord:
@@ -463,7 +463,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
 
     async def evaluate(sh: ShellState) -> list[str]:
         found = await words.fields_of(fields, sh)
-        if sh.globbing:
+        if sh.has_globs:
             found = await sh.shell.globbed(sh, found)
         if len(found) > sh.budget.limits.expansion_words:
             raise sh.budget.exceeded("expansion_words")
@@ -514,7 +514,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
             found: list[str] = []
             if fields is not None:
                 found = await words.fields_of(fields, sh)
-                if sh.globbing and key is None:
+                if sh.has_globs and key is None:
                     found = await sh.shell.globbed(sh, found)
             if key is None:
                 if len(items) + len(found) > sh.budget.limits.expansion_words:
@@ -524,7 +524,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
                     await sh.budget.yield_turn()
             elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
-                sh.globbing = False  # what braces make of an element is no name of a file
+                sh.has_globs = False  # what braces make of an element is no name of a file
                 spread = tuple(map(str, found))
                 items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), spread))
         return items

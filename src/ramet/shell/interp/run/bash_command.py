@@ -37,20 +37,20 @@ from ramet.shell.syntax.printer import command_text, word_text
 
 
 def command_shown(sh: ShellState) -> str:
-    node = sh.command_text_now if sh.in_trap else sh.ran
+    node = sh.trap_command if sh.in_trap else sh.last_command
     if node is None:
         return ""
-    kept = sh.shown
+    kept = sh.bash_command_text
     return kept[1] if kept is not None and kept[0] is node else _text(node)
 
 
 async def ready_command(sh: ShellState) -> None:
     """Make the text for a trap where that takes its time."""
-    node = sh.command_text_now
+    node = sh.trap_command
     if not _is_long(node):
-        sh.shown = None
-    elif sh.shown is None or sh.shown[0] is not node:
-        sh.shown = (node, await offload(sh.budget, partial(_text, node)))
+        sh.bash_command_text = None
+    elif sh.bash_command_text is None or sh.bash_command_text[0] is not node:
+        sh.bash_command_text = (node, await offload(sh.budget, partial(_text, node)))
 
 
 def _text(node: Any) -> str:

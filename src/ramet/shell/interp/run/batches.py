@@ -83,7 +83,7 @@ async def refused_patiently(sh: ShellState, message: Sequence[str], status: int 
     """The same for who can wait."""
     if sum(map(len, message)) < LARGE:
         return sh.error("".join(message), status)
-    sh.err(sh.blamed())
+    sh.err(sh.message_prefix())
     for text in blocks(chain(message, ("\n",))):
         sh.err(text)
         await turn(sh)
@@ -123,14 +123,14 @@ def write_lines(sh: ShellState, lines: Iterable[str], count: int, who: str, stat
     row: list[str] = []
     size = 0
     rest = iter(lines)
-    sh.held = row
+    sh.pending_output = row
     for line in rest:
         row.append(line)
         size += len(line)
         if size > LARGE:
-            sh.held = []
+            sh.pending_output = []
             return drive(_write_many(sh, chain(row, rest), who, status))
-    sh.held = []
+    sh.pending_output = []
     text = row[0] if len(row) == 1 else "".join(row)
     written = sh.out(encode(text), who) if text else 0
     return status or written

@@ -65,8 +65,8 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         return compile_pattern(pattern, "extglob" in sh.shopts, "nocasematch" in sh.shopts).matches(value)
 
     def simple(sh: ShellState) -> Result:
-        sh.line, sh.ran = line, node
-        if sh.watch:
+        sh.line, sh.last_command = line, node
+        if sh.instrumented:
             return drive(general(sh))
         value: Any = subject_parts(sh)
         if parted and isinstance(value, Parts):
@@ -106,8 +106,8 @@ def compile_case(node: Case, bodies: list[Run]) -> Run:
         return await search(sh, await put_together(sh, subject))
 
     async def general(sh: ShellState) -> int:
-        sh.line, sh.ran = line, node
-        if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
+        sh.line, sh.last_command = line, node
+        if sh.instrumented and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
         return await search(sh, await ready(sh, subject))
 

@@ -33,7 +33,7 @@ from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects
 from ramet.shell.interp.run.simple import compile_simple
 from ramet.shell.interp.run.subshell import high_fd, run_shell
 from ramet.shell.interp.run.task_group import Crew
-from ramet.shell.interp.run.traps import before_command, child_died, deafen, deliver, failed
+from ramet.shell.interp.run.traps import before_command, child_died, deliver, failed, ignore_interrupts
 from ramet.shell.interp.run.xtrace import trace_patiently
 from ramet.shell.interp.state.frames import FunctionDef
 from ramet.shell.interp.state.function_table import flags as function_flags
@@ -63,8 +63,8 @@ async def _rested(sh: ShellState, result: int) -> int:
 
 
 def _nothing(sh: ShellState) -> Result:
-    if sh.pipes is None:
-        sh.pipes = [sh.status]  # no command has run since
+    if sh.pipe_statuses is None:
+        sh.pipe_statuses = [sh.status]  # no command has run since
     sh.status = 0
     return 0
 
@@ -78,8 +78,8 @@ def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
         while True:
             if result:
                 node = runs[number][1]
-                if node is not None and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-                    sh.command_text_now = node
+                if node is not None and result < 256 and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
+                    sh.trap_command = node
                     result = failed(sh, result)
                     if type(result) is not int:
                         result = await result
@@ -106,7 +106,7 @@ def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
             if result:
                 if result > 255:
                     return result
-                if node is not None and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                if node is not None and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
                     return rest(sh, number, _ready(result))
             if clock() >= budget.slice_end:
                 return rest(sh, number, _rested(sh, result))
@@ -152,8 +152,8 @@ def _checked(run: Run, node: nodes.Node) -> Run:
     def checked(sh: ShellState) -> Result:
         result = run(sh)
         if type(result) is int:
-            if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-                sh.command_text_now = node
+            if result and result < 256 and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
+                sh.trap_command = node
                 return failed(sh, result)
             return result
         return _checked_later(sh, result, node)  # type: ignore[arg-type]
@@ -163,8 +163,8 @@ def _checked(run: Run, node: nodes.Node) -> Run:
 
 async def _checked_later(sh: ShellState, pending: Awaitable[int], node: nodes.Node) -> int:
     result: Any = await pending
-    if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-        sh.command_text_now = node
+    if result and result < 256 and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
+        sh.trap_command = node
         result = failed(sh, result)
         if type(result) is not int:
             result = await result
@@ -242,23 +242,23 @@ def _and_or(node: nodes.AndOr) -> Run:
     async def rest(sh: ShellState, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
         if number < last:
-            sh.ignore -= 1
+            sh.errexit_ignored -= 1
         while result < 256 and number < last:
             number += 1
             alternative, run = runs[number]
             if (result != 0) is not alternative:
                 continue
             if number < last:
-                sh.ignore += 1
+                sh.errexit_ignored += 1
             result = run(sh)
             if type(result) is not int:
                 result = await result
             else:
                 await sh.budget.yield_turn()
             if number < last:
-                sh.ignore -= 1
-            elif result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-                sh.command_text_now = links[-1][1]
+                sh.errexit_ignored -= 1
+            elif result and result < 256 and check and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
+                sh.trap_command = links[-1][1]
                 result = failed(sh, result)
                 if type(result) is not int:
                     result = await result
@@ -267,8 +267,8 @@ def _and_or(node: nodes.AndOr) -> Run:
 
     async def last_rest(sh: ShellState, pending: Awaitable[int]) -> int:
         result: Any = await pending
-        if result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-            sh.command_text_now = links[-1][1]
+        if result and result < 256 and check and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
+            sh.trap_command = links[-1][1]
             result = failed(sh, result)
             if type(result) is not int:
                 result = await result
@@ -283,21 +283,21 @@ def _and_or(node: nodes.AndOr) -> Run:
                 number += 1
                 continue
             if number < last:
-                sh.ignore += 1
+                sh.errexit_ignored += 1
                 result = run(sh)
                 if type(result) is not int:
                     return rest(sh, number, result)
                 if budget.clock() >= budget.slice_end:
                     return rest(sh, number, _rested(sh, result))
-                sh.ignore -= 1
+                sh.errexit_ignored -= 1
                 if result > 255:
                     return int(result)
             else:
                 result = run(sh)
                 if type(result) is not int:
                     return last_rest(sh, result)
-                if result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-                    sh.command_text_now = links[-1][1]
+                if result and result < 256 and check and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
+                    sh.trap_command = links[-1][1]
                     return failed(sh, result)
             number += 1
         return int(result)
@@ -311,7 +311,7 @@ def _if(node: nodes.If) -> Run:
 
     async def rest(sh: ShellState, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
-        sh.ignore -= 1
+        sh.errexit_ignored -= 1
         while True:
             if result > 255:
                 return int(result)
@@ -322,20 +322,20 @@ def _if(node: nodes.If) -> Run:
             if number == len(clauses):
                 result = orelse(sh)
                 break
-            sh.ignore += 1
+            sh.errexit_ignored += 1
             result = clauses[number][0](sh)
             if type(result) is not int:
                 result = await result
-            sh.ignore -= 1
+            sh.errexit_ignored -= 1
         return int(result if type(result) is int else await result)
 
     def run(sh: ShellState) -> Result:
         for number, (condition, body) in enumerate(clauses):
-            sh.ignore += 1
+            sh.errexit_ignored += 1
             result = condition(sh)
             if type(result) is not int:
                 return rest(sh, number, result)  # type: ignore[arg-type]
-            sh.ignore -= 1
+            sh.errexit_ignored -= 1
             if result == 0:
                 return body(sh)
             if result > 255:
@@ -383,17 +383,17 @@ def _subshell(node: nodes.Subshell) -> Run:
     async def run(sh: ShellState) -> int:
         if sh.pending and (ends := await deliver(sh)):
             return ends
-        sh.line, sh.ran = line, node
+        sh.line, sh.last_command = line, node
         child = sh.fork(borrow=True)
-        child.lone = lone
+        child.single_command = lone
         status = await run_shell(child, redirected if plans else body)
-        if child.killed and sh.lone:
-            sh.killed = child.killed
-        elif child.killed:
-            report_death(sh, child.killed, child.own_pid(), command_text(node))
+        if child.death_signal and sh.single_command:
+            sh.death_signal = child.death_signal
+        elif child.death_signal:
+            report_death(sh, child.death_signal, child.own_pid(), command_text(node))
         if sh.traps:
             child_died(sh)
-        sh.pipes = None
+        sh.pipe_statuses = None
         sh.status = status
         return status
 
@@ -412,7 +412,7 @@ def _apart(node: nodes.Node) -> Run:
     line = node.line
 
     def run(sh: ShellState) -> Result:
-        sh.line, sh.ran = line, node
+        sh.line, sh.last_command = line, node
         return drive(_inside(sh, plans, body)) if plans else body(sh)
 
     return run
@@ -483,9 +483,9 @@ def _function(node: nodes.Function) -> Run:
 
     def after(sh: ShellState) -> Result:
         sh.status = 1
-        if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
+        if sh.errexit_ignored or not (sh.errexit or "ERR" in sh.traps):
             return 1
-        sh.command_text_now = sh.ran  # a definition is no command
+        sh.trap_command = sh.last_command  # a definition is no command
         return failed(sh, 1)
 
     def define(sh: ShellState) -> Result:
@@ -528,8 +528,8 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     shown = texts.expression(node.body)
 
     async def general(sh: ShellState, resume: Callable[[], int] | None = None) -> int:
-        sh.line, sh.ran = line, node
-        if resume is None and sh.watch and (ends := await before_command(sh, node)) is not None:
+        sh.line, sh.last_command = line, node
+        if resume is None and sh.instrumented and (ends := await before_command(sh, node)) is not None:
             return ends
         evaluated = value
         if sh.xtrace:
@@ -548,15 +548,15 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
                 raise
             result = broken(sh, error)
             return result if isinstance(result, int) else await result
-        sh.pipes = None
+        sh.pipe_statuses = None
         return sh.status
 
     if wait:
         return lambda sh: drive(general(sh))
 
     def run(sh: ShellState) -> Result:
-        sh.line, sh.ran = line, node
-        if sh.watch:
+        sh.line, sh.last_command = line, node
+        if sh.instrumented:
             return drive(general(sh))
         try:
             status = 0 if (value(sh) if code is None else code(sh.variables)) else 1
@@ -567,7 +567,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
                 raise
             return broken(sh, error)
         sh.status = status
-        sh.pipes = None
+        sh.pipe_statuses = None
         return status
 
     return run
@@ -591,12 +591,12 @@ def _background(statement: nodes.Statement) -> Run:
         if not text:
             text.append(command_text(node))
         child = sh.jobs.fork_process(sh)
-        child.crew = Crew()
-        child.ignore += negated and child.errexit
-        child.lone = isinstance(node, nodes.Simple)
-        if child.lone:
+        child.task_group = Crew()
+        child.errexit_ignored += negated and child.errexit
+        child.single_command = isinstance(node, nodes.Simple)
+        if child.single_command:
             child.loops = sh.loops
-        child.told = told
+        child.debug_trap_command = told
         if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()
@@ -606,7 +606,7 @@ def _background(statement: nodes.Statement) -> Run:
         if sh.interactive and not sh.sub_level and not sh.frames:
             sh.err(f"[{job.id}] {job.pid}\n")
         sh.background = process.pid
-        sh.pipes = None
+        sh.pipe_statuses = None
         sh.status = 0
         return 0
 
@@ -619,7 +619,11 @@ def _background(statement: nodes.Statement) -> Run:
 
     def run_it(sh: ShellState) -> Result:
         # A simple command is announced by the shell that starts it.
-        return drive(watched(sh)) if sh.watch and "DEBUG" in sh.traps and isinstance(node, nodes.Simple) else start(sh)
+        return (
+            drive(watched(sh))
+            if sh.instrumented and "DEBUG" in sh.traps and isinstance(node, nodes.Simple)
+            else start(sh)
+        )
 
     return run_it
 
@@ -630,7 +634,7 @@ def _begun(sh: ShellState, run: Run) -> Run:
         return run
 
     def begin(child: ShellState) -> Result:
-        deafen(child)
+        ignore_interrupts(child)
         return run(child)
 
     return begin
@@ -648,7 +652,7 @@ def _coproc(node: nodes.Coproc) -> Run:
             return 1
         sh.make_room("coproc", 2)
         child = sh.jobs.fork_process(sh)
-        child.crew = Crew()
+        child.task_group = Crew()
         their_in, our_out = pipe()
         our_in, their_out = pipe()
         for fd, stream in ((0, their_in), (1, their_out)):

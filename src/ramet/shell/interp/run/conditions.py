@@ -212,7 +212,7 @@ def plain_unary(sh: ShellState, op: str, word: str) -> bool:
 def is_set(sh: ShellState, word: str) -> bool:
     """`-v name`, `-v name[sub]`."""
     if is_number(word):
-        return int(word) == 0 or int(word) <= len(sh.remaining)
+        return int(word) == 0 or int(word) <= len(sh.params)
     name, subscript = split_subscript(word)
     if not is_name(name):
         return False
@@ -241,8 +241,8 @@ def compile_cond(node: Cond) -> Run:
     if not wait:
 
         def run(sh: ShellState) -> Any:
-            sh.line, sh.ran = line, node
-            if sh.watch:
+            sh.line, sh.last_command = line, node
+            if sh.instrumented:
                 return drive(watched(sh))
             try:
                 status = 0 if test(sh) else 1
@@ -253,7 +253,7 @@ def compile_cond(node: Cond) -> Run:
             except OperandError as error:
                 status = sh.error(f"[[: {error}")
             sh.status = status
-            sh.pipes = None
+            sh.pipe_statuses = None
             return status
 
     async def settled(sh: ShellState, pending: Awaitable[bool]) -> int:
@@ -263,12 +263,12 @@ def compile_cond(node: Cond) -> Run:
             sh.status = 2
         except OperandError as error:
             sh.status = sh.error(f"[[: {error}")
-        sh.pipes = None
+        sh.pipe_statuses = None
         return sh.status
 
     async def watched(sh: ShellState) -> int:
-        sh.line, sh.ran = line, node
-        if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
+        sh.line, sh.last_command = line, node
+        if sh.instrumented and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
         try:
             found = test(sh)
@@ -279,7 +279,7 @@ def compile_cond(node: Cond) -> Run:
             sh.status = 2
         except OperandError as error:
             sh.status = sh.error(f"[[: {error}")
-        sh.pipes = None
+        sh.pipe_statuses = None
         return sh.status
 
     return (lambda sh: drive(watched(sh))) if wait else run

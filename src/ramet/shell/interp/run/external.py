@@ -17,20 +17,19 @@ from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import BySignal, Died
 from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.expand import quote
-from ramet.shell.interp.main.restricted import OPTION, refused
 from ramet.shell.interp.process.descriptors import Description, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
-from ramet.shell.interp.process.groups import Group
+from ramet.shell.interp.process.groups import ProcessGroup
 from ramet.shell.interp.run.batches import plain, refused_patiently, rows
 from ramet.shell.interp.run.task_group import Crew
-from ramet.shell.interp.run.traps import Leave, deafen, permitted
+from ramet.shell.interp.run.traps import Leave, ignore_interrupts, permitted
 from ramet.shell.interp.state import function_table
 from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.shell_state import ShellState
 
 BIN: Final = ("/usr/bin", "/bin")
 """Directories where the command table lives, as far as a script can tell."""
-SHELLS: Final = frozenset(("sh", "bash", "rbash", "dash"))
+SHELLS: Final = frozenset(("sh", "bash", "dash"))
 
 
 def in_table(sh: ShellState, name: str) -> bool:
@@ -45,8 +44,6 @@ async def run_external(sh: ShellState, argv: list[str], called: str | None = Non
     if called is not None:
         argv = [called, *argv[1:]]
     if "/" in name:
-        if OPTION in sh.shopts and refused(sh, name, ": restricted: cannot specify `/' in command names"):
-            return 1
         return await _by_path(sh, argv, name)
     known = name in sh.hashed
     found = await search(sh, name)
@@ -67,7 +64,9 @@ async def run_external(sh: ShellState, argv: list[str], called: str | None = Non
 
 
 async def _not_found(sh: ShellState, argv: list[str]) -> int:
-    if argv[0].startswith("%") and (sh.staged is None or sh.frames):  # `%1` alone, no stage of a pipeline, is `fg %1`
+    if argv[0].startswith("%") and (
+        sh.stage_command is None or sh.frames
+    ):  # `%1` alone, no stage of a pipeline, is `fg %1`
         from ramet.shell.interp.builtins.jobs import fg
 
         resumed = fg(sh, ["fg", *argv])
@@ -278,7 +277,7 @@ async def _table(sh: ShellState, name: str, argv: list[str]) -> int:
 async def _given(sh: ShellState, name: str) -> dict[str, str]:
     """The environment of a program; a very large one is put together aside."""
     await function_table.ready_exported(sh)
-    make = sh.environment if sh.by_program else partial(_environment, sh, name)
+    make = sh.environment if sh.program_environment else partial(_environment, sh, name)
     return make() if len(sh.variables.attrs) < _MANY else await offload(sh.budget, make)
 
 
@@ -303,10 +302,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     """Call a command of the table with the descriptors and environment of this shell."""
     fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
     shell = sh.shell
-    services = shell.services_for(sh)
-    group = Group() if argv[0] == "timeout" else None
-    if group is not None:
-        services = {**services, "signal": group.signal}
+    group = ProcessGroup() if argv[0] == "timeout" else None
     stdin = sh.reader(0)
     stdin.budget = sh.budget
     proc = Proc(
@@ -323,7 +319,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
         fds=fds,
         umask=sh.umask,
         user=shell.user,
-        services=services,
+        services=shell.services_for(sh, None if group is None else group.signal),
     )
     try:
         status = await (command(proc) if sh.group is None else sh.group.run(sh, _started(command, proc)))
@@ -336,10 +332,10 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     except BrokenPipeError:
         return 141
     except Died as died:
-        if sh.lone:
-            sh.killed = died.number
+        if sh.single_command:
+            sh.death_signal = died.number
         else:
-            sh.died = died.number, shell.next_pid()
+            sh.command_death = died.number, shell.next_pid()
         return 128 + died.number
     except LimitExceeded as error:
         sh.err(f"{argv[0]}: {error}\n")
@@ -370,7 +366,7 @@ _REPLACED: Final = frozenset(("env", "nohup", "nice", "ionice", "setsid", "stdbu
 """Programs that become what they run, so that signals reach that."""
 
 
-def _runner(sh: ShellState, parent: str, group: Group | None) -> Any:
+def _runner(sh: ShellState, parent: str, group: ProcessGroup | None) -> Any:
     """`proc.run`: another command by this shell's lookup, in a shell of its own."""
 
     async def run(
@@ -397,26 +393,26 @@ def _runner(sh: ShellState, parent: str, group: Group | None) -> Any:
                 child.vars["PWD"] = str(cwd)
             if env is not None:
                 await _use_environment(child, env)
-            child.by_program = True
-            if sh.deaf:
-                deafen(child)
+            child.program_environment = True
+            if sh.background_ignored:
+                ignore_interrupts(child)
             for name, ignored in (signals or {}).items():
-                child.deaf -= {name}
+                child.background_ignored -= {name}
                 child.traps.pop(name, None)
                 if ignored:
                     child.traps[name] = ""
             process = sh.process
             if group is not None:
-                return await sh.crew.steps(_in_its_crew(child, list(argv), parent))
-            if process is None or not sh.lone or process.session is not sh or parent not in _REPLACED:
-                return await child.crew.steps(_run_child(child, list(argv), parent))
-            child.lone, process.session = True, child
+                return await sh.task_group.steps(_in_its_crew(child, list(argv), parent))
+            if process is None or not sh.single_command or process.session is not sh or parent not in _REPLACED:
+                return await child.task_group.steps(_run_child(child, list(argv), parent))
+            child.single_command, process.session = True, child
             try:
-                return await child.crew.steps(_run_child(child, list(argv), parent))
+                return await child.task_group.steps(_run_child(child, list(argv), parent))
             finally:
                 process.session = sh
         finally:
-            sh.shell.forget_unless_begun(child)
+            sh.shell.release_unstarted(child)
 
     return run
 
@@ -467,18 +463,18 @@ async def _run_child(child: ShellState, argv: list[str], parent: str) -> int:
         return await run_external(sh, argv)
 
     status = await run_shell(child, body)
-    number = child.killed or (child.died[0] if child.died else 0)
+    number = child.death_signal or (child.command_death[0] if child.command_death else 0)
     return BySignal(number) if number else status
 
 
 async def _in_its_crew(child: ShellState, argv: list[str], parent: str) -> int:
     """The same for a program that may end what it has started: all of that then stops at once."""
-    crew = child.crew = Crew()
+    crew = child.task_group = Crew()
     try:
         status = crew.lead(_run_child(child, argv, parent))
         return status if isinstance(status, int) else await status
     finally:
-        child.shell.see_off(crew)
+        child.shell.detach_tasks(crew)
 
 
 async def _refusal(sh: ShellState, name: str) -> int:

@@ -31,7 +31,7 @@ async def hop(sh: ShellState, work: Callable[[], Coroutine[Any, Any, T]], forked
     task: asyncio.Task[T] | None = None
     try:
         await sh.budget.yield_turn()
-        crew, current = sh.crew, asyncio.current_task()
+        crew, current = sh.task_group, asyncio.current_task()
         if forked:
             return await crew.apart(work)
         if current in crew.tasks:
@@ -109,9 +109,9 @@ async def _deep(sh: ShellState, function: FunctionDef, argv: list[str], scoped: 
 
 
 def _call(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
-    frame = Frame(argv[0], function.source, sh.line if sh.shift is None else sh.line_now(), sh.remaining, sh.loops)
+    frame = Frame(argv[0], function.source, sh.line if sh.line_shift is None else sh.line_now(), sh.params, sh.loops)
     sh.frames.append(frame)
-    sh.remaining = argv[1:]
+    sh.params = argv[1:]
     sh.loops = 0
     if not scoped:
         sh.variables.scopes.append(Scope())
@@ -119,7 +119,7 @@ def _call(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) 
         scope = sh.variables.scope_at(len(sh.variables.scopes) - 1)
         scope.temporary = False
         scope.temps = set(scope)
-    if sh.watch:
+    if sh.instrumented:
         if "extdebug" in sh.shopts:
             frame.arguments = sh.params
         if "DEBUG" in sh.traps:
@@ -143,7 +143,7 @@ def _call(sh: ShellState, function: FunctionDef, argv: list[str], scoped: bool) 
         restore = sh.variables._restore
         for name, saved in scope.items():
             restore(name, saved)
-    sh.remaining, sh.loops = frame.params, frame.loops
+    sh.params, sh.loops = frame.params, frame.loops
     sh.depth -= 2 if frame.loops else 1
     sh.stack -= 1
     if frame.special:
@@ -160,7 +160,7 @@ def _say_where(sh: ShellState, frame: Frame, error: BaseException) -> None:
 def _leave(sh: ShellState, frame: Frame) -> None:
     sh.frames.pop()
     sh.variables.pop()
-    sh.remaining, sh.loops = frame.params, frame.loops
+    sh.params, sh.loops = frame.params, frame.loops
     sh.depth -= 2 if frame.loops else 1
     sh.stack -= 1
     if frame.special:
@@ -180,7 +180,7 @@ def _afterwards(sh: ShellState, frame: Frame) -> None:
             if sh.frames:
                 sh.frames[-1].special = True
     if frame.trapped:
-        sh.late_trap = not sh.ignore and sh.status != 0 and "ERR" in sh.traps
+        sh.err_trap_just_set = not sh.errexit_ignored and sh.status != 0 and "ERR" in sh.traps
         if sh.frames:
             sh.frames[-1].trapped = sh.frames[-1].special = True
 
@@ -228,7 +228,7 @@ def leave_all(sh: ShellState) -> None:
     """Leave the functions that a shell was in when it was abandoned: all at once, there may be thousands."""
     frames = sh.frames
     if frames:
-        sh.remaining = frames[0].params
+        sh.params = frames[0].params
     special = any(frame.special for frame in frames)
     while special and frames:
         frame = frames.pop()
@@ -244,7 +244,7 @@ async def _ended(sh: ShellState, result: int) -> int:
         result = await _signalled(sh, result)
     status = sh.flow_status
     if result == EXIT:
-        if not (sh.given_up and sh.redirected):
+        if not (sh.errexit_ended and sh.redirected_calls):
             await exit_within(sh)
     elif "RETURN" in sh.traps:
         held = active(sh, "RETURN", sh.functrace)
@@ -287,13 +287,13 @@ async def _returned(sh: ShellState, frame: Frame, result: int) -> int:
 async def _debugged(sh: ShellState, function: FunctionDef, frame: Frame) -> int:
     """A call while a DEBUG trap is set: the trap sees the function itself only where it is inherited."""
     try:
-        if not sh.debugging and (sh.functrace or (traced(sh, frame.name) and active(sh, "DEBUG", False))):
-            sh.debugging = True
+        if not sh.in_debug_trap and (sh.functrace or (traced(sh, frame.name) and active(sh, "DEBUG", False))):
+            sh.in_debug_trap = True
             sh.line = getattr(function.node.body, "line", 0) or sh.line
             try:
                 await run_trap(sh, "DEBUG")
             finally:
-                sh.debugging = False
+                sh.in_debug_trap = False
         result = function.body(sh)
         if type(result) is not int:
             result = await _left(sh, result)  # type: ignore[arg-type]

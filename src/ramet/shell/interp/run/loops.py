@@ -43,11 +43,11 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
         clock, counted = budget.clock, budget.limits.loop_steps is not None
         sh.loops += 1
         while True:
-            sh.ignore += 1
+            sh.errexit_ignored += 1
             result: Any = condition(sh)
             if type(result) is not int:
                 result = await result
-            sh.ignore -= 1
+            sh.errexit_ignored -= 1
             if until and result == CONTINUE:
                 result = BREAK if sh.flow_n == 1 else CONTINUE  # the condition has succeeded, which ends the loop
             if result < 256:
@@ -72,8 +72,8 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
             if counted or clock() >= budget.slice_end:
                 await yield_turn(sh)
         sh.loops -= 1
-        if sh.pipes is None and sh.status != status:
-            sh.pipes = [sh.status]
+        if sh.pipe_statuses is None and sh.status != status:
+            sh.pipe_statuses = [sh.status]
         sh.status = status
         return status
 
@@ -97,7 +97,7 @@ def compile_for(node: For, body: Run) -> Run:
             items = sh.params
         else:
             items = await words.fields_of(fields, sh)
-            if sh.globbing:
+            if sh.has_globs:
                 items = await sh.shell.globbed(sh, items)
             if len(items) > sh.budget.limits.expansion_words:
                 raise sh.budget.exceeded("expansion_words", "for")
@@ -108,7 +108,7 @@ def compile_for(node: For, body: Run) -> Run:
         store = sh.variables
         try:
             for item in items:
-                if sh.watch:
+                if sh.instrumented:
                     sh.line = line
                     ends = await sh.shell.before_compound(sh, node)
                     if ends is not None:
@@ -197,13 +197,13 @@ async def _before(sh: ShellState, expression: ArithCommand) -> tuple[int | None,
     from ramet.shell.interp.run.traps import before_command
     from ramet.shell.interp.run.xtrace import trace
 
-    sh.line, sh.ran = expression.line, expression
+    sh.line, sh.last_command = expression.line, expression
     shown = None
     expanded = texts.document(expression.body)
     if sh.xtrace or ("DEBUG" in sh.traps and expanded.const is None):
         shown = await expanded.run(sh) if expanded.wait else expanded.run(sh)
         expression = ArithCommand(Word((Literal(shown),)), (), expression.line)
-        sh.ran = expression
+        sh.last_command = expression
     if sh.xtrace and shown is not None:
         trace(sh, [f"(( {shown} ))"], raw=True)
     return await before_command(sh, expression), shown
@@ -245,7 +245,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
         sh.loops += 1
         try:
             text: str | None = None
-            if sh.watch:
+            if sh.instrumented:
                 ends, text = await _before(sh, shown[0])
                 if ends is not None:
                     return ends if ends < 256 or _beyond(sh, ends) else 0
@@ -255,7 +255,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     await found
             while True:
                 text = None
-                if sh.watch:
+                if sh.instrumented:
                     ends, text = await _before(sh, shown[1])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
@@ -284,7 +284,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     if result == BREAK:
                         break
                 text = None
-                if sh.watch:
+                if sh.instrumented:
                     ends, text = await _before(sh, shown[2])
                     if ends is not None and ends > 255:
                         if _beyond(sh, ends):
@@ -326,8 +326,8 @@ def compile_select(node: Select, body: Run) -> Run:
     fields = words.words(node.words, patient=True) if node.words is not None else None
 
     async def loop(sh: ShellState) -> int:
-        sh.line, sh.ran = node.line, node
-        if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
+        sh.line, sh.last_command = node.line, node
+        if sh.instrumented and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
         if not is_name(node.name):
             sh.line = around
@@ -337,7 +337,7 @@ def compile_select(node: Select, body: Run) -> Run:
             items = sh.params
         else:
             items = await words.fields_of(fields, sh)
-            if sh.globbing:
+            if sh.has_globs:
                 items = await sh.shell.globbed(sh, items)
         if not items:
             sh.status = 0

@@ -26,12 +26,12 @@ def assignments(node: Simple, assigns: list[Assign]) -> Run:
         async def rest(sh: ShellState, place: int, pending: Awaitable[None]) -> int:
             await pending
             await perform(sh, assigns[place:])
-            sh.pipes, sh.last_arg, sh.status = None, "", 0
+            sh.pipe_statuses, sh.last_arg, sh.status = None, "", 0
             return 0
 
         def run(sh: ShellState) -> Result:
-            sh.line, sh.ran = line, node
-            if sh.watch:
+            sh.line, sh.last_command = line, node
+            if sh.instrumented:
                 return drive(_watched_assignments(sh, node, assigns))
             if first is not None:
                 pending = first(sh)
@@ -44,7 +44,7 @@ def assignments(node: Simple, assigns: list[Assign]) -> Run:
                     place += 1  # noqa: SIM113 - enumerate costs a tuple per assignment
                     if pending is not None:
                         return rest(sh, place, pending)
-            sh.pipes = None
+            sh.pipe_statuses = None
             sh.last_arg = ""
             sh.status = 0
             return 0
@@ -52,15 +52,15 @@ def assignments(node: Simple, assigns: list[Assign]) -> Run:
         return run
 
     async def waiting(sh: ShellState) -> int:
-        sh.line, sh.ran = line, node
-        if sh.watch:
+        sh.line, sh.last_command = line, node
+        if sh.instrumented:
             return await _watched_assignments(sh, node, assigns)
         sh.substitution_status = None
         if len(runs) == 1:
             await runs[0](sh)
         else:
             await perform(sh, assigns)
-        sh.pipes = None
+        sh.pipe_statuses = None
         sh.last_arg = ""
         status = sh.substitution_status or 0
         sh.status = status
@@ -88,7 +88,7 @@ async def _watched_assignments(sh: ShellState, node: Simple, assigns: list[Assig
         return ends
     sh.substitution_status = None
     await perform(sh, assigns)
-    sh.pipes = None
+    sh.pipe_statuses = None
     sh.last_arg = ""
     sh.status = sh.substitution_status or 0
     return sh.status
@@ -134,17 +134,17 @@ def bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) 
         return 0 if good else 1
 
     async def run(sh: ShellState) -> int:
-        sh.line, sh.ran = node.line, node
-        if sh.watch and (ends := await before_command(sh, node)) is not None:
+        sh.line, sh.last_command = node.line, node
+        if sh.instrumented and (ends := await before_command(sh, node)) is not None:
             return ends
         sh.substitution_status = None
         await perform(sh, assigns)
         if apart:
             status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
-            sh.status = 0 if left and sh.staged is node else status
+            sh.status = 0 if left and sh.stage_command is node else status
         else:
             sh.status = await made(sh) or sh.substitution_status or 0
-        sh.pipes = None
+        sh.pipe_statuses = None
         sh.last_arg = ""
         return sh.status
 

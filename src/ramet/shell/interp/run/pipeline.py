@@ -59,7 +59,7 @@ def _twice_blamed(body: Run) -> Run:
         result: Any = body(sh)
         if type(result) is not int:
             result = await result
-        if result and result < 256 and not sh.ignore and "ERR" in sh.traps:
+        if result and result < 256 and not sh.errexit_ignored and "ERR" in sh.traps:
             result = failed(sh, result)
             if type(result) is not int:
                 result = await result
@@ -90,14 +90,14 @@ def _negated(body: Run, silent: bool) -> Run:
 
     async def waiting(sh: ShellState, pending: Awaitable[int], ignored: bool) -> int:
         result = await pending
-        sh.ignore -= ignored
+        sh.errexit_ignored -= ignored
         return finish(sh, result)
 
     def finish(sh: ShellState, result: int) -> int:
         if result > 255:
             return result
-        if sh.pipes is None and not silent:
-            sh.pipes = [result]  # as it ended, not as it counts
+        if sh.pipe_statuses is None and not silent:
+            sh.pipe_statuses = [result]  # as it ended, not as it counts
         sh.status = 0 if result else 1
         return sh.status
 
@@ -105,11 +105,11 @@ def _negated(body: Run, silent: bool) -> Run:
         # bash decides by what holds now: `set -e` that comes inside a negated function still counts there. An ERR
         # trap hears of what fails inside the command in any case.
         ignored = sh.errexit
-        sh.ignore += ignored
+        sh.errexit_ignored += ignored
         result = body(sh)
         if type(result) is not int:
             return waiting(sh, result, ignored)  # type: ignore[arg-type]
-        sh.ignore -= ignored
+        sh.errexit_ignored -= ignored
         return finish(sh, result)
 
     return run
@@ -128,14 +128,16 @@ async def _run(
         return ends
     count = len(stages)
     shell = sh.shell
-    if shell.crowded(sh.budget.limits.processes, count):
+    if shell.too_many_shells(sh.budget.limits.processes, count):
         raise sh.budget.exceeded("processes", "fork")
     if sh.budget.check():
         await sh.budget.yield_turn()
     shell.forks += count
-    sh.ran = next((one for one in reversed(node.stages) if isinstance(one, Simple | Subshell)), sh.ran)
+    sh.last_command = next(
+        (one for one in reversed(node.stages) if isinstance(one, Simple | Subshell)), sh.last_command
+    )
     try:
-        if sh.watch and "DEBUG" in sh.traps:
+        if sh.instrumented and "DEBUG" in sh.traps:
             # The stages are shells of their own, which do not inherit the trap: it runs here, before them.
             for stage in node.stages:
                 if isinstance(stage, Simple):
@@ -175,7 +177,7 @@ async def _stages(
                 sh.fds[0] = source
                 final = node.stages[-1]
                 if isinstance(final, Simple):
-                    sh.told = final
+                    sh.debug_trap_command = final
                 try:
                     result: Any = stage(sh)
                     if type(result) is not int:
@@ -195,12 +197,12 @@ async def _stages(
                 tasks.append(int(result))
                 break
             child = sh.fork()
-            child.loops, child.lone = 0, is_program(sh, stage_names[number])
+            child.loops, child.single_command = 0, is_program(sh, stage_names[number])
             if isinstance(node.stages[number], Simple):
-                child.told = child.staged = node.stages[number]
+                child.debug_trap_command = child.stage_command = node.stages[number]
             children.append(child)
             if stage_names[number] == "jobs":
-                child.jobs.inherited = sh.jobs.seen()
+                child.jobs.inherited = sh.jobs.visible()
             if source is not None:
                 _replace(child, 0, source)
                 source = None
@@ -221,38 +223,38 @@ async def _stages(
                 started = drive(run_shell(child, stage, counted=True))
                 tasks.append(started if isinstance(started, int) else asyncio.create_task(_going_on(child, started)))
             else:
-                task = asyncio.create_task(_started(sh.shell.starts.turn(), child, stage))
-                sh.crew.tasks[task] = True
+                task = asyncio.create_task(_started(sh.shell.start_queue.turn(), child, stage))
+                sh.task_group.tasks[task] = True
                 tasks.append(task)
         statuses = await _gather(tasks)
     except BaseException:
         if source is not None and last is None:
             source.release()
-        await sh.crew.end(task for task in tasks if not isinstance(task, int))
+        await sh.task_group.end(task for task in tasks if not isinstance(task, int))
         for number, child in enumerate(children):
             begun = tasks[number] if number < len(tasks) else 0
             if isinstance(begun, asyncio.Task) and not begun.done():
                 begun.add_done_callback(partial(_unbegun, child))
             else:
-                sh.shell.forget_unless_begun(child)
+                sh.shell.release_unstarted(child)
         raise
     if sh.traps:
         child_died(sh, len(children))
-    sh.pipes = statuses
+    sh.pipe_statuses = statuses
     status = statuses[-1]
     if sh.pipefail:
         status = next((one for one in reversed(statuses) if one), 0)
     sh.status = status
-    if status > 128 and (children[-1].killed or (sh.pipefail and any(child.killed for child in children))):
+    if status > 128 and (children[-1].death_signal or (sh.pipefail and any(child.death_signal for child in children))):
         _tell(sh, node, children, statuses)
     return status
 
 
 async def _counted(sh: ShellState, node: Command, status: int) -> int:
     """What follows a command that failed, where failures count."""
-    if sh.ignore or not (sh.errexit or "ERR" in sh.traps):
+    if sh.errexit_ignored or not (sh.errexit or "ERR" in sh.traps):
         return status
-    sh.status, sh.command_text_now = status, node
+    sh.status, sh.trap_command = status, node
     result = failed(sh, status)
     return result if isinstance(result, int) else await result
 
@@ -264,14 +266,18 @@ _ROW: Final = 32
 def _tell(sh: ShellState, node: Pipeline, children: list[ShellState], statuses: list[int]) -> None:
     """What became of every stage of a pipeline that died of a signal."""
     number = sh.status - 128
-    if number in signals.UNREPORTED or sh.captured:
+    if number in signals.UNREPORTED or sh.in_substitution:
         return
     if number == 15:
         sh.err("Terminated\n")
         return
     lines: list[str] = []
     for child, status, stage in zip(children, statuses, node.stages, strict=False):
-        state = signals.DESCRIPTIONS.get(child.killed) or f"Signal {child.killed}" if child.killed else f"Exit {status}"
+        state = (
+            signals.DESCRIPTIONS.get(child.death_signal) or f"Signal {child.death_signal}"
+            if child.death_signal
+            else f"Exit {status}"
+        )
         lines.append(
             f"{child.own_pid():5d} {state if status else 'Done':<24}{'| ' if lines else ''}{command_text(stage)}"
         )
@@ -287,11 +293,11 @@ async def _started(turn: asyncio.Future[None] | None, child: ShellState, stage: 
     """A stage, once it is its turn to start; cancelled before that, it never begins."""
     if turn is not None:
         await turn
-    return await child.crew.steps(run_shell(child, stage, counted=True), whole=True)
+    return await child.task_group.steps(run_shell(child, stage, counted=True), whole=True)
 
 
 async def _going_on(child: ShellState, pending: Awaitable[int]) -> int:
-    return await child.crew.steps(_await(pending), whole=True)
+    return await child.task_group.steps(_await(pending), whole=True)
 
 
 async def _await(pending: Awaitable[int]) -> int:
@@ -300,7 +306,7 @@ async def _await(pending: Awaitable[int]) -> int:
 
 def _unbegun(child: ShellState, task: asyncio.Task[int]) -> None:
     """A stage that was left to end may never have begun."""
-    child.shell.forget_unless_begun(child)
+    child.shell.release_unstarted(child)
 
 
 def _replace(child: ShellState, fd: int, description: Description) -> None:

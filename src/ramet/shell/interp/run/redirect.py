@@ -24,7 +24,6 @@ from ramet.shell.expand.long_text import Parts, made, slices
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.params import parameter
-from ramet.shell.interp.main.restricted import OPTION
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.process.dev_fd import as_device
 from ramet.shell.interp.run.batches import refused_patiently, told
@@ -183,7 +182,7 @@ async def _apply(sh: ShellState, plan: Plan, undo: Undo) -> None:
         sh.make_room("here-document")
         _install(sh, plan, await _document(sh, found, "\n"), undo)
         return
-    if sh.globbing:
+    if sh.has_globs:
         found = await sh.shell.globbed(sh, found)
     if len(found) != 1:
         named = plan.var if plan.var is not None and op in ("<&", ">&") else plan.shown
@@ -274,8 +273,6 @@ async def _closed(description: Description) -> None:
 
 async def open_file(sh: ShellState, word: str, op: str) -> Description:
     """The description behind a file name."""
-    if op != "<" and OPTION in sh.shopts:
-        raise RedirectError(f"{word}: restricted: cannot redirect output")
     if word == "/dev/null":
         return Description(Null(), path=word)
     if len(word) > LARGE:
@@ -413,7 +410,7 @@ async def run_redirected(sh: ShellState, plans: list[Plan], run: Callable[[Shell
             await sh.shell.end_substitutions(sh, mark)
     if not made:
         sh.status = 1
-        if blamed and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+        if blamed and not sh.errexit_ignored and (sh.errexit or "ERR" in sh.traps):
             result = failed(sh, 1)
             if type(result) is not int:
                 result = await result

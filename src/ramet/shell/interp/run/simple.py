@@ -43,7 +43,7 @@ from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import announce, before_command, child_died, exit_redirected
 from ramet.shell.interp.run.xtrace import trace_array, trace_value
-from ramet.shell.interp.state.assignment_hooks import LASTING, noticed
+from ramet.shell.interp.state.assignment_hooks import OPTION_VARIABLES, option_restorer
 from ramet.shell.interp.state.shell_state import Builtin, ShellState
 from ramet.shell.interp.state.special_variables import PLAIN_COMPUTED
 from ramet.shell.interp.state.variables import TRANSFORM
@@ -74,7 +74,7 @@ def compile_simple(node: Simple) -> Run:
 
     def perhaps(sh: ShellState) -> Result:
         """`set -k`: assignments are made for the command wherever they stand."""
-        if not sh.watch or "keyword" not in sh.options:
+        if not sh.instrumented or "keyword" not in sh.options:
             return run(sh)
         if not other:
             all_of = [*assigns, *map(compile_assign, found)]
@@ -245,10 +245,10 @@ _USAGE_ENDS: Final = frozenset(
 
 def _ends_shell(sh: ShellState, name: str, result: int) -> bool:
     """Does the failure of a builtin end a shell in POSIX mode?"""
-    refused, sh.refused = sh.refused, False
+    refused, sh.export_failed = sh.export_failed, False
     if refused and name in ("export", "readonly"):
         return True
-    return result == 2 and name in _USAGE_ENDS and not sh.ignore
+    return result == 2 and name in _USAGE_ENDS and not sh.errexit_ignored
 
 
 def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
@@ -258,13 +258,13 @@ def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
         expand = _unless_long(expand)
 
     def run(sh: ShellState) -> Result:
-        sh.line, sh.ran = line, node
-        if sh.watch:
+        sh.line, sh.last_command = line, node
+        if sh.instrumented:
             return drive(_general(sh, None, node, expand, False, [], []))
         argv = expand(sh)
         if type(argv) is not list:
             return _later(sh, node, expand, argv)  # type: ignore[arg-type]
-        if sh.globbing or not argv:
+        if sh.has_globs or not argv:
             return drive(_general(sh, argv, node, expand, False, [], []))
         name = argv[0]
         function = sh.functions.get(name)
@@ -280,7 +280,7 @@ def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
         result = builtin(sh, argv)
         if type(result) is int:
             sh.last_arg = argv[-1] if type(argv[-1]) is str else shown_argument(argv[-1])
-            sh.pipes = None
+            sh.pipe_statuses = None
             if result < 256:
                 sh.status = result
                 if result and sh.posix and _ends_shell(sh, name, result):
@@ -335,7 +335,7 @@ async def _called(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> i
 async def _settle(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
     result = await pending
     sh.last_arg = shown_argument(argv[-1])
-    sh.pipes = None
+    sh.pipe_statuses = None
     if result < 256:
         sh.status = result
         if result and sh.posix and _ends_shell(sh, argv[0], result):
@@ -345,26 +345,26 @@ async def _settle(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> i
 
 async def _program(sh: ShellState, argv: list[str], node: Simple) -> int:
     result = await _external(sh, argv)
-    if sh.died or sh.jobs.jobs:
+    if sh.command_death or sh.jobs.jobs:
         _tell(sh, node)
     return result
 
 
 def _tell(sh: ShellState, node: Simple) -> None:
     """What died while the command ran: its own shell, and jobs."""
-    if sh.died:
-        (number, pid), sh.died = sh.died, None
+    if sh.command_death:
+        (number, pid), sh.command_death = sh.command_death, None
         report_death(sh, number, pid, command_text(node))
-    sh.jobs.tell(sh)
-    sh.jobs.drop_told()
+    sh.jobs.report_killed(sh)
+    sh.jobs.drop_reported()
 
 
 async def _external(sh: ShellState, argv: list[str]) -> int:
     result = await run_external(sh, argv)
-    if sh.traps and not sh.lone:
+    if sh.traps and not sh.single_command:
         child_died(sh)
     sh.last_arg = argv[-1]
-    sh.pipes = None
+    sh.pipe_statuses = None
     if result < 256:
         sh.status = result
     return result
@@ -381,15 +381,15 @@ async def _general(
 ) -> int:
     """A command in its whole generality; `argv` when its words are expanded already."""
     mark = len(sh.substitutions)
-    sh.line, sh.ran = node.line, node
+    sh.line, sh.last_command = node.line, node
     sh.substitution_status = None
     try:
         if argv is None:
-            if sh.watch and (ends := await before_command(sh, node)) is not None:
+            if sh.instrumented and (ends := await before_command(sh, node)) is not None:
                 return ends
             found = await expand(sh) if wait else expand(sh)
             argv = found if type(found) is list else await found
-        if sh.globbing:
+        if sh.has_globs:
             argv = await sh.shell.globbed(sh, argv)
         if len(argv) > sh.budget.limits.expansion_words:
             raise sh.budget.exceeded("expansion_words", argv[0])
@@ -399,7 +399,7 @@ async def _general(
             result = await _with_assignments(sh, node, argv, assigns, redirects)
         else:
             result = await _watched(sh, node, argv, redirects, False)
-        if sh.died:
+        if sh.command_death:
             _tell(sh, node)
         return result
     except BaseException:
@@ -428,7 +428,7 @@ async def _nothing(sh: ShellState, node: Simple, assigns: list[Assign], redirect
         await perform(sh, assigns)
     finally:
         await restore(sh, undo)
-    sh.pipes = None
+    sh.pipe_statuses = None
     sh.last_arg = ""
     sh.status = (sh.substitution_status or 0) if assigns else status
     return sh.status
@@ -445,7 +445,9 @@ async def _with_assignments(
         store.scopes[-1].temps.add("=")
     depth = len(store.scopes)
     bound: dict[str, Any] = {}
-    effects = () if lasting else [noticed(sh, assign.name) for assign in assigns if assign.name in LASTING]
+    effects = (
+        () if lasting else [option_restorer(sh, assign.name) for assign in assigns if assign.name in OPTION_VARIABLES]
+    )
     sh.depth += 1
     try:
         for place, assign in enumerate(assigns):
@@ -523,7 +525,7 @@ _BINDING: Final = ("getopts", "let", "printf")
 
 
 async def _watched(sh: ShellState, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:
-    if sh.watch and not await announce(sh, argv):
+    if sh.instrumented and not await announce(sh, argv):
         return sh.status
     name = argv[0]
     if not redirects:
@@ -542,17 +544,17 @@ async def _watched(sh: ShellState, node: Simple, argv: list[str], redirects: lis
             await keep(sh, undo, lasting=True)
             sh.status = 0
             return 0
-        sh.redirected += 1
+        sh.redirected_calls += 1
         sh.depth += 1
         try:
             result = await invoke(sh, argv, scoped)
         finally:
-            sh.redirected -= 1
+            sh.redirected_calls -= 1
             sh.depth -= 1
         if name == "exec" and name not in sh.functions and result == 2:
             kept = True  # its words were wrong, its redirections were not
             await keep(sh, undo, lasting=True)
-        if result == EXIT and not sh.given_up:
+        if result == EXIT and not sh.errexit_ended:
             await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
         await told(sh, error)
@@ -570,7 +572,7 @@ def _is_program(sh: ShellState, name: str) -> bool:
 async def _in_its_process(sh: ShellState, argv: list[str], redirects: list[Plan]) -> int:
     """A program whose redirections assign variables or may fail: none of that is seen outside of its process."""
     child = sh.fork(borrow=True)
-    child.lone, child.staged = True, child
+    child.single_command, child.stage_command = True, child
 
     async def body(own: ShellState) -> int:
         undo: Undo = []
@@ -581,10 +583,10 @@ async def _in_its_process(sh: ShellState, argv: list[str], redirects: list[Plan]
     sh.status = await run_shell(child, lambda own: drive(body(own)))
     if sh.traps:
         child_died(sh)
-    if child.killed:
-        sh.died = child.killed, child.own_pid()
+    if child.death_signal:
+        sh.command_death = child.death_signal, child.own_pid()
     sh.last_arg = argv[-1]
-    sh.pipes = None
+    sh.pipe_statuses = None
     return sh.status
 
 
@@ -629,7 +631,7 @@ async def run_builtin(sh: ShellState, builtin: Builtin, argv: list[str]) -> int:
     if type(result) is not int:
         result = await result
     sh.last_arg = shown_argument(argv[-1])
-    sh.pipes = None
+    sh.pipe_statuses = None
     if result < 256:
         sh.status = result
     return int(result)

@@ -54,7 +54,7 @@ def report(sh: ShellState, error: Exception) -> int:
         # shell, and one with `set -e`, with 1.
         apart: ShellState | None = sh
         level = sh.sub_level
-        while apart is not None and apart.staged is not None:
+        while apart is not None and apart.stage_command is not None:
             level, apart = level - 1, apart.parent
         return 127 if sh.origin == "environment" and not (level or sh.interactive or sh.errexit) else 1
     return error.status if isinstance(error, ShellError) else 1
@@ -94,20 +94,20 @@ async def run_shell(sh: ShellState, run: Run, counted: bool = False) -> int:
     try:
         return await hop(sh, lambda: _run_shell(sh, run, not counted), forked=True)
     finally:
-        sh.shell.forget_unless_begun(sh)
+        sh.shell.release_unstarted(sh)
 
 
 async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
-    if sh.group is not None and not (sh.lone or sh.by_program or sh in sh.group.members):
+    if sh.group is not None and not (sh.single_command or sh.program_environment or sh in sh.group.members):
         return await _in_group(sh, run, more)
     shell = sh.shell
     shell.forks += more
-    over, sh.began = False, True
+    over, sh.started = False, True
     try:
         try:
             if sh.budget.check():  # shells within shells: none of them may come to a loop that gives way
                 await sh.budget.yield_turn()
-            if more and shell.crowded(sh.budget.limits.processes):
+            if more and shell.too_many_shells(sh.budget.limits.processes):
                 raise sh.budget.exceeded("processes", "fork")
             result: Any = run(sh)
             if type(result) is not int:
@@ -124,15 +124,15 @@ async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
                 sh.status = settle(sh, flow)
         if sh.traps:
             await exit_trap(sh)
-        if sh.killed and sh.process is not None and sh.process.session is sh:
-            sh.process.killed = sh.killed  # the one command that it was died of a signal
+        if sh.death_signal and sh.process is not None and sh.process.session is sh:
+            sh.process.killed = sh.death_signal  # the one command that it was died of a signal
         if sh.jobs.jobs:
-            await sh.jobs.begun()
+            await sh.jobs.let_start()
         return sh.status
     except ERRORS as error:
         return report(sh, error)
     except Killed as killed:
-        sh.killed = killed.signal
+        sh.death_signal = killed.signal
         if sh.process is not None and sh.process.session is sh:
             sh.process.killed = killed.signal
         if sh.traps and not over and killed.signal in signals.TERMINATING:
@@ -163,7 +163,7 @@ async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
             if sh.fds:  # it was interrupted once more
                 shell.close_soon(sh.fds)
             if not sh.jobs.jobs and not sh.jobs.loose:
-                sh.retire()
+                sh.break_cycles()
 
 
 async def _in_group(sh: ShellState, run: Run, more: int) -> int:
@@ -244,7 +244,7 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
     child = sh.fork(borrow=True)
     shift_lines(sh, child, node.body, body)
     child.loops = sh.loops  # `break` leaves what it still takes for the body of a loop
-    child.jobs.inherited = sh.jobs.seen()
+    child.jobs.inherited = sh.jobs.visible()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
     old = child.fds.get(1)
     if old is not None:
@@ -253,14 +253,14 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
     if child.errexit and "inherit_errexit" not in sh.shopts and not sh.posix:
         child.set_option("errexit", False)
     child.trace_level += 1
-    child.texts, child.captured = 1, True
-    child.lone = lone
+    child.text_depth, child.in_substitution = 1, True
+    child.single_command = lone
     sh.status = sh.substitution_status = await run_shell(child, run)
     if output.refs > 0:
         await _last_writers(sh, output)
     if sh.traps:
         child_died(sh)
-    if child.killed == _INTERRUPT:
+    if child.death_signal == _INTERRUPT:
         send(sh, _INTERRUPT)  # who interrupts a substitution means the script
     if cat and sh.status and sh.errexit:
         # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
@@ -358,10 +358,10 @@ async def _last_writers(sh: ShellState, output: Description) -> None:
 def shift_lines(sh: ShellState, child: ShellState, written: Script | None, body: Script | None) -> None:
     """The lines of a substitution count from where the command ends that it stands in, not from where it stands."""
     if body is None:  # its text counts from there itself
-        child.line, child.shift = sh.line_now(), (0, len(child.frames))
+        child.line, child.line_shift = sh.line_now(), (0, len(child.frames))
     elif body.statements:
         further = sh.line_now() - (body.statements[0].line if body is written else 1)
-        child.shift = (further, len(child.frames)) if further else None
+        child.line_shift = (further, len(child.frames)) if further else None
 
 
 async def _large_text(sh: ShellState, parts: list[bytes]) -> str:
@@ -442,7 +442,7 @@ async def process_path(sh: ShellState, node: ProcessSub) -> str:
         old.release()
     child.fds[number] = Description(theirs)
     child.trace_level += 1
-    child.texts, child.captured = 1, True
+    child.text_depth, child.in_substitution = 1, True
     fd = high_fd(sh.fds)
     sh.fds[fd] = Description(ours)
     process = sh.jobs.spawn(child, run_shell(child, run, counted=True))
@@ -472,7 +472,7 @@ async def end_substitutions(sh: ShellState, mark: int, cancelled: bool = False) 
             if closing is not None:
                 await closing
     if cancelled:
-        await sh.crew.end(one.process.task for one in ending)
+        await sh.task_group.end(one.process.task for one in ending)
         return
     running = {one.process for one in ending if not one.process.task.done()}
     sh.jobs.loose |= running

@@ -49,19 +49,19 @@ async def run_trap(sh: ShellState, name: str) -> int:
     action = sh.traps.get(name, "")
     if not action:
         return 0
-    status, pipes, line, last = sh.status, sh.pipes, sh.line, sh.last_arg
-    outer, ran = sh.shift, sh.ran
+    status, pipes, line, last = sh.status, sh.pipe_statuses, sh.line, sh.last_arg
+    outer, ran = sh.line_shift, sh.last_command
     if name != "DEBUG" and not sh.in_trap:
-        sh.command_text_now = ran
+        sh.trap_command = ran
     await ready_command(sh)
     if sh.depth > (deepest := sh.budget.limits.recursion):
         sh.budget.spend("recursion")
         raise Overflow(f"trap: maximum trap nesting level exceeded ({deepest})")
     # The traps of signals count their own lines, these go on from the command that they are about.
-    sh.shift = (sh.line_now() - 1, len(sh.frames)) if name in ("DEBUG", "RETURN") else None
+    sh.line_shift = (sh.line_now() - 1, len(sh.frames)) if name in ("DEBUG", "RETURN") else None
     sh.in_trap += 1
     sh.depth += _NESTED
-    sh.texts += 1
+    sh.text_depth += 1
     sh.trace_level += 1
     try:
         where = "debug trap: " if name == "DEBUG" else "return trap: " if name == "RETURN" else "trap: "
@@ -73,16 +73,16 @@ async def run_trap(sh: ShellState, name: str) -> int:
     finally:
         sh.in_trap -= 1
         sh.depth -= _NESTED
-        sh.texts -= 1
+        sh.text_depth -= 1
         sh.trace_level -= 1
-        sh.shift, sh.ran = outer, ran
+        sh.line_shift, sh.last_command = outer, ran
     if result > 255:
         if result < RETURN:
             sh.flow_status = sh.status = status  # leaving a loop, a handler changes no status
         return result
     if name == "DEBUG":
         sh.debug_status = result
-    sh.status, sh.pipes, sh.line, sh.last_arg = status, pipes, line, last
+    sh.status, sh.pipe_statuses, sh.line, sh.last_arg = status, pipes, line, last
     return 0
 
 
@@ -96,17 +96,17 @@ async def before_command(sh: ShellState, node: Any) -> int | None:
         result = await deliver(sh)
         if result:
             return result
-    told, sh.told = sh.told, None
+    told, sh.debug_trap_command = sh.debug_trap_command, None
     if told is node:
-        sh.command_text_now = node
-    elif "DEBUG" in sh.traps and not sh.debugging and active(sh, "DEBUG", sh.functrace):
-        sh.debugging = True
+        sh.trap_command = node
+    elif "DEBUG" in sh.traps and not sh.in_debug_trap and active(sh, "DEBUG", sh.functrace):
+        sh.in_debug_trap = True
         if not sh.in_trap:
-            sh.command_text_now = node
+            sh.trap_command = node
         try:
             result = await run_trap(sh, "DEBUG")
         finally:
-            sh.debugging = False
+            sh.in_debug_trap = False
         if result:
             return result
         if sh.debug_status and "extdebug" in sh.shopts:
@@ -168,14 +168,14 @@ async def deliver(sh: ShellState) -> int:
         if name not in sh.traps and number not in signals.IGNORED_BY_DEFAULT:
             raise Killed(number)
         if name in sh.traps:
-            outer, sh.mourning = sh.mourning, sh.mourning or number == signals.CHLD
+            outer, sh.in_chld_trap = sh.in_chld_trap, sh.in_chld_trap or number == signals.CHLD
             try:
                 result = await run_trap(sh, name)
             finally:
-                sh.mourning = outer
+                sh.in_chld_trap = outer
             if result:
                 return result
-    sh.rewatch()
+    sh.update_instrumented()
     return 0
 
 
@@ -184,12 +184,12 @@ def child_died(sh: ShellState, count: int = 1) -> None:
     one has ended: else it would never come to an end."""
     if not sh.traps.get("CHLD"):
         return
-    if sh.mourning:
-        sh.unmourned += count
+    if sh.in_chld_trap:
+        sh.deferred_chld += count
     else:
-        sh.pending += [signals.CHLD] * (count + sh.unmourned)
-        sh.unmourned = 0
-        sh.watch = True
+        sh.pending += [signals.CHLD] * (count + sh.deferred_chld)
+        sh.deferred_chld = 0
+        sh.instrumented = True
 
 
 def interrupted(sh: ShellState) -> int:
@@ -197,10 +197,10 @@ def interrupted(sh: ShellState) -> int:
     return next((number for number in sh.pending if number != signals.CHLD), 0)
 
 
-def deafen(sh: ShellState) -> None:
+def ignore_interrupts(sh: ShellState) -> None:
     """What was started by `&` without job control is not interrupted from a keyboard; of INT its traps tell."""
     sh.traps["INT"] = ""
-    sh.deaf = frozenset(("INT", "QUIT"))
+    sh.background_ignored = frozenset(("INT", "QUIT"))
 
 
 def send(sh: ShellState, number: int) -> None:
@@ -209,9 +209,9 @@ def send(sh: ShellState, number: int) -> None:
     if name in sh.traps:
         if sh.traps[name]:
             sh.pending.append(number)
-            sh.watch = True
+            sh.instrumented = True
         return
-    if number in signals.IGNORED_BY_DEFAULT or number == 0 or name in sh.deaf:
+    if number in signals.IGNORED_BY_DEFAULT or number == 0 or name in sh.background_ignored:
         return
     if name == "QUIT" and not sh.sub_level:
         return  # a shell never minds it, its subshells do
@@ -220,9 +220,9 @@ def send(sh: ShellState, number: int) -> None:
 
 def failed(sh: ShellState, status: int) -> Result:
     """A command that counts has failed: the ERR trap, then `set -e`."""
-    if sh.late_trap:
-        sh.late_trap = False  # it was set by the command that failed
-    elif "ERR" in sh.traps and not sh.blaming and active(sh, "ERR", sh.errtrace):
+    if sh.err_trap_just_set:
+        sh.err_trap_just_set = False  # it was set by the command that failed
+    elif "ERR" in sh.traps and not sh.in_err_trap and active(sh, "ERR", sh.errtrace):
         return drive(_err(sh, status))
     return _over(sh, status) if sh.errexit else status
 
@@ -230,7 +230,7 @@ def failed(sh: ShellState, status: int) -> Result:
 def _over(sh: ShellState, status: int) -> int:
     """`set -e` ends the shell."""
     sh.flow_status = status
-    sh.given_up, sh.loops_left = True, sh.loops
+    sh.errexit_ended, sh.loops_left = True, sh.loops
     if "EXIT" in sh.traps:
         sh.variables.forget_locals()
     return EXIT
@@ -239,12 +239,12 @@ def _over(sh: ShellState, status: int) -> int:
 async def _err(sh: ShellState, status: int) -> int:
     # A failure inside the handler does not call the handler again, nor one that it has put in its place.
     action = sh.traps.pop("ERR")
-    sh.status, pipes = status, sh.pipes
-    sh.blaming = True
+    sh.status, pipes = status, sh.pipe_statuses
+    sh.in_err_trap = True
     try:
         result: Any = await _run_action(sh, action)
     finally:
-        sh.blaming = False
+        sh.in_err_trap = False
         sh.traps.setdefault("ERR", action)
     if result > 255:
         if result < RETURN:
@@ -252,28 +252,28 @@ async def _err(sh: ShellState, status: int) -> int:
         return int(result)
     if sh.errexit:
         return _over(sh, status)
-    sh.status, sh.pipes = status, pipes
+    sh.status, sh.pipe_statuses = status, pipes
     return status
 
 
 async def _run_action(sh: ShellState, action: str) -> int:
     if not action:
         return 0
-    line, outer, ran = sh.line, sh.shift, sh.ran
-    sh.shift = (sh.line_now(getattr(sh.command_text_now, "line", 0) or line) - 1, len(sh.frames))
+    line, outer, ran = sh.line, sh.line_shift, sh.last_command
+    sh.line_shift = (sh.line_now(getattr(sh.trap_command, "line", 0) or line) - 1, len(sh.frames))
     if not sh.in_trap:
-        sh.command_text_now = ran
+        sh.trap_command = ran
     await ready_command(sh)
     sh.in_trap += 1
-    sh.texts += 1
+    sh.text_depth += 1
     sh.trace_level += 1
     try:
         return await sh.shell.run_text(sh, action, keep_line=True, where="error trap: ")
     finally:
         sh.in_trap -= 1
-        sh.texts -= 1
+        sh.text_depth -= 1
         sh.trace_level -= 1
-        sh.line, sh.shift, sh.ran = line, outer, ran
+        sh.line, sh.line_shift, sh.last_command = line, outer, ran
 
 
 async def exit_trap(sh: ShellState) -> None:
@@ -281,12 +281,12 @@ async def exit_trap(sh: ShellState) -> None:
     action = sh.traps.pop("EXIT", "")
     if not action:
         return
-    status = sh.exiting = sh.status
-    sh.traps_shown["EXIT"] = action  # it still shows while it runs
-    sh.command_text_now = sh.ran
+    status = sh.exit_trap_status = sh.status
+    sh.listed_traps["EXIT"] = action  # it still shows while it runs
+    sh.trap_command = sh.last_command
     await ready_command(sh)
     sh.in_trap += 1
-    sh.shift = None
+    sh.line_shift = None
     sh.loops = sh.loops_left or sh.loops
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True, where="exit trap: ")
@@ -299,14 +299,14 @@ async def exit_trap(sh: ShellState) -> None:
         result = status
     finally:
         sh.in_trap -= 1
-        sh.exiting = None
+        sh.exit_trap_status = None
     sh.status = sh.flow_status if result in (EXIT, RETURN) else status
 
 
 async def exit_redirected(sh: ShellState) -> None:
     """`exit` leaves redirections as they are, unless it leaves them with a text that is evaluated: then what the text
     has made is undone before the trap runs."""
-    if "EXIT" in sh.traps and (not sh.texts or any(frame.function for frame in sh.frames)):
+    if "EXIT" in sh.traps and (not sh.text_depth or any(frame.function for frame in sh.frames)):
         await exit_within(sh)
 
 

@@ -151,12 +151,12 @@ def _prefix(sh: ShellState) -> str:
 
 def _write(sh: ShellState, text: str) -> None:
     target = sh.variables.get("BASH_XTRACEFD")
-    if not target or sh.trace_lost:
+    if not target or sh.trace_fd_invalid:
         sh.err(text)
         return
     description = sh.fds.get(int(target)) if is_number(target) else None
     if description is not None and description.writer is not None:
         description.writer.write(encode(text))
     else:
-        sh.trace_lost = True
+        sh.trace_fd_invalid = True
         sh.err(text)

@@ -1,4 +1,4 @@
-"""Variables whose assignment does more than assign, and what a shell makes of their new values."""
+"""Hooks of variables such as PATH, OPTIND and POSIXLY_CORRECT that run on assignment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _glob_ignore(sh: ShellState, value: str | None) -> None:
 def _compatibility(sh: ShellState, value: str | None) -> None:
     level = _level(value)
     if value and level is None:
-        sh.complain("BASH_COMPAT: ", value, ": compatibility value out of range")
+        sh.complain(f"BASH_COMPAT: {value}: compatibility value out of range")
     sh.shopts -= COMPATIBLE
     if f"compat{level}" in COMPATIBLE:
         sh.shopts.add(f"compat{level}")
@@ -45,10 +45,10 @@ def _compatibility(sh: ShellState, value: str | None) -> None:
 
 def _trace_target(sh: ShellState, value: str | None) -> None:
     description = sh.fds.get(int(value)) if value and is_number(value) else None
-    sh.trace_lost = description is None or description.writer is None
-    if value and sh.trace_lost:
+    sh.trace_fd_invalid = description is None or description.writer is None
+    if value and sh.trace_fd_invalid:
         why = "invalid value for trace file descriptor" if description is None else "cannot open as FILE"
-        sh.complain("BASH_XTRACEFD: ", value, f": {why}")
+        sh.complain(f"BASH_XTRACEFD: {value}: {why}")
 
 
 def _level(value: str | None) -> int | None:
@@ -79,7 +79,7 @@ def switch_compatibility(sh: ShellState, name: str, on: bool) -> None:
     sh.vars["BASH_COMPAT"] = min((one[6:] for one in sh.shopts & COMPATIBLE), default=str(_NEWEST))
 
 
-NOTICED: Final[dict[str, Callable[[ShellState, str | None], None]]] = {
+ON_ASSIGN: Final[dict[str, Callable[[ShellState, str | None], None]]] = {
     "PATH": _path,
     "OPTIND": _option_index,
     "POSIXLY_CORRECT": _posixly_correct,
@@ -89,11 +89,11 @@ NOTICED: Final[dict[str, Callable[[ShellState, str | None], None]]] = {
 }
 """What to do with the new value; None where a variable is unset."""
 
-LASTING: Final = ("POSIXLY_CORRECT", "GLOBIGNORE", "BASH_COMPAT")
+OPTION_VARIABLES: Final = ("POSIXLY_CORRECT", "GLOBIGNORE", "BASH_COMPAT")
 """Those of them that switch options, which is undone when an assignment has held for one command."""
 
 
-def noticed(sh: ShellState, name: str) -> Callable[[], None]:
+def option_restorer(sh: ShellState, name: str) -> Callable[[], None]:
     """What brings back the options that an assignment to one of these is about to switch."""
     posix, mine = sh.posix, {"dotglob"} if name == "GLOBIGNORE" else COMPATIBLE
     before = sh.shopts & mine

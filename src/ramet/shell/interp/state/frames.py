@@ -1,11 +1,10 @@
-"""What a shell keeps of its functions and of the calls it is in, and how it dies of a signal."""
+"""Call frames, function definitions, and `Killed`, the death of a shell by a signal."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from ramet.shell.interp.run.maybe_async import Run
-from ramet.shell.interp.state.positional import Parameters
 from ramet.shell.syntax import nodes
 
 
@@ -46,9 +45,7 @@ class Frame:
         "trapped",
     )
 
-    def __init__(
-        self, name: str, source: str, line: int, params: Parameters, loops: int, function: bool = True
-    ) -> None:
+    def __init__(self, name: str, source: str, line: int, params: list[str], loops: int, function: bool = True) -> None:
         self.name, self.source, self.line = name, source, line
         self.params, self.loops, self.function = params, loops, function
         self.options: tuple[set[str], set[str]] | None = None

@@ -1,6 +1,6 @@
-"""Functions beyond their bodies: attributes, listings, and the way through the environment into other shells.
+"""Function attributes, `declare -f` listings, and export of functions through the environment.
 
-The attributes of a function stand in the table of attributes under its name behind a mark that no variable has.
+- The attributes of a function are in `Variables.attrs` under `MARK` + its name; variable names never contain the mark.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from ramet.concurrency.offload import offload
+from ramet.concurrency.offload import offload, offload_large
 from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
-from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.run.batches import write_lines
 from ramet.shell.interp.state.frames import FunctionDef
@@ -48,8 +47,6 @@ def set_flags(sh: ShellState, name: str, add: int, remove: int) -> None:
 
 def forget(sh: ShellState, name: str) -> None:
     """A function goes, with its attributes."""
-    if not among(name, sh.functions) and len(name) > LONGEST_NAME:
-        return
     sh.functions.pop(name, None)
     sh.variables.attrs.pop(MARK + name, None)
 
@@ -63,23 +60,22 @@ def attribute_line(sh: ShellState, name: str) -> str:
 async def definition(sh: ShellState, name: str) -> list[str]:
     """A function as it is shown, in parts."""
     node = sh.functions[name].node
-    if node.size <= LONG_SCRIPT:
-        return [*function_parts(node, sh.posix), "\n"]
-    return [*await offload(sh.budget, partial(function_parts, node, sh.posix)), "\n"]
+    parts = await offload_large(sh.budget, node.size, partial(function_parts, node, sh.posix), LONG_SCRIPT)
+    return [*parts, "\n"]
 
 
-async def write_functions(sh: ShellState, names: Iterable[str], who: str) -> int:
+async def write_functions(sh: ShellState, names: Iterable[str], command: str) -> int:
     """The definitions of functions."""
     parts: list[str] = []
     for name in names:
         parts += await definition(sh, name)
         await sh.budget.yield_turn()
-    written = write_lines(sh, parts, len(parts), who)
+    written = write_lines(sh, parts, len(parts), command)
     return written if isinstance(written, int) else await written
 
 
 async def ready_exported(sh: ShellState) -> None:
-    """Make what exported functions are in the environment where that takes a while, before somebody asks for it."""
+    """Print large exported functions in a thread and cache their texts for `environment`."""
     if not sh.functions:
         return
     for key in [key for key in sh.variables.attrs if key[0] == MARK]:
@@ -117,12 +113,12 @@ def _value(node: Function) -> str:
 
 
 async def adopt(sh: ShellState, given: Iterable[tuple[str, str]]) -> None:
-    """Define the functions that an environment brings; one that is no definition, and nothing else, is left out."""
+    """Define the functions of an environment; skip values that are not exactly one definition."""
     for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             name = key[len(_PREFIX) : -len(_SUFFIX)]
-            read = partial(_brought, name, value)
-            script = read() if len(value) <= LONG_SCRIPT else await offload(sh.budget, read)
+            script = await offload_large(sh.budget, len(value), partial(_brought, name, value), LONG_SCRIPT)
+            await sh.budget.yield_turn()
             function = None
             if isinstance(script, SyntaxFailure):
                 for line in script.lines(f"{sh.name}: {name}: "):
@@ -141,7 +137,7 @@ def _brought(name: str, value: str) -> Script | SyntaxFailure:
     known = _imported.get((name, value)) if len(value) <= LARGE else None
     if known is None:
         try:
-            parser = Parser("".join((name, " ", value, "\n")), start_line=0)
+            parser = Parser(f"{name} {value}\n", start_line=0)
             known = parser.next() or Script(())
         except SyntaxFailure as failure:
             return failure

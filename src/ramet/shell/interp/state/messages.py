@@ -1,4 +1,4 @@
-"""What a shell says: its output, its messages, and who and where they say it is."""
+"""`ShellOutput`: write to stdout and stderr, with the file and line that messages name."""
 
 from __future__ import annotations
 
@@ -6,39 +6,37 @@ import errno
 from functools import partial
 
 from ramet.concurrency.offload import on_loop
-from ramet.concurrency.sizes import LARGE
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.streams import Writer
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import ShellError
-from ramet.shell.expand.long_text import windows
 from ramet.shell.interp.process.descriptors import Table
 from ramet.shell.interp.run.maybe_async import Result
 from ramet.shell.interp.state.frames import Frame, FunctionDef, Killed
 
 
-class Speaker:
-    """The part of a session that speaks."""
+class ShellOutput:
+    """Output methods of a session."""
 
     __slots__ = ()
     budget: Budget
     fds: Table
     frames: list[Frame]
     functions: dict[str, FunctionDef]
-    held: list[str]
+    pending_output: list[str]
     interactive: bool
     line: int
     name: str
     origin: str
-    shift: tuple[int, int] | None
+    line_shift: tuple[int, int] | None
     source: str
     traps: dict[str, str]
 
     @property
     def error_name(self) -> str:
-        """What stands before an error: the running file, else `$0`; the shell where somebody talks to it."""
+        """The name before an error: the running file, else `$0`; `bash` in an interactive shell."""
         if self.interactive:
             return "bash"
         for frame in reversed(self.frames):
@@ -48,31 +46,25 @@ class Speaker:
 
     def line_now(self, line: int | None = None) -> int:
         """The line that is being run, or one of the same text, as bash counts."""
-        shift, frames, further = self.shift, self.frames, 0
+        shift, frames, further = self.line_shift, self.frames, 0
         if shift is not None and shift[1] == len(frames):
             further = shift[0]
         elif frames and frames[-1].function and (called := self.functions.get(frames[-1].name)) is not None:
             further = called.further
         return (self.line if line is None else line) + further
 
-    def blamed(self) -> str:
+    def message_prefix(self) -> str:
         """`bash: line N: `, which stands before a message."""
         return f"{self.error_name}: " + (f"line {self.line_now()}: " if self.line and not self.interactive else "")
 
     def complain(self, *message: str) -> None:
-        """`bash: line N: message` on stderr. Words that may be very long are parts of their own, which nobody copies;
-        who can wait has `patience.refuse` for them."""
-        if sum(map(len, message)) < LARGE:
-            self.err(f"{self.blamed()}{''.join(message)}\n")
-            return
-        for part in (self.blamed(), *message, "\n"):
-            self.err(part)
+        """Write `bash: line N: message` to stderr."""
+        self.err(f"{self.message_prefix()}{''.join(message)}\n")
 
     def complain_once(self, error: Exception) -> None:
-        """Report an error where it happened, while its redirections hold; whoever catches it stays silent. Where one
-        can wait, `patience.told` does it."""
+        """Report an error where it happened, while its redirections hold; a second call does nothing."""
         if not getattr(error, "reported", False):
-            self.complain(*message_of(error))
+            self.complain(str(error))
             error.reported = True  # type: ignore[attr-defined]
 
     def error(self, message: str, status: int = 1) -> int:
@@ -80,56 +72,50 @@ class Speaker:
         return status
 
     def err(self, text: str) -> None:
-        if self.held:
-            said = "".join(self.held)
-            self.held.clear()
+        if self.pending_output:
+            said = "".join(self.pending_output)
+            self.pending_output.clear()
             if said:
                 self.out(encode(said))
         description = self.fds.get(2)
         if description is not None and description.writer is not None:
             try:
-                if len(text) <= LARGE:
-                    on_loop(partial(description.writer.write, encode(text)))
-                    return
-                for part in windows(text):
-                    on_loop(partial(description.writer.write, encode(part)))
+                on_loop(partial(description.writer.write, encode(text)))
             except OSError:
-                # There is nowhere left to say it.
-                return
+                return  # stderr itself fails
 
     async def say(self, text: str) -> None:
-        """The same for a text of any length, in blocks between which others run."""
-        for start in range(0, len(text), LARGE):
-            self.err(text[start : start + LARGE])
-            await self.budget.yield_turn()
+        """Write to stderr and let the event loop run."""
+        self.err(text)
+        await self.budget.yield_turn()
 
-    def out(self, data: bytes, who: str = "") -> Result:
+    def out(self, data: bytes, command: str = "") -> Result:
         """Write to stdout: 0, an awaitable when it is full, 1 after a complaint when that failed."""
         description = self.fds.get(1)
         writer = None if description is None else description.writer
         if writer is None:
-            return self.error(f"{who}: write error: Bad file descriptor") if data else 0
+            return self.error(f"{command}: write error: Bad file descriptor") if data else 0
         try:
             writer.write(data)
         except OSError as error:
-            return self.write_failed(error, who)
+            return self.write_failed(error, command)
         if writer.full:
-            return self._drained(writer, who)
+            return self._drained(writer, command)
         return 0
 
-    async def _drained(self, writer: Writer, who: str) -> int:
+    async def _drained(self, writer: Writer, command: str) -> int:
         try:
             await writer.drain()
         except OSError as error:
-            return self.write_failed(error, who)
+            return self.write_failed(error, command)
         return 0
 
-    def write_failed(self, error: OSError, who: str) -> int:
+    def write_failed(self, error: OSError, command: str) -> int:
         if error.errno == errno.EPIPE and self.traps.get("PIPE") != "":
             raise Killed(13)
-        return self.error(f"{who}: write error: {reason(error)}")
+        return self.error(f"{command}: write error: {reason(error)}")
 
 
 def message_of(error: Exception) -> tuple[str, ...]:
-    """What an error says, in parts of which some may be very long."""
+    """Return the message of an error in parts."""
     return error.parts if isinstance(error, ShellError | ArithFailure) else (str(error),)

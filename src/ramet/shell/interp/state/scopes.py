@@ -1,30 +1,28 @@
-"""What a function call hides of the variables around it, and how the name of an element is read."""
+"""`Scope`: the variables that a function call hides; parsing of `name[subscript]`."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.long_text import has_any
 from ramet.shell.expand.values import Value
 
 
 class Missing:
-    """The value of a name that was not there."""
+    """Marks a name that had no value."""
 
 
-class Aside:
-    """Stands for the value of a global variable that lives under `aside(name)` while a local reference hides it."""
+class HiddenGlobal:
+    """Marks a global variable that a local reference hides; its value is under `hidden_key(name)`."""
 
 
 MISSING: Final = Missing()
-ASIDE: Final = Aside()
-Saved = tuple[Value | Missing | Aside, int]
+HIDDEN_GLOBAL: Final = HiddenGlobal()
+Saved = tuple[Value | Missing | HiddenGlobal, int]
 
 
 def split_subscript(text: str) -> tuple[str, str | None]:
-    """`a[i]` as (`a`, `i`); any other text as (text, None)."""
+    """Split `a[i]` into (`a`, `i`); any other text gives (text, None)."""
     if text.endswith("]"):
         opens = text.find("[")
         if opens >= 0:
@@ -34,8 +32,8 @@ def split_subscript(text: str) -> tuple[str, str | None]:
 
 
 def is_subscript(inner: str) -> bool:
-    """Whether the quotes and the brackets within a subscript go in pairs, so that what follows it closes it."""
-    if _QUOTED(inner) is None if len(inner) < LARGE else not has_any(inner, "][\\\"'`"):
+    """Return whether quotes and brackets in a subscript are balanced."""
+    if _QUOTED(inner) is None:
         return True
     depth = 0
     for part in _BRACKETS(inner):
@@ -53,13 +51,13 @@ _OPEN: Final = ("\\", '"', "'", "`")
 _BRACKETS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|`[^`]*`|[][\\"'`]""", re.DOTALL).findall
 
 
-def aside(name: str) -> str:
-    """Where a hidden global is kept that a circular reference means; no name of a script has a NUL in it."""
+def hidden_key(name: str) -> str:
+    """Return the key of a hidden global variable; names in scripts never contain NUL."""
     return name + "\0"
 
 
 class Scope(dict[str, Saved]):
-    """What the names that a function (or the assignments before a command) took over meant outside."""
+    """The outer values of names that a function, or assignments before a command, replaced."""
 
     __slots__ = ("looked_through", "temporary", "temps")
 
@@ -67,7 +65,7 @@ class Scope(dict[str, Saved]):
         super().__init__()
         self.temporary = temporary
         self.looked_through = False
-        """Whether a fork has made its arrays nobody's own; it is shared since, and replaced where it would change."""
+        """Whether a fork disowned its arrays; it is shared since, and copied before it changes."""
         self.temps: set[str] = set()
         """Names that came with the call (`x=1 f`): unsetting one shows the outer value again. `x=` stands for one that
         the function has made to outlive it; of assignments before a command, `=` for a command that declares."""

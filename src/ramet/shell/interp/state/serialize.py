@@ -1,8 +1,7 @@
-"""A session as plain data and back: what a snapshot keeps of a shell, and how a copy begins.
+"""Serialize a shell session to JSON data and back.
 
-`dump` gives only what JSON holds. `load` restores exactly that into a fresh session and returns, as texts, what it
-could not.
-Nothing in the data can run: functions come back by parsing their definition, traps stay texts until they fire.
+- `dump` returns JSON types only; `load` restores them into a fresh session and returns the problems as texts.
+- Nothing in the data runs: functions are parsed from their definitions, traps stay texts until they fire.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def dump(sh: ShellState) -> dict[str, Any]:
 
 
 def copy(sh: ShellState, twin: ShellState) -> None:
-    """Make a fresh session what another one is: as its data would, but what nobody changes in place is shared.
+    """Copy a session into a fresh one, as `dump` and `load` do, but share immutable values.
 
     Arrays are shared until one of the two writes to them, as with a subshell.
     """
@@ -61,7 +60,7 @@ def copy(sh: ShellState, twin: ShellState) -> None:
             del own[name]
     twin.variables.values.update(shared)
     twin.aliases.update(sh.aliases)
-    twin.remaining = sh.remaining
+    twin.params = sh.params
 
 
 def _own_values(sh: ShellState) -> Iterator[tuple[str, Value]]:
@@ -96,15 +95,15 @@ def _rest(sh: ShellState) -> dict[str, Any]:
         "ulimits": {letter: list(limits) for letter, limits in sh.ulimits.items()},
         "name": [sh.arg0, sh.name],
         "status": sh.status,
-        "pipe_status": sh.pipes,
+        "pipe_status": sh.pipe_statuses,
         "last_arg": str(sh.last_arg),
-        "trace_lost": sh.trace_lost,
+        "trace_lost": sh.trace_fd_invalid,
         "condition_open": sh.condition_open,
         "arguments": sh.arguments,
-        "unmourned": sh.unmourned,
+        "unmourned": sh.deferred_chld,
         "background": sh.background,
         "ended": [[pid, status] for pid, status in sh.jobs.reaped.items()],
-        "jobs": [list(job) for job in sh.jobs.over()],
+        "jobs": [list(job) for job in sh.jobs.ended_data()],
         "getopts": list(sh.variables.option_place),
         "disabled": sorted(sh.disabled),
         "hashed": {name: list(place) for name, place in sh.hashed.items()},
@@ -118,7 +117,7 @@ def _rest(sh: ShellState) -> dict[str, Any]:
 
 
 MOST_HISTORY: Final = 1000
-"""Commands that are carried, twice what a shell keeps unless told otherwise: each commit of a session writes them."""
+"""History entries in the data: twice the default of HISTSIZE. Every commit of a session writes them."""
 _PLACE: Final = [1, 0, 0, 0, 0, 0]
 
 
@@ -182,7 +181,7 @@ def load(sh: ShellState, data: dict[str, Any], *, partial: bool = False) -> list
             set_flags(sh, name, flags, 0)
     _load_options(sh, data)
     _load_rest(sh, data)  # after the functions: a definition is a command, with a status
-    sh.rewatch()
+    sh.update_instrumented()
     return problems
 
 
@@ -251,14 +250,14 @@ def _load_rest(sh: ShellState, data: dict[str, Any]) -> None:
     if isinstance(cwd, str) and cwd.startswith("/"):
         sh.cwd = paths.parse(cwd)
         name = data.get("pwd")
-        sh.called = (sh.cwd, name) if isinstance(name, str) and name.startswith("/") else None
+        sh.logical_cwd = (sh.cwd, name) if isinstance(name, str) and name.startswith("/") else None
         if "PWD" not in _mapping(data, "variables") and "PWD" in sh.variables.values:
             sh.variables.values["PWD"] = sh.pwd
     sh.dirs = _strings(data, "dirs", [])
     sh.params = _strings(data, "params", [])
     if data.get("arguments") is not None:
         sh.arguments = _strings(data, "arguments", [])
-    sh.unmourned = _number(data, "unmourned", 0)
+    sh.deferred_chld = _number(data, "unmourned", 0)
     if data.get("background") is not None:
         sh.background = _number(data, "background", 0)
     ended = data.get("ended", [])
@@ -270,7 +269,7 @@ def _load_rest(sh: ShellState, data: dict[str, Any]) -> None:
         raise ValueError("'jobs' of a session are malformed")
     for job in jobs:
         sh.jobs.restore(sh, *job)
-    sh.shell.pids.pass_by(max((sh.background or 0, *sh.jobs.reaped)))
+    sh.shell.pids.reserve(max((sh.background or 0, *sh.jobs.reaped)))
     _load_history(sh, data)
     sh.disabled = set(_strings(data, "disabled", []))
     sh.aliases.update(_texts(data, "aliases"))
@@ -282,9 +281,9 @@ def _load_rest(sh: ShellState, data: dict[str, Any]) -> None:
     sh.hashed = {name: (_text(path), int(hits)) for name, (path, hits) in _pairs(data, "hashed")}
     sh.arg0, sh.name = map(_text, data.get("name", (sh.arg0, sh.name)))
     sh.status = _number(data, "status", 0) & 255
-    sh.pipes = None if data.get("pipe_status") is None else _numbers(data, "pipe_status")
+    sh.pipe_statuses = None if data.get("pipe_status") is None else _numbers(data, "pipe_status")
     sh.last_arg = _text(data.get("last_arg", ""))
-    sh.trace_lost = data.get("trace_lost") is True
+    sh.trace_fd_invalid = data.get("trace_lost") is True
     sh.condition_open = data.get("condition_open") is True
     place = _numbers(data, "getopts")
     if len(place) == 2:

@@ -1,7 +1,7 @@
-"""`ShellState`: all the state of one shell, and what it needs while it runs.
+"""`ShellState`: variables, options, descriptors and control flow of one shell.
 
-The first block of fields is the state proper: it can be forked (a subshell), and `session_data` turns it into plain
-data and back. The second block belongs to the run that is going on.
+- The first block of fields is the session: `fork` copies it for a subshell, `serialize` turns it into data.
+- The second block belongs to the current run.
 """
 
 from __future__ import annotations
@@ -15,92 +15,93 @@ from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand.arith import evaluate as arith
-from ramet.shell.expand.arith.numerals import LONGEST_NAME
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.word import to_text as texts
 from ramet.shell.expand.word.fields import DEFAULT_IFS, distinct
-from ramet.shell.history.entries import Kept
+from ramet.shell.history.entries import History
 from ramet.shell.interp.process.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.run.maybe_async import Result, drive
 from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.state.frames import Frame, FunctionDef
-from ramet.shell.interp.state.messages import Speaker
+from ramet.shell.interp.state.messages import ShellOutput
 from ramet.shell.interp.state.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
-from ramet.shell.interp.state.positional import Parameters, Remaining
-from ramet.shell.interp.state.special_variables import Dice, install
+from ramet.shell.interp.state.special_variables import RandomSource, install
 from ramet.shell.interp.state.variables import Variables
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.scanner import Options
 
 HISTORY_SIZE: Final = "500"
-"""Commands that are kept where nobody says how many."""
+"""The default of HISTSIZE and HISTFILESIZE."""
 
 if TYPE_CHECKING:
     from ramet.shell.interp.main.shell import Shell
-    from ramet.shell.interp.process.groups import Group
+    from ramet.shell.interp.process.groups import ProcessGroup
     from ramet.shell.interp.process.jobs import Jobs
     from ramet.shell.interp.process.process import Process
 
 
-class ShellState(Speaker):
+class ShellState(ShellOutput):
     __slots__ = (
         "aliases",
         "allexport",
         "arg0",
         "arguments",
         "background",
-        "began",
-        "blaming",
+        "background_ignored",
+        "bash_command_text",
         "budget",
-        "by_program",
-        "called",
-        "captured",
+        "command_death",
         "command_line",
-        "command_text_now",
-        "commanded",
         "completions",
         "condition_open",
         "coprocs",
-        "crew",
         "cwd",
-        "deaf",
+        "death_signal",
         "debug_status",
-        "debugging",
+        "debug_trap_command",
+        "deferred_chld",
         "depth",
-        "died",
         "dirs",
         "disabled",
+        "err_trap_just_set",
         "errexit",
+        "errexit_ended",
+        "errexit_ignored",
         "errtrace",
-        "evaluating",
-        "exiting",
+        "eval_frames",
+        "exit_trap_status",
+        "export_failed",
         "fds",
         "flow_n",
         "flow_status",
         "frames",
         "functions",
         "functrace",
-        "given_up",
-        "globbing",
         "group",
+        "hard_ignored",
+        "has_globs",
         "hashed",
-        "held",
         "history",
-        "ignore",
+        "in_chld_trap",
+        "in_debug_trap",
+        "in_err_trap",
+        "in_return_trap",
+        "in_substitution",
         "in_trap",
+        "instrumented",
         "interactive",
         "jobs",
-        "joining",
-        "killed",
+        "join_star",
         "last_arg",
-        "late_trap",
+        "last_command",
         "line",
-        "lone",
+        "line_shift",
+        "listed_traps",
+        "logical_cwd",
         "loops",
         "loops_left",
-        "mourning",
         "name",
         "noclobber",
         "noexec",
@@ -108,47 +109,44 @@ class ShellState(Speaker):
         "nounset",
         "options",
         "origin",
+        "params",
         "parent",
         "parted",
         "pending",
+        "pending_output",
         "pid",
+        "pipe_statuses",
         "pipefail",
-        "pipes",
         "posix",
         "process",
-        "ran",
+        "program_environment",
         "random",
-        "redirected",
-        "refused",
-        "remaining",
-        "returning",
-        "sealed",
+        "redirected_calls",
         "seconds_base",
         "shell",
-        "shift",
         "shopts",
-        "shown",
+        "single_command",
         "source",
         "stack",
-        "staged",
+        "stage_command",
+        "started",
         "status",
         "sub_level",
         "substitution_status",
         "substitutions",
-        "texts",
-        "told",
+        "task_group",
+        "text_depth",
         "top_pid",
+        "trace_fd_invalid",
         "trace_level",
-        "trace_lost",
+        "trap_command",
         "trap_depth",
         "traps",
-        "traps_shown",
         "ulimits",
         "umask",
-        "unmourned",
         "variables",
         "vars",
-        "watch",
+        "via_command",
         "xtrace",
     )  # fmt: skip
 
@@ -167,9 +165,9 @@ class ShellState(Speaker):
         self.vars = self.variables.values
         self.functions: dict[str, FunctionDef] = {}
         self.aliases: dict[str, str] = {}
-        self.remaining: Parameters = []
+        self.params: list[str] = []
         self.arguments: list[str] | None = None
-        """The parameters that BASH_ARGV ends with: those of the moment when somebody first asked."""
+        """The last parameters in BASH_ARGV: those at its first use."""
         self.arg0 = shell.name
         self.name = shell.name
         self.command_line = shell.name
@@ -184,32 +182,32 @@ class ShellState(Speaker):
         for option in OPTIONS_ON:
             self.set_option(option, True)
         self.cwd = Path(shell.user.home) if shell.user.home.startswith("/") else ROOT
-        self.called: tuple[Path, str] | None = None
-        self.commanded = False
-        """Whether `command` is about to run a special builtin, whose errors then end no shell in POSIX mode."""
+        self.logical_cwd: tuple[Path, str] | None = None
         """A directory without links, and the name under which it was entered; counts while it is the current one."""
+        self.via_command = False
+        """Whether `command` is about to run a special builtin, whose errors then end no shell in POSIX mode."""
         self.dirs: list[str] = []
         self.umask = 0o022
         self.trap_depth: dict[str, int] = {}
-        self.deaf: frozenset[str] = frozenset()
-        """Signals that do nothing to this process, since it was started by `&`, nor to the programs that it starts."""
-        self.sealed: frozenset[str] = frozenset()
-        """Signals that were ignored when this shell was started: no trap changes that."""
-        self.traps_shown: dict[str, str] = {}
+        self.background_ignored: frozenset[str] = frozenset()
+        """Signals ignored by this process and its programs since `&` started it."""
+        self.hard_ignored: frozenset[str] = frozenset()
+        """Signals that were ignored when this shell started; traps cannot change them."""
+        self.listed_traps: dict[str, str] = {}
         self.disabled: set[str] = set()
         self.hashed: dict[str, tuple[str, int]] = {}
         self.status = 0
-        self.pipes: list[int] | None = []
-        self.refused = False
+        self.pipe_statuses: list[int] | None = []
+        self.export_failed = False
         """`export` or `readonly` could not assign, which ends a shell in POSIX mode."""
         self.last_arg = shell.name
-        self.exiting: int | None = None
+        self.exit_trap_status: int | None = None
         """The status with which the shell exits, while its EXIT trap runs."""
-        self.returning = False
+        self.in_return_trap = False
         """Whether a RETURN trap runs: what it calls does not run it again."""
-        self.random: Dice | None = None
+        self.random: RandomSource | None = None
         self.seconds_base = shell.now()
-        self.history = Kept()
+        self.history = History()
         """Shared with a subshell until one of them changes it."""
         self.interactive = False
         self.completions: dict[str, str] = {}
@@ -217,7 +215,7 @@ class ShellState(Speaker):
         # -------------------------------------------------------------- the run
         self.background: int | None = None
         self.budget = Budget(shell.limits)
-        self.crew = Crew()
+        self.task_group = Crew()
         self.fds: Table = {}
         self.flow_n = 0
         self.flow_status = 0
@@ -225,67 +223,67 @@ class ShellState(Speaker):
         self.source = ""
         self.line = 0
         self.loops = self.loops_left = 0
-        """The loops that it is in, and those that it was in when it was told to end: its EXIT trap may leave them."""
-        self.ignore = 0
+        """Depth of loops now, and at the exit: an EXIT trap may break out of them."""
+        self.errexit_ignored = 0
         self.depth = 0
         self.stack = 0
         self.sub_level = 0
-        self.globbing = False
-        self.debugging = self.late_trap = self.mourning = self.given_up = self.blaming = False
-        self.redirected = 0
+        self.has_globs = False
+        self.in_debug_trap = self.err_trap_just_set = self.in_chld_trap = self.errexit_ended = self.in_err_trap = False
+        self.redirected_calls = 0
         """Calls whose redirections a failure under `set -e` undoes before the EXIT trap runs."""
-        self.texts = 0
-        """Texts that are being evaluated in this process (`eval`, `.`, the one of `bash -c` or of a substitution)."""
-        self.evaluating = -1
-        """How many calls and sources there were where the innermost `eval` began."""
-        self.captured = False
-        """Whether it is a substitution, which tells nobody of what died in it."""
+        self.text_depth = 0
+        """Depth of evaluated texts (`eval`, `.`, `bash -c`, substitutions)."""
+        self.eval_frames = -1
+        """Number of frames where the innermost `eval` began; -1 outside of `eval`."""
+        self.in_substitution = False
+        """Whether it runs a command substitution, which does not report killed commands."""
         self.debug_status = 0
-        """What the DEBUG trap ended with."""
-        self.in_trap = self.unmourned = 0
-        self.joining = self.parted = False
+        """Status of the last DEBUG trap."""
+        self.in_trap = self.deferred_chld = 0
+        self.join_star = self.parted = False
         """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
-        self.held: list[str] = []
-        """What a builtin has to say on stdout so far: it comes before what it complains of next."""
-        self.told: object = None
-        """The command for which the shell around this one has run the DEBUG trap."""
-        self.staged: object = None
-        """The simple command that this shell is there for, as a part of a pipeline."""
+        self.pending_output: list[str] = []
+        """Output of a builtin that is written before its next message."""
+        self.debug_trap_command: object = None
+        """The command whose DEBUG trap the parent shell has run."""
+        self.stage_command: object = None
+        """The command of this shell as a stage of a pipeline."""
         self.parent: ShellState | None = None
-        self.group: Group | None = None
-        """The process group that a signal would reach as a whole."""
+        self.group: ProcessGroup | None = None
+        """The process group that gets signals of `timeout`."""
         self.process: Process | None = None
         self.substitution_status: int | None = None
-        self.killed = 0
+        self.death_signal = 0
         """The signal that this shell died of."""
-        self.died: tuple[int, int] | None = None
+        self.command_death: tuple[int, int] | None = None
         """Signal and pid of the shell that the current command was, if that died."""
-        self.by_program = False
-        """Whether a program started what runs here: it gave the whole environment."""
-        self.began = False
-        """Whether this shell, which was forked, has come to run; then it lets go itself of what it shares."""
-        self.lone = False
-        """Whether this shell runs only one command, which takes its place: then nobody reports its death."""
+        self.program_environment = False
+        """Whether a program started this command and gave it the whole environment."""
+        self.started = False
+        """Whether this forked shell has run; then it releases its descriptors itself."""
+        self.single_command = False
+        """Whether this shell runs one command that replaces it; its death is not reported."""
         self.substitutions: list[Any] = []
         self.coprocs: dict[str, Any] = {}
         self.origin = "main"
-        self.watch = False
+        self.instrumented = False
         self.trace_level = 0
         self.condition_open = False  # whether the last syntax error was inside `[[ ]]`
-        self.trace_lost = False  # whether BASH_XTRACEFD names nothing, whatever may be there later
-        self.shift: tuple[int, int] | None = None
+        self.trace_fd_invalid = False  # whether BASH_XTRACEFD names nothing, whatever may be there later
+        self.line_shift: tuple[int, int] | None = None
         """How many lines further a substitution or a trap counts than its text, and the depth of calls at which it
         does."""
         self.ulimits: dict[str, tuple[str, str]] = {}
-        self.command_text_now: Any = None
-        self.ran: Any = None
+        self.trap_command: Any = None
+        self.last_command: Any = None
         """The command that began last: what BASH_COMMAND names."""
-        self.shown: tuple[Any, str] | None = None
-        """A command that a trap is about and its text, where that is a long one."""
+        self.bash_command_text: tuple[Any, str] | None = None
+        """A command and its text for BASH_COMMAND, where printing it is slow."""
         self.jobs: Jobs = shell.new_jobs()
         self._wire()
         install(self)
-        self.rewatch()
+        self.update_instrumented()
 
     def _wire(self) -> None:
         store = self.variables
@@ -306,76 +304,82 @@ class ShellState(Speaker):
         twin.vars = twin.variables.values
         twin.functions = dict(self.functions)
         twin.aliases = dict(self.aliases)
-        twin.remaining, twin.arguments = self.remaining, self.arguments
+        twin.params, twin.arguments = self.params, self.arguments
         twin.arg0, twin.name, twin.command_line = self.arg0, self.name, self.command_line
         twin.options, twin.shopts = set(self.options), set(self.shopts)
         twin.allexport, twin.errexit, twin.errtrace = self.allexport, self.errexit, self.errtrace
         twin.functrace, twin.noclobber, twin.noexec = self.functrace, self.noclobber, self.noexec
         twin.noglob, twin.nounset, twin.xtrace = self.noglob, self.nounset, self.xtrace
         twin.pipefail, twin.posix = self.pipefail, self.posix
-        twin.called, twin.commanded = self.called, False
+        twin.logical_cwd, twin.via_command = self.logical_cwd, False
         twin.cwd, twin.dirs, twin.umask = self.cwd, list(self.dirs), self.umask
-        twin.traps, twin.trap_depth, twin.traps_shown = {}, {}, dict(self.traps_shown)
+        twin.traps, twin.trap_depth, twin.listed_traps = {}, {}, dict(self.listed_traps)
         if self.traps:
             twin.traps = {
                 name: action
                 for name, action in self.traps.items()
-                if (not action and name not in self.deaf)
+                if (not action and name not in self.background_ignored)
                 or (name == "ERR" and self.errtrace)
                 or (name in ("DEBUG", "RETURN") and self.functrace)
             }
             twin.trap_depth = {name: self.trap_depth.get(name, 0) for name in twin.traps}
-            twin.traps_shown = {**self.traps_shown, **self.traps}
-        twin.deaf, twin.sealed = frozenset(), self.sealed
+            twin.listed_traps = {**self.listed_traps, **self.traps}
+        twin.background_ignored, twin.hard_ignored = frozenset(), self.hard_ignored
         twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
-        twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
-        twin.refused = False
+        twin.status, twin.pipe_statuses, twin.last_arg = self.status, self.pipe_statuses, self.last_arg
+        twin.export_failed = False
         twin.random = None
         twin.seconds_base, twin.history = self.seconds_base, self.history
         twin.completions, twin.interactive = self.completions, self.interactive
         twin.pid, twin.top_pid = 0, self.top_pid
         twin.background = self.background
-        twin.budget, twin.crew = self.budget, self.crew
+        twin.budget, twin.task_group = self.budget, self.task_group
         twin.fds = share_all(self.fds)
         twin.flow_n = twin.flow_status = 0
         twin.frames, twin.source, twin.line = list(self.frames), self.source, self.line
-        twin.loops, twin.loops_left, twin.ignore = 0, 0, self.ignore
+        twin.loops, twin.loops_left, twin.errexit_ignored = 0, 0, self.errexit_ignored
         twin.depth, twin.sub_level = self.depth + 1, self.sub_level + 1
         twin.stack = self.stack + 7  # levels of functions that it takes as much of the stack as
-        twin.globbing = False
+        twin.has_globs = False
         twin.pending = []
         twin.debug_status = 0
-        twin.held = []
-        twin.told, twin.staged, twin.joining, twin.parted = None, None, self.joining, False
-        twin.debugging = twin.late_trap = twin.mourning = twin.given_up = False
-        twin.blaming = self.blaming
-        twin.texts = twin.redirected = 0
-        twin.evaluating = -1
-        twin.captured = False
-        twin.in_trap, twin.exiting, twin.returning, twin.unmourned = 0, None, False, 0
+        twin.pending_output = []
+        twin.debug_trap_command, twin.stage_command, twin.join_star, twin.parted = None, None, self.join_star, False
+        twin.in_debug_trap = twin.err_trap_just_set = twin.in_chld_trap = twin.errexit_ended = False
+        twin.in_err_trap = self.in_err_trap
+        twin.text_depth = twin.redirected_calls = 0
+        twin.eval_frames = -1
+        twin.in_substitution = False
+        twin.in_trap, twin.exit_trap_status, twin.in_return_trap, twin.deferred_chld = 0, None, False, 0
         twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []
-        twin.killed, twin.died, twin.lone, twin.by_program, twin.began = 0, None, False, False, False
+        twin.death_signal, twin.command_death, twin.single_command, twin.program_environment, twin.started = (
+            0,
+            None,
+            False,
+            False,
+            False,
+        )
         twin.coprocs, twin.origin = {}, self.origin
         twin.ulimits = dict(self.ulimits)
-        twin.shift, twin.shown = self.shift, None
-        twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
-        twin.trace_lost, twin.condition_open = self.trace_lost, self.condition_open
+        twin.line_shift, twin.bash_command_text = self.line_shift, None
+        twin.trace_level, twin.trap_command, twin.last_command = self.trace_level, self.trap_command, self.last_command
+        twin.trace_fd_invalid, twin.condition_open = self.trace_fd_invalid, self.condition_open
         twin.jobs = self.jobs.fork()
         twin._wire()
-        twin.watch = False
-        if self.watch or self.shell.hook is not None:
-            twin.rewatch()
+        twin.instrumented = False
+        if self.instrumented or self.shell.hook is not None:
+            twin.update_instrumented()
         return twin
 
     async def end(self) -> None:
-        """Nothing of this shell runs any more: its jobs, and what a call that was cancelled has left."""
+        """Kill the jobs, and wait for tasks of a cancelled call."""
         await self.jobs.end()
-        if self.crew.stopped:
-            await self.crew.gone()
+        if self.task_group.stopped:
+            await self.task_group.gone()
 
-    def retire(self) -> None:
-        """This shell is over and nothing of it runs on: cut the circle that only a collection would find."""
+    def break_cycles(self) -> None:
+        """Cut the reference cycles of a shell that has ended."""
         store = self.variables
         store.host, store.arith, store.number, store.key_of, store.warn = None, int, int, str, str
 
@@ -383,7 +387,7 @@ class ShellState(Speaker):
 
     def set_option(self, name: str, on: bool) -> None:
         if name == "noexec" and self.interactive:
-            return  # or nobody could turn it off again
+            return  # it could not be turned off again
         if on:
             self.options.add(name)
         else:
@@ -402,7 +406,7 @@ class ShellState(Speaker):
         if name in HOT_OPTIONS:
             setattr(self, name, on)
             if name in ("xtrace", "noexec"):
-                self.rewatch()
+                self.update_instrumented()
             elif name == "allexport":
                 self.variables.exporting = on
             elif name == "posix" and on is not ("POSIXLY_CORRECT" in self.vars):
@@ -416,9 +420,9 @@ class ShellState(Speaker):
     def shopt(self, name: str) -> bool:
         return name in self.shopts
 
-    def rewatch(self) -> None:
-        """Whether commands take the path that looks at traces, traps, signals and the hook."""
-        self.watch = bool(
+    def update_instrumented(self) -> None:
+        """Set whether commands check for traces, traps, signals and the hook."""
+        self.instrumented = bool(
             self.xtrace
             or self.pending
             or "DEBUG" in self.traps
@@ -434,9 +438,6 @@ class ShellState(Speaker):
         if self.interactive:
             place = next((at for at, letter in enumerate(letters) if letter not in "abefh"), len(letters))
             letters = f"{letters[:place]}i{letters[place:]}"
-        if "restricted_shell" in self.shopts:
-            place = next((at for at, letter in enumerate(letters) if letter not in "abefhikmnp"), len(letters))
-            letters = f"{letters[:place]}r{letters[place:]}"
         return letters + {"environment": "c", "stdin": "s"}.get(self.origin, "")
 
     def syntax_options(self) -> Options:
@@ -445,23 +446,11 @@ class ShellState(Speaker):
 
     # ---------------------------------------------------------------------------------------- for the expansion
 
-    @property
-    def params(self) -> list[str]:
-        """The positional parameters. Who asks only for their number, or for one, does so of `remaining`."""
-        found = self.remaining
-        if isinstance(found, Remaining):
-            self.remaining = found = found.copy()
-        return found
-
-    @params.setter
-    def params(self, words: Parameters) -> None:
-        self.remaining = words
-
     def special(self, name: str) -> str | None:
         if name == "?":
             return str(self.status)
         if name == "#":
-            return str(len(self.remaining))
+            return str(len(self.params))
         if name == "$":
             return str(self.top_pid)
         if name == "!":
@@ -489,7 +478,7 @@ class ShellState(Speaker):
             raise (BadSubscript if error.subscript else BadNumber)(error.parts) from None
 
     def allow_expression(self, size: int, head: str) -> None:
-        """An error where an expression of this size, which begins like that, would hold up others."""
+        """Raise `TooLong` for an expression that would hold the event loop."""
         if size > self.variables.longest and not in_thread() and self.budget.slice_end != float("inf"):
             raise TooLong(f"{head[:40]}...: limit reached: expression_chars ({self.variables.longest})")
 
@@ -541,8 +530,6 @@ class ShellState(Speaker):
         return "/root" if user == "root" else None
 
     def tilde(self, prefix: str) -> str | None:
-        if len(prefix) > LONGEST_NAME:
-            return None
         if prefix == "+":
             return self.variables.get("PWD")
         if prefix == "-":
@@ -575,13 +562,13 @@ class ShellState(Speaker):
     @property
     def pwd(self) -> str:
         """The current directory by the name under which it was entered, links and all."""
-        called = self.called
+        called = self.logical_cwd
         return called[1] if called is not None and called[0] == self.cwd else str(self.cwd)
 
-    def dice(self) -> Dice:
+    def dice(self) -> RandomSource:
         """The source of `$RANDOM`; every shell and subshell gets its own when it first asks."""
         if self.random is None:
-            self.random = Dice.cast()
+            self.random = RandomSource.cast()
         return self.random
 
     def own_pid(self) -> int:
@@ -609,7 +596,7 @@ class ShellState(Speaker):
         return fd
 
     def make_room(self, doing: str, more: int = 1) -> None:
-        """An error where this shell may not open so many more descriptors."""
+        """Raise if this shell may not open `more` descriptors."""
         if len(self.fds) + more > self.budget.limits.open_files:
             raise self.budget.exceeded("open_files", doing)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core import paths
 from ramet.shell.expand.arith.numerals import is_name, is_number, is_signed
 from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, Dynamic, Indexed, Value
-from ramet.shell.interp.state.assignment_hooks import NOTICED, compatibility
+from ramet.shell.interp.state.assignment_hooks import ON_ASSIGN, compatibility
 from ramet.shell.interp.state.options import OPTIONS, SHOPTS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class Dice:
+class RandomSource:
     """The numbers of `$RANDOM`, which follow from the seed as they do in bash."""
 
     __slots__ = ("last", "state")
@@ -28,8 +28,8 @@ class Dice:
         self.seed(seed)
 
     @classmethod
-    def cast(cls) -> Dice:
-        """Numbers that nobody knows before."""
+    def cast(cls) -> RandomSource:
+        """Seed from the system."""
         return cls(int.from_bytes(os.urandom(4)))
 
     def seed(self, seed: int) -> None:
@@ -78,7 +78,7 @@ def _functions(sh: ShellState) -> list[str]:
 
 
 def _pipe_status(sh: ShellState) -> list[str]:
-    return [str(sh.status)] if sh.pipes is None else [str(status) for status in sh.pipes]
+    return [str(sh.status)] if sh.pipe_statuses is None else [str(status) for status in sh.pipe_statuses]
 
 
 def _line(sh: ShellState) -> str:
@@ -87,7 +87,7 @@ def _line(sh: ShellState) -> str:
 
 def _level(sh: ShellState) -> str:
     # The words of a simple command in a pipeline are not yet within the shell that runs it.
-    return str(sh.sub_level - (sh.staged is not None and sh.ran is sh.staged))
+    return str(sh.sub_level - (sh.stage_command is not None and sh.last_command is sh.stage_command))
 
 
 def _directories(sh: ShellState) -> list[str]:
@@ -270,7 +270,7 @@ def complete_environment(sh: ShellState, env: Mapping[str, str]) -> None:
         if option in OPTIONS:
             sh.set_option(option, True)
     if "BASH_COMPAT" in env:
-        NOTICED["BASH_COMPAT"](sh, env["BASH_COMPAT"])
+        ON_ASSIGN["BASH_COMPAT"](sh, env["BASH_COMPAT"])
     level = sh.variables.get("SHLVL") or "0"
     number = int(level) + 1 if is_signed(level) else 1
     if number >= 1000:

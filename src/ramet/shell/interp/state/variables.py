@@ -1,9 +1,8 @@
-"""The variables of a session: values, attributes and dynamic scope.
+"""The variables of a shell: values, attributes and dynamic scope.
 
-Plain text lives as `str` in one dict, so that reading a variable is one lookup; `attrs` holds only names that have an
-attribute. A local variable replaces the value in the dict and remembers the old one in the scope of its function
-(shallow binding). Arrays are copied when someone writes to one that another shell may still see: `token` says whose
-an array is.
+- Plain text is a `str` in one dict, so reading a variable is one lookup; `attrs` has only names with attributes.
+- Shallow binding: a local variable replaces the value in the dict; the `Scope` of its function saves the old one.
+- Arrays are copy-on-write between shells: `token` marks the arrays that this shell owns.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.c_locale import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
-from ramet.shell.expand.long_text import spliced
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -38,7 +36,16 @@ from ramet.shell.expand.values import (
 )
 from ramet.shell.expand.word.transform import lower, upper
 from ramet.shell.interp.run.append_assign import is_copied, longer, put_behind
-from ramet.shell.interp.state.scopes import ASIDE, MISSING, Aside, Missing, Saved, Scope, aside, split_subscript
+from ramet.shell.interp.state.scopes import (
+    HIDDEN_GLOBAL,
+    MISSING,
+    HiddenGlobal,
+    Missing,
+    Saved,
+    Scope,
+    hidden_key,
+    split_subscript,
+)
 
 A = TypeVar("A", Indexed, Assoc)
 TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
@@ -75,7 +82,7 @@ class Variables:
         self.exporting = False
         """Whether what is set is exported as well (`set -a`)."""
         self.limit, self.longest = DEFAULT_LIMITS.string_bytes, DEFAULT_LIMITS.expression_chars
-        """How long a value may be, and an expression that is evaluated while nobody else runs."""
+        """Limits in characters: of a value, and of an expression that is evaluated on the event loop."""
         self.host: object = None
         self.arith: Callable[[str], int] = int
         self.number: Callable[[str], int] = int
@@ -85,9 +92,9 @@ class Variables:
     def fork(self, borrow: bool) -> Variables:
         """A copy for another shell; with `borrow` this one promises not to run until the copy is gone.
 
-        Arrays are shared until someone writes to one: those that two shells may see at a time are nobody's own.
+        Arrays are copy-on-write: those that two shells may see at the same time have no owner.
         """
-        twin = object.__new__(Variables)  # whoever forks a shell says at once whose they are
+        twin = object.__new__(Variables)  # `ShellState.fork` wires the callbacks
         twin.values = dict(self.values)
         twin.attrs = dict(self.attrs)
         twin.scopes = list(self.scopes)
@@ -103,7 +110,7 @@ class Variables:
         return twin
 
     def _hidden(self) -> Iterator[Any]:
-        """What calls of functions hide, as far as it may still be somebody's own."""
+        """Values that function calls hide and that may still have an owner."""
         for scope in reversed(self.scopes):
             if scope.looked_through:
                 return  # and so were those around it, at the same time
@@ -140,9 +147,9 @@ class Variables:
         if depth < 0:
             return ""
         hidden, flags = self.scopes[depth][name]
-        key = aside(name)
-        if not isinstance(hidden, Aside):
-            self.scope_at(depth)[name] = (ASIDE, 0)
+        key = hidden_key(name)
+        if not isinstance(hidden, HiddenGlobal):
+            self.scope_at(depth)[name] = (HIDDEN_GLOBAL, 0)
             if not isinstance(hidden, Missing):
                 self.values[key] = hidden
             if flags:
@@ -249,7 +256,7 @@ class Variables:
         return self.get(name) if index == 0 else None
 
     def amiss(self, message: str) -> None:
-        """There is no such element: a complaint, which `set -e` takes for the end wherever it stands."""
+        """Report a bad subscript; under `set -e` it ends the shell."""
         if getattr(self.host, "errexit", False):
             raise Fatal(message, 1)
         self.warn(message)
@@ -269,7 +276,7 @@ class Variables:
                 return lower(value)
             if flags & UPPER:
                 return upper(value)
-            return spliced(lower(value), 0, 1, upper(value[:1]))
+            return upper(value[:1]) + lower(value[1:])
         return value
 
     def writable(self, name: str) -> None:
@@ -343,8 +350,8 @@ class Variables:
             self.flag(name, EXPORT)
 
     def _hidden_since(self, reference: str, target: str) -> int | None:
-        """The scope that hides what a reference of a function means, when one was opened after it: who assigns to the
-        reference means the variable that was there first, though who reads it sees the new one."""
+        """Return the scope that hides the target of a function's reference, if it was opened later: assignments
+        through the reference go to the older variable, though reads see the newer one."""
         depth = len(self.scopes) - 1
         while depth >= 0 and reference not in self.scopes[depth]:
             depth -= 1
@@ -453,7 +460,7 @@ class Variables:
         self.values[name] = Indexed(items, self.token)
 
     def renew(self, name: str, items: Iterable[str]) -> None:
-        """A global array of these words, new whatever it was before and whoever hides it (`BASH_REMATCH`)."""
+        """Replace a global array, below all scopes that hide it (`BASH_REMATCH`)."""
         array = Indexed(items, self.token)
         for depth, scope in enumerate(self.scopes):
             if name in scope:
@@ -551,13 +558,13 @@ class Variables:
             saved.update(self.scopes.pop())
         for name, found in saved.items():
             self._restore(name, found)
-            self.values.pop(aside(name), None)
-            self.attrs.pop(aside(name), None)
+            self.values.pop(hidden_key(name), None)
+            self.attrs.pop(hidden_key(name), None)
 
     def _restore(self, name: str, saved: Saved) -> None:
         value, flags = saved
-        if isinstance(value, Aside):
-            value, flags = self.values.pop(aside(name), MISSING), self.attrs.pop(aside(name), 0)
+        if isinstance(value, HiddenGlobal):
+            value, flags = self.values.pop(hidden_key(name), MISSING), self.attrs.pop(hidden_key(name), 0)
         if isinstance(value, Missing):
             self.values.pop(name, None)
         else:
@@ -574,7 +581,7 @@ class Variables:
             value = self.values.get(name, MISSING)
             scope[name] = (value, self.attrs.get(name, 0))
             if isinstance(value, Indexed | Assoc):
-                value.owner = None  # whoever writes first, here or outside, makes a copy
+                value.owner = None  # copied on the first write
 
     def adopt(self, name: str, declared: bool) -> None:
         """`x=1 f`, and `f` exports `x`: the variable outlives the call. `x=1 eval` takes one that is `declared` so."""
