@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ramet.concurrency.bigbytes import PIECE
-
 
 class Changed(dict[int, str]):
     """What becomes of characters, by their codes; for `str.translate`. What is kept in mind is bounded."""
@@ -30,12 +28,8 @@ _LOWER: Final = Changed(lambda char: char.lower()[0])
 
 
 def upper(text: str) -> str:
-    if len(text) > PIECE:
-        return upper(text)
     return text.upper() if text.isascii() else text.translate(_UPPER)
 
 
 def lower(text: str) -> str:
-    if len(text) > PIECE:
-        return lower(text)
     return text.lower() if text.isascii() else text.translate(_LOWER)

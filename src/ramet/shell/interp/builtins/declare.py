@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from ramet.concurrency.offload import checkpoint, offload
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
+from ramet.concurrency.sizes import BATCH, LARGE, LONG_SCRIPT
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, Readonly, ShellError, Slip, Unforgiven
 from ramet.shell.expand.values import (
@@ -32,7 +32,6 @@ from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.builtins.variable_list import write_settings
 from ramet.shell.interp.fast.local import led_to
 from ramet.shell.interp.run.assign import (
-    MANY_ITEMS,
     AssignWord,
     Item,
     assign_items,
@@ -260,7 +259,7 @@ def _has_many(word: str) -> bool:
     """Whether an argument assigns so much that it is done aside."""
     if not isinstance(word, AssignWord):
         return len(word) > LONG_SCRIPT
-    return len(word.value if word.items is None else word.items) > (LONG_SCRIPT if word.items is None else MANY_ITEMS)
+    return len(word.value if word.items is None else word.items) > (LONG_SCRIPT if word.items is None else BATCH)
 
 
 def _apply_all(sh: ShellState, request: Request, words: list[str], local: bool) -> int:

@@ -315,7 +315,7 @@ def _show_traps(sh: ShellState, wanted: list[str], by_default: bool) -> Result:
 
     def line(name: str) -> Iterator[str]:
         shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" and not sh.posix else name
-        action = quote.single_pieces(traps[name]) if name in traps else ("-",)
+        action = (quote.single(traps[name]) if name in traps else "-",)
         return chain(("trap -- ",), action, (f" {shown}\n",))
 
     if not wanted:

@@ -11,8 +11,7 @@ from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.paths import decode, encode
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.word.array_join import spaced
-from ramet.shell.expand.word.params import joined_patiently
+from ramet.shell.expand.size_check import joined
 from ramet.shell.history.entries import Entry
 from ramet.shell.interp.builtins.usage import bad_option, number_of, options_of
 from ramet.shell.interp.main import history_record as recording
@@ -41,7 +40,7 @@ async def _history(sh: ShellState, flags: str, offset: str, argv: list[str], ope
             return 0
     if "s" in flags:
         if words:
-            text = await joined_patiently(sh, words, spaced)
+            text = joined(sh, " ", words)
             push = partial(_push, sh, text)
             await offload(sh.budget, push) if len(sh.variables.get("HISTIGNORE") or "") > LONG_SCRIPT else push()
         return 0

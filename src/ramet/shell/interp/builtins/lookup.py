@@ -13,7 +13,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.arith.numerals import LONGEST_NAME, among
 from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, options_of, usage
-from ramet.shell.interp.run.assign import AssignWord, without_arrays
+from ramet.shell.interp.run.assign import without_arrays
 from ramet.shell.interp.run.batches import (
     MANY,
     each,
@@ -280,7 +280,7 @@ async def _command_v(sh: ShellState, words: list[str], standard: bool = False) -
         if len(name) > LONGEST_NAME and not among(name, *tables):
             continue
         if name in sh.aliases and "expand_aliases" in sh.shopts:
-            lines += chain((f"alias {name}=",), quote.single_pieces(sh.aliases[name]), ("\n",))
+            lines += chain((f"alias {name}=",), (quote.single(sh.aliases[name]),), ("\n",))
         elif name in KEYWORDS or name in sh.functions or (name in builtin_table() and name not in sh.disabled):
             lines += (name, "\n")
         else:
@@ -455,7 +455,7 @@ def alias(sh: ShellState, argv: list[str]) -> Result:
                 return drive(_define_long(sh, name, word, at + 1))
             if not is_alias_name(name):
                 return refuse(sh, "alias: `", name, "': invalid alias name")
-            sh.aliases[name] = word.value if isinstance(word, AssignWord) and word.is_long else word[at + 1 :]
+            sh.aliases[name] = word[at + 1 :]
         elif among(name, sh.aliases) and len(sh.aliases[name]) > LARGE:
             return drive(write_long(name))
         elif among(name, sh.aliases):
@@ -491,7 +491,7 @@ async def _define_long(sh: ShellState, name: str, word: str, start: int) -> int:
 def _alias_line(sh: ShellState, name: str, reusable: bool) -> Iterator[str]:
     dashes = "-- " if name.startswith("-") else ""
     head = f"alias {dashes}{name}=" if reusable or not sh.posix else f"{name}="
-    return chain((head,), quote.single_pieces(sh.aliases[name]), ("\n",))
+    return chain((head,), (quote.single(sh.aliases[name]),), ("\n",))
 
 
 async def _all_aliases(sh: ShellState, reusable: bool) -> int:

@@ -112,7 +112,7 @@ async def _mapfile(sh: ShellState, command: str, name: str, options: dict[str, s
 
 def _call_of(callback: str, place: int, text: str) -> str:
     """How the callback is called for a line."""
-    return "".join((callback, f" {place} ", *quote.single_pieces(text)))
+    return "".join((callback, f" {place} ", quote.single(text)))
 
 
 async def _whole(

@@ -18,8 +18,6 @@ from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
 from ramet.shell.expand.long_text import between, blocks, script_text
 from ramet.shell.expand.size_check import joined
-from ramet.shell.expand.word.array_join import spaced
-from ramet.shell.expand.word.params import joined_patiently
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, misused, number_of, usage
 from ramet.shell.interp.run.batches import MANY, plain, refuse, refused_patiently, rows, told, write_lines
@@ -123,7 +121,7 @@ def evaluate(sh: ShellState, argv: list[str]) -> Result:
 
 
 async def _evaluate_many(sh: ShellState, words: list[str]) -> int:
-    text = await joined_patiently(sh, words, spaced)
+    text = joined(sh, " ", words)
     return await _evaluate(sh, text) if text and not text.isspace() else 0
 
 

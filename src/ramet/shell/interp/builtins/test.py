@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from functools import partial
 from typing import Any, Final
 
 from ramet.concurrency.offload import offload
@@ -12,8 +11,6 @@ from ramet.concurrency.recursion import HOP
 from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_number
 from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
-from ramet.shell.expand.long_text import starts
-from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.run.batches import refuse, refused_patiently
 from ramet.shell.interp.run.conditions import (
     FILE_PAIRS,
@@ -51,8 +48,6 @@ def integer(text: str) -> int:
 
 def binary(sh: ShellState, left: str, op: str, right: str) -> bool | Awaitable[bool]:
     if op in ("=", "=="):
-        if len(left) == len(right) > HUGE:
-            return offload(sh.budget, partial(starts, left, right))
         return left == right
     if op == "!=":
         return left != right

@@ -12,8 +12,6 @@ from typing import Final
 
 from ramet.concurrency.offload import offload
 from ramet.concurrency.sizes import LONG_SCRIPT
-from ramet.shell.expand.long_text import Parts, put_together
-from ramet.shell.expand.values import HUGE
 from ramet.shell.interp.main.history_record import Recorder
 from ramet.shell.interp.main.script_input import ScriptInput
 from ramet.shell.interp.state.shell_state import ShellState
@@ -148,9 +146,9 @@ class Reading:
     async def _ended(self) -> str:
         """The text; a very long one with the newline at its end that the parser would put there."""
         text = self._text
-        if len(text) < HUGE or text.endswith("\n") or continues(text, 0, len(text)):
+        if text.endswith("\n") or continues(text, 0, len(text)):
             return text
-        return await put_together(self._sh, Parts((text, "\n")))
+        return text + "\n"
 
     def _parse_on(self, text: str) -> Parser:
         """A parser for what comes after the known lines."""

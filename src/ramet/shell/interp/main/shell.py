@@ -48,7 +48,7 @@ from ramet.shell.interp.run.maybe_async import EXIT, Run, drive
 from ramet.shell.interp.run.simple import invoke
 from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.run.traps import Leave, active, deliver, exit_trap, run_trap
-from ramet.shell.interp.run.xtrace import trace_patiently
+from ramet.shell.interp.run.xtrace import trace
 from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.interp.state.special_variables import adopt_environment
@@ -253,7 +253,7 @@ class Shell:
                 session.status = subshell.settle(session, result)
             except subshell.ERRORS as error:
                 result = EXIT
-                session.status = await subshell.report_patiently(session, error)
+                session.status = subshell.report(session, error)
             except Leave as leave:
                 result = leave.result
                 session.status = subshell.settle(session, leave.result)
@@ -365,7 +365,7 @@ class Shell:
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
                     await told(sh, error)
                     raise
-                sh.status = result = await subshell.report_patiently(sh, error)
+                sh.status = result = subshell.report(sh, error)
                 if result == 2 and not (top and sh.origin != "environment"):
                     sh.status = result = 1  # what is only evaluated tells no more of an assignment that fails
                 self.unwind(sh, *base)
@@ -503,7 +503,7 @@ class Shell:
             else:
                 head = _head(node)
             if head:
-                await trace_patiently(sh, [head], raw=True)
+                trace(sh, [head], raw=True)
         return await before_command(sh, node)
 
     async def invoke(self, sh: ShellState, argv: list[str], *, functions: bool = True) -> int:

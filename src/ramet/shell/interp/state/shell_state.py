@@ -20,7 +20,7 @@ from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.c_locale import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.expand.word.fields import DEFAULT_IFS, distinct
+from ramet.shell.expand.word.fields import DEFAULT_IFS
 from ramet.shell.history.entries import Kept
 from ramet.shell.interp.process.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.run.maybe_async import Result, drive
@@ -560,7 +560,7 @@ class ShellState(ShellOutput):
     @property
     def ifs(self) -> str:
         found = self.variables.get("IFS")
-        return DEFAULT_IFS if found is None else distinct(found)
+        return DEFAULT_IFS if found is None else found
 
     @property
     def pwd(self) -> str:

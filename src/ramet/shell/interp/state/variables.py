@@ -18,7 +18,6 @@ from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.c_locale import at_seam, whole
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, Slip, Unforgiven
-from ramet.shell.expand.long_text import spliced
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -36,9 +35,8 @@ from ramet.shell.expand.values import (
     is_unset,
     key_names,
 )
-from ramet.shell.expand.word.transform import lower, upper
-from ramet.shell.interp.run.append_assign import is_copied, longer, put_behind
 from ramet.shell.interp.state.scopes import ASIDE, MISSING, Aside, Missing, Saved, Scope, aside, split_subscript
+from ramet.text.casing import lower, upper
 
 A = TypeVar("A", Indexed, Assoc)
 TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
@@ -269,7 +267,7 @@ class Variables:
                 return lower(value)
             if flags & UPPER:
                 return upper(value)
-            return spliced(lower(value), 0, 1, upper(value[:1]))
+            return upper(value[:1]) + lower(value[1:])
         return value
 
     def writable(self, name: str) -> None:
@@ -316,15 +314,8 @@ class Variables:
             if type(old) is str:
                 if not value.isascii():
                     old, value = at_seam(old, value)
-                if len(old) + len(value) > SMALL:
-                    if len(old) + len(value) > self.limit:
-                        raise LimitExceeded("string_bytes", self.limit)
-                    if is_copied(old, value):
-                        self.values[name] = longer(old, value)
-                        return
-                    self.values[name], old = old, None
-                    put_behind(self.values, name, value)
-                    return
+                if len(old) + len(value) > max(self.limit, SMALL):
+                    raise LimitExceeded("string_bytes", self.limit)
                 # Python makes a text longer in place as long as nothing else holds it.
                 self.values[name] = None
                 old += value
@@ -369,7 +360,7 @@ class Variables:
             return str(self.number(old or "0") + self.number(value))
         if len(old) + len(value) > self.limit:
             raise LimitExceeded("string_bytes", self.limit)
-        return longer(old, value) if value.isascii() else longer(*at_seam(old, value))
+        return old + value if value.isascii() else "".join(at_seam(old, value))
 
     def bind(self, name: str, target: str) -> None:
         """Point a name reference at something."""
