@@ -34,8 +34,6 @@ class Host(Protocol):
     variables: Any
     params: list[str]
     budget: Budget
-    parted: bool
-    """Whether a text was given as the parts that are to make it."""
 
     @property
     def nounset(self) -> bool: ...

@@ -136,6 +136,7 @@ def test_shells_that_were_cancelled_are_no_garbage(script: str) -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("script", MANY.values(), ids=MANY)
 def test_the_end_of_many_shells_fills_no_turn_of_the_loop(script: str) -> None:
     async def act() -> float:
         async with Workspace() as ws:

@@ -10,10 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ramet.concurrency.offload import checkpoint
-from ramet.concurrency.sizes import SMALL
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.long_text import windows
 from ramet.shell.expand.word.brace_quotes import bare_units, bared, reread
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
@@ -285,16 +282,10 @@ def _row_count(row: _Row) -> int:
     return total
 
 
-def _occurrences(units: Sequence[_Unit], wanted: str) -> int:
-    if isinstance(units, str) and len(units) > SMALL:
-        return sum(part.count(wanted) for part in windows(units))
-    return units.count(wanted)
-
-
 def _tree(units: Sequence[_Unit]) -> _Row | None:
     """A word of many braces as a tree; None for any other, and for one with a brace that neither chooses nor counts,
     for it may be closed by what closes another."""
-    if _occurrences(units, "{") <= _MANY:
+    if units.count("{") <= _MANY:
         return None
     row: _Row = []
     rows = [row]
@@ -485,16 +476,9 @@ def _closer(units: Sequence[_Unit], begin: int) -> int:
     return -1
 
 
-def _is_range(units: Sequence[_Unit], place: int) -> bool:
-    """Whether `..` stands here, and not at the end."""
-    return place + 2 < len(units) and units[place + 1] == "." and units[place + 2] != "}"
-
-
 def _active(text: str, start: int) -> Iterator[tuple[int, str]]:
-    for at in range(start, len(text), SMALL):
-        checkpoint()
-        for found in _ACTIVE(text, at, at + SMALL):
-            yield found.start(), found[0]
+    for found in _ACTIVE(text, start):
+        yield found.start(), found[0]
 
 
 _ACTIVE = re.compile(r"[{},.]").finditer

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ramet.concurrency.sizes import LARGE
 from ramet.shell.expand.arith.numerals import is_name
 from ramet.shell.expand.errors import Readonly
-from ramet.shell.expand.long_text import Parts, put_together
 from ramet.shell.expand.values import NameRef
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.interp.run.assign import assign_word
 from ramet.shell.interp.run.maybe_async import Result, Run, drive
 from ramet.shell.interp.state.scopes import MISSING
 from ramet.shell.interp.state.shell_state import ShellState
@@ -35,7 +32,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             value = texts.declared(word.value)
             if value.wait:
                 return None
-            plans.append((word.name, value.parts or value.run if value.large is None else _large(value)))
+            plans.append((word.name, value.run))
         elif len(word.parts) == 1 and type(word.parts[0]) is Literal and is_name(word.parts[0].text):
             plans.append((word.parts[0].text, None))
         else:
@@ -60,20 +57,6 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             return drive(slow(sh))
         sh.line, sh.last_command = line, node
         found = [(name, None if value is None else value(sh)) for name, value in plans]
-        return drive(later(sh, found)) if sh.parted else declare(sh, found)
-
-    async def later(sh: ShellState, found: list[tuple[str, Any]]) -> int:
-        """The same with values that are yet to be put together."""
-        sh.parted = False
-        for place, (name, value) in enumerate(found):
-            if isinstance(value, Parts):
-                found[place] = name, await put_together(sh, value)
-            elif value is not None and not isinstance(value, str):
-                found[place] = name, await value
-        return declare(sh, found)
-
-    def declare(sh: ShellState, found: list[tuple[str, str | None]]) -> int:
-        store = sh.variables
         values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
         for name, text in found:
             if name in attrs or name in scope:
@@ -95,26 +78,10 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
                 scope[name] = (values.get(name, MISSING), 0)
                 values[name] = text
         name, text = found[-1]
-        if text is None:
-            sh.last_arg = name
-        else:
-            sh.last_arg = f"{name}={text}" if len(text) <= LARGE else assign_word(name, None, False, text, None)
+        sh.last_arg = name if text is None else f"{name}={text}"
         sh.pipe_statuses = None
         sh.status = 0
         return 0
-
-    return run
-
-
-def _large(text: texts.Text) -> Callable[[ShellState], Any]:
-    """A value that is found while others run when it is made of many."""
-
-    def run(sh: ShellState) -> Any:
-        pending = None if text.large is None else text.large(sh)
-        if pending is None:
-            return text.run(sh)
-        sh.parted = True
-        return pending
 
     return run
 

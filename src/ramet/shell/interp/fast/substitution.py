@@ -95,8 +95,8 @@ def prepared(sh: ShellState, node: CommandSub) -> tuple[Plan, list[str]] | None:
 
 
 def _expanded(sh: ShellState, plan: Plan) -> list[str] | None:
-    """The words; what the expansion around this one has noted so far stays as it is."""
-    noted = sh.has_globs, sh.parted
+    """Return the words; None where they must be expanded in a subshell."""
+    had_globs = sh.has_globs
     sh.has_globs = False
     try:
         argv = plan.expand(sh)
@@ -105,9 +105,9 @@ def _expanded(sh: ShellState, plan: Plan) -> list[str] | None:
             return None
         return None if sh.has_globs else argv
     except _FAILURES:
-        return None  # which is for the subshell to tell
+        return None  # the subshell reports it
     finally:
-        sh.has_globs, sh.parted = noted
+        sh.has_globs = had_globs
 
 
 async def run(sh: ShellState, plan: Plan, argv: list[str], capture: Capture) -> int:
@@ -141,7 +141,7 @@ def _plan(body: Script) -> Plan | None:
     uses = _Uses([], [])
     if any(map(has_braces, plain)) or not all(_harmless(part, uses) for word in plain for part in word.parts):
         return None
-    compiled = words.words(plain, patient=True)
+    compiled = words.words(plain)
     return None if compiled.wait else Plan(name, compiled.run, *map(tuple, uses))
 
 

@@ -22,7 +22,6 @@ from ramet.shell.expand.word import to_text as texts
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.process.descriptors import Description
 from ramet.shell.interp.process.jobs import report_death
-from ramet.shell.interp.run.batches import refuse, refused_patiently, then
 from ramet.shell.interp.run.case import compile_case
 from ramet.shell.interp.run.conditions import compile_cond
 from ramet.shell.interp.run.deep_stack import stationed
@@ -34,7 +33,7 @@ from ramet.shell.interp.run.simple import compile_simple
 from ramet.shell.interp.run.subshell import high_fd, run_shell
 from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.run.traps import before_command, child_died, deliver, failed, ignore_interrupts
-from ramet.shell.interp.run.xtrace import trace_patiently
+from ramet.shell.interp.run.xtrace import trace
 from ramet.shell.interp.state.frames import FunctionDef
 from ramet.shell.interp.state.function_table import flags as function_flags
 from ramet.shell.interp.state.function_table import set_flags as set_function_flags
@@ -477,12 +476,9 @@ class _FirstCall:
 def _function(node: nodes.Function) -> Run:
     body = _FirstCall(node)
 
-    def refused(sh: ShellState, *message: str) -> Result:
+    def refused(sh: ShellState, message: str) -> Result:
         sh.line = node.line
-        return then(refuse(sh, *message), lambda _: after(sh))
-
-    def after(sh: ShellState) -> Result:
-        sh.status = 1
+        sh.status = sh.error(message)
         if sh.errexit_ignored or not (sh.errexit or "ERR" in sh.traps):
             return 1
         sh.trap_command = sh.last_command  # a definition is no command
@@ -490,14 +486,14 @@ def _function(node: nodes.Function) -> Run:
 
     def define(sh: ShellState) -> Result:
         if len(node.name) > LONGEST_NAME or any(char in node.name for char in "$`'\"\\"):
-            return refused(sh, "`", node.name, "': not a valid identifier")
+            return refused(sh, f"`{node.name}': not a valid identifier")
         if sh.posix and (node.name in SPECIAL or not is_name(node.name)):
             sh.line = node.line
             what = "is a special builtin" if node.name in SPECIAL else "not a valid identifier"
             sh.flow_status = sh.status = 2
-            return refuse(sh, "`", node.name, f"': {what}", status=EXIT)
+            return sh.error(f"`{node.name}': {what}", EXIT)
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
-            return refused(sh, node.name, ": readonly function")
+            return refused(sh, f"{node.name}: readonly function")
         source = sh.frames[-1].source if sh.frames else sh.source or ("main" if sh.origin == "stdin" else sh.origin)
         sh.functions[node.name] = FunctionDef(node, body.made or body, source, sh.line_now(0))
         if sh.allexport:
@@ -519,11 +515,11 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     code = texts.code_of(node.body)
     line = node.line
 
-    def broken(sh: ShellState, error: Exception) -> Result:
+    def broken(sh: ShellState, error: Exception) -> int:
         if not isinstance(error, Readonly) and not arith.own_failure(error):
             raise error
-        sh.status = 1
-        return refuse(sh, "" if isinstance(error, Readonly) else "((: ", *message_of(error))
+        sh.status = sh.error("".join(("" if isinstance(error, Readonly) else "((: ", *message_of(error))))
+        return sh.status
 
     shown = texts.expression(node.body)
 
@@ -534,7 +530,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         evaluated = value
         if sh.xtrace:
             expanded = await shown.run(sh) if shown.wait else shown.run(sh)
-            await trace_patiently(sh, [f"(( {expanded} ))"], raw=True)
+            trace(sh, [f"(( {expanded} ))"], raw=True)
             evaluated = lambda sh: arith.evaluate(expanded, sh.variables)  # noqa: E731 - what is shown is expanded once
         try:
             try:
@@ -546,8 +542,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         except (ArithFailure, ShellError) as error:
             if isinstance(error, Fatal) or getattr(error, "status", 1) != 1:
                 raise
-            result = broken(sh, error)
-            return result if isinstance(result, int) else await result
+            return broken(sh, error)
         sh.pipe_statuses = None
         return sh.status
 
@@ -648,7 +643,7 @@ def _coproc(node: nodes.Coproc) -> Run:
 
         sh.line = node.line
         if not is_name(node.name):
-            sh.status = await refused_patiently(sh, ("`", node.name, "': not a valid identifier"))
+            sh.status = sh.error(f"`{node.name}': not a valid identifier")
             return 1
         sh.make_room("coproc", 2)
         child = sh.jobs.fork_process(sh)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE, SMALL
+from ramet.concurrency.offload import offload, offload_large
+from ramet.concurrency.sizes import BATCH
 from ramet.core import paths
 from ramet.core.errors import LimitExceeded, RametError, fail, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
@@ -20,7 +20,7 @@ from ramet.shell.expand import quote
 from ramet.shell.interp.process.descriptors import Description, release_all
 from ramet.shell.interp.process.dev_fd import wrapped
 from ramet.shell.interp.process.groups import Group
-from ramet.shell.interp.run.batches import plain, refused_patiently, rows
+from ramet.shell.interp.run.batches import rows
 from ramet.shell.interp.run.task_group import Crew
 from ramet.shell.interp.run.traps import Leave, ignore_interrupts, permitted
 from ramet.shell.interp.state import function_table
@@ -52,7 +52,7 @@ async def run_external(sh: ShellState, argv: list[str], called: str | None = Non
         if found is None:
             return await _not_found(sh, argv)
         return sh.error(f"{found}: Permission denied", 126)
-    if (refusal := await _too_long(sh, argv)) is not None:
+    if (refusal := _too_long(sh, argv)) is not None:
         return sh.error(f"{found.removeprefix(chr(0))}: {refusal}", 126)
     if found.startswith("\0"):
         return await _table(sh, name, argv)
@@ -79,17 +79,13 @@ async def _not_found(sh: ShellState, argv: list[str]) -> int:
 
         result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
         return int(result if type(result) is int else await result)
-    shown = _shown(argv[0]) if len(argv[0]) < SMALL else await offload(sh.budget, partial(_shown, argv[0]))
-    return await refused_patiently(sh, (shown, ": command not found"), 127)
-
-
-def _shown(name: str) -> str:
-    return quote.ansi(name) if quote.unprintable(name) else name
+    name = quote.ansi(argv[0]) if quote.unprintable(argv[0]) else argv[0]
+    return sh.error(f"{name}: command not found", 127)
 
 
 async def search(sh: ShellState, name: str) -> str | None:
     """Where PATH finds a name: a path in the tree, `\\0/usr/bin/name` for the command table, None for nowhere."""
-    if not name or len(name) > LARGE:
+    if not name:
         return None
     hit = sh.hashed.get(name)
     if hit is not None and "checkhash" in sh.shopts and not hit[0].startswith("\0"):
@@ -116,7 +112,7 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
     unsure = getattr(sh.shell.commands, "unsure", None)
     slow = unsure is not None and unsure(name)
     table = await offload(sh.budget, partial(in_table, sh, name)) if slow else in_table(sh, name)
-    for directory in path.split(":") if len(path) < LARGE else _directories(path):
+    for directory in path.split(":"):
         if len(directory) > paths.TEXT_MAX:
             continue  # which names nothing
         folder = directory.rstrip("/") or ("/" if directory else ".")
@@ -137,40 +133,22 @@ async def search_path(sh: ShellState, name: str, path: str, executable: bool = F
     return unusable if executable else None
 
 
-def _directories(path: str) -> Iterator[str]:
-    """The parts of a very long PATH, without those that are too long to be names themselves."""
-    begin = 0
-    while begin <= len(path):
-        end = path.find(":", begin)
-        end = len(path) if end < 0 else end
-        if end - begin <= paths.TEXT_MAX:
-            yield path[begin:end]
-        begin = end + 1
-
-
 async def _by_path(sh: ShellState, argv: list[str], name: str) -> int:
     try:
         path = await runnable(sh, name)
     except OSError as error:
         status = 127 if error.errno == errno.ENOENT else 126
-        return await refused_patiently(sh, (name, f": {reason(error)}"), status)
-    if (refusal := await _too_long(sh, argv)) is not None:
+        return sh.error(f"{name}: {reason(error)}", status)
+    if (refusal := _too_long(sh, argv)) is not None:
         return sh.error(f"{name}: {refusal}", 126)
     if path is None:
         return await _table(sh, name[name.rfind("/") + 1 :], argv)
     return await _script_file(sh, path, name, argv)
 
 
-async def _too_long(sh: ShellState, argv: list[str]) -> str | None:
-    """What is said of arguments that no program is given; None where all of them fit."""
-    most = sh.budget.limits.argument_bytes
-    if len(argv) < SMALL:
-        fits = max(map(len, argv)) <= most
-    else:
-        fits = True
-        for words in rows(argv):
-            fits = fits and max(map(len, words)) <= most
-            await sh.budget.yield_turn()
+def _too_long(sh: ShellState, argv: list[str]) -> str | None:
+    """Return the error for an argument over the limit; None where all of them fit."""
+    fits = max(map(len, argv)) <= sh.budget.limits.argument_bytes
     return None if fits else f"{strerror(errno.E2BIG)}: {sh.budget.exceeded('argument_bytes')}"
 
 
@@ -275,13 +253,10 @@ async def _table(sh: ShellState, name: str, argv: list[str]) -> int:
 
 
 async def _given(sh: ShellState, name: str) -> dict[str, str]:
-    """The environment of a program; a very large one is put together aside."""
+    """Return the environment of a program."""
     await function_table.ready_exported(sh)
     make = sh.environment if sh.program_environment else partial(_environment, sh, name)
-    return make() if len(sh.variables.attrs) < _MANY else await offload(sh.budget, make)
-
-
-_MANY: Final = 2000
+    return await offload_large(sh.budget, len(sh.variables.attrs), make, BATCH)
 
 
 def _environment(sh: ShellState, name: str) -> dict[str, str]:
@@ -309,7 +284,7 @@ async def run_exec(sh: ShellState, command: Exec, argv: list[str]) -> int:
     stdin = sh.reader(0)
     stdin.budget = sh.budget
     proc = Proc(
-        argv=[str(word) for word in argv] if len(argv) < SMALL else await plain(sh, argv, 0),
+        argv=[str(word) for word in argv],
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
         env=await _given(sh, str(argv[0])),

@@ -1,4 +1,4 @@
-"""Loops. Each runs as one coroutine that suspends only when its body does or when the event loop wants a turn."""
+"""Compile loops: each runs as one coroutine that suspends when its body does or its time slice ends."""
 
 from __future__ import annotations
 
@@ -6,30 +6,25 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import BATCH
 from ramet.core.errors import reason
+from ramet.core.paths import decode
 from ramet.shell.expand.arith import evaluate as arith
 from ramet.shell.expand.arith.numerals import LONGEST_NUMBER, is_name, is_number
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.compile_depth import line_around
 from ramet.shell.expand.errors import Readonly, ShellError, Slip
-from ramet.shell.expand.long_text import decoded
-from ramet.shell.expand.values import is_heavy
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word import to_text as texts
-from ramet.shell.interp.run.batches import refused_patiently
 from ramet.shell.interp.run.maybe_async import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.state.messages import message_of
 from ramet.shell.interp.state.shell_state import ShellState
 from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 
-_MANY: Final = 512
-"""Words of a loop that are not let go of all at once."""
-
 
 async def yield_turn(sh: ShellState) -> None:
-    """Count a turn where they are counted, and let others run."""
+    """Count a turn of a loop, and yield the event loop."""
     sh.budget.turn()
     await sh.budget.yield_turn()
 
@@ -84,7 +79,7 @@ def compile_for(node: For, body: Run) -> Run:
     name, line = node.name, node.line
     named = is_name(name)
     around = line_around() or line
-    fields = words.words(node.words, patient=True) if node.words is not None else None
+    fields = words.words(node.words) if node.words is not None else None
 
     async def loop(sh: ShellState) -> int:
         sh.line = line
@@ -161,8 +156,6 @@ def compile_for(node: For, body: Run) -> Run:
             raise
         finally:
             sh.loops -= 1
-            if len(items) > _MANY or is_heavy(items):
-                pass
             if len(sh.substitutions) > mark:
                 await sh.shell.end_substitutions(sh, mark)
         sh.status = status
@@ -301,7 +294,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
             if inside or not (isinstance(error, Readonly) or arith.own_failure(error)):
                 raise
             sh.line = line
-            await refused_patiently(sh, ("" if isinstance(error, Readonly) else "((: ", *message_of(error)))
+            sh.complain("".join(("" if isinstance(error, Readonly) else "((: ", *message_of(error))))
             status = 1
         finally:
             sh.loops -= 1
@@ -317,13 +310,9 @@ def _ended_by_posix(sh: ShellState, status: int) -> int:
     return sh.shell.leave(sh, 127 if alone else status)
 
 
-def _reply(line: bytes) -> str:
-    return decoded(line, len(line) - line.endswith(b"\n"))
-
-
 def compile_select(node: Select, body: Run) -> Run:
     around = line_around() or node.line
-    fields = words.words(node.words, patient=True) if node.words is not None else None
+    fields = words.words(node.words) if node.words is not None else None
 
     async def loop(sh: ShellState) -> int:
         sh.line, sh.last_command = node.line, node
@@ -348,9 +337,7 @@ def compile_select(node: Select, body: Run) -> Run:
         try:
             while True:
                 if show:
-                    large = len(items) >= _LONG_MENU or any(len(item) > LARGE for item in items)
-                    shown = await offload(sh.budget, partial(menu, sh, items)) if large else menu(sh, items)
-                    await sh.say(shown)
+                    await sh.say(await offload_large(sh.budget, len(items), partial(menu, sh, items), BATCH))
                 prompt = sh.variables.get("PS3")
                 await sh.say("#? " if prompt is None else prompt)
                 try:
@@ -362,7 +349,7 @@ def compile_select(node: Select, body: Run) -> Run:
                     sh.out(b"\n", "select")
                     status = 1
                     break
-                reply = _reply(data) if len(data) < LARGE else await offload(sh.budget, partial(_reply, data))
+                reply = decode(data.removesuffix(b"\n"))
                 sh.variables.set("REPLY", reply)
                 show = not reply or reply.isspace()
                 if show:
@@ -397,10 +384,6 @@ def compile_select(node: Select, body: Run) -> Run:
         return status
 
     return lambda sh: drive(loop(sh))
-
-
-_LONG_MENU: Final = 1000
-"""Words of a menu that is put together aside."""
 
 
 def menu(sh: ShellState, items: list[str]) -> str:

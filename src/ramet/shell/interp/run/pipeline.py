@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
-from ramet.concurrency.sizes import LARGE
 from ramet.core.streams import pipe
-from ramet.shell.expand.long_text import blocks, spanned
 from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description
@@ -169,7 +166,7 @@ async def _stages(
     try:
         for number, stage in enumerate(stages):
             ending = number == count - 1
-            if number and not number % _ROW:
+            if number and not number % _BATCH:
                 await sh.budget.yield_turn()
             if ending and lastpipe:
                 kept_stdin = sh.fds.get(0)
@@ -259,8 +256,8 @@ async def _counted(sh: ShellState, node: Command, status: int) -> int:
     return result if isinstance(result, int) else await result
 
 
-_ROW: Final = 32
-"""Stages that are started before others may want to run."""
+_BATCH: Final = 32
+"""Stages that are started between two turns of the event loop."""
 
 
 def _tell(sh: ShellState, node: Pipeline, children: list[ShellState], statuses: list[int]) -> None:
@@ -327,35 +324,31 @@ def _timed(body: Run, form: str) -> Run:
         if type(result) is not int:
             result = await result
         elapsed, used = time.perf_counter() - started, time.process_time() - processor
-        for text in blocks(times_text(sh, form, elapsed, used)):
-            sh.err(text)
-            await sh.budget.yield_turn()
+        sh.err(times_text(sh, form, elapsed, used))
         return int(result)
 
     return lambda sh: drive(run(sh))
 
 
-def times_text(sh: ShellState, form: str, elapsed: float, used: float) -> Iterable[str]:
-    """What `time` says, in pieces."""
+def times_text(sh: ShellState, form: str, elapsed: float, used: float) -> str:
+    """Return the report of `time`."""
     if form == "time -p":
-        return (f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n",)
+        return f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n"
     wanted = sh.variables.get("TIMEFORMAT")
     if wanted is None:
-        return (f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n",)
-    if not wanted:
-        return ()
-    return _formatted(sh, wanted, elapsed, used)
+        return f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n"
+    return _formatted(sh, wanted, elapsed, used) if wanted else ""
 
 
-def _formatted(sh: ShellState, wanted: str, elapsed: float, used: float) -> Iterable[str]:
-    """The same as TIMEFORMAT wants it."""
+def _formatted(sh: ShellState, wanted: str, elapsed: float, used: float) -> str:
+    """Format the report by TIMEFORMAT."""
     out: list[str] = []
     values = {"R": elapsed, "U": used, "S": 0.0}
     i = 0
     while i < len(wanted):
         at = wanted.find("%", i, len(wanted) - 1)
         if at < 0:
-            return chain(out, spanned(wanted, i, len(wanted), LARGE), ("\n",))
+            return "".join((*out, wanted[i:], "\n"))
         out.append(wanted[i:at])
         i = at + 1
         digits = 3
@@ -374,8 +367,8 @@ def _formatted(sh: ShellState, wanted: str, elapsed: float, used: float) -> Iter
             out.append("%")
         else:
             sh.complain(f"TIMEFORMAT: `{key}': invalid format character")
-            return ()
-    return (*out, "\n")
+            return ""
+    return "".join((*out, "\n"))
 
 
 def _minutes(seconds: float, digits: int = 3) -> str:

@@ -11,12 +11,9 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
-from ramet.concurrency.offload import interruptible, offload
-from ramet.concurrency.sizes import LARGE
-from ramet.shell.expand.arith.numerals import among
+from ramet.concurrency.sizes import BATCH
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Readonly, ShellError
-from ramet.shell.expand.long_text import grown_patiently
 from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.expand.word import compile as words
 from ramet.shell.expand.word.braces import TooManyWords, expand_braces, has_braces
@@ -31,14 +28,12 @@ from ramet.shell.interp.run.assign import (
     compile_assign,
     compile_before_command,
     put,
-    put_patiently,
     word_of,
 )
-from ramet.shell.interp.run.batches import refused_patiently, told
 from ramet.shell.interp.run.external import run_external
 from ramet.shell.interp.run.functions import call_function
 from ramet.shell.interp.run.maybe_async import EXIT, Result, Run, drive
-from ramet.shell.interp.run.nameless import ROW, assignments, bare_redirected, perform
+from ramet.shell.interp.run.nameless import assignments, bare_redirected, perform
 from ramet.shell.interp.run.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.run.subshell import run_shell
 from ramet.shell.interp.run.traps import announce, before_command, child_died, exit_redirected
@@ -65,8 +60,7 @@ def compile_simple(node: Simple) -> Run:
         return assignments(node, assigns)
     run = _with_words(node, assigns, redirects)
     arguments = node.words[1:]
-    looked_at = arguments if len(arguments) <= ROW else interruptible(arguments)
-    rest = tuple(word for word in looked_at if _keyword(word) is None)
+    rest = tuple(word for word in arguments if _keyword(word) is None)
     if len(rest) == len(arguments):
         return run
     found = [assignment for word in arguments if (assignment := _keyword(word)) is not None]
@@ -151,13 +145,11 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
     if len(plain) < len(sources):
         sources = tuple(one for word in sources for one in _unbraced(word))
     if len(plain) == len(sources):
-        compiled = words.words(plain, patient=True)
+        compiled = words.words(plain)
         return compiled.wait, compiled.run
     keyed = any(_KEYED(word.parts[0].text) for word in plain if word.parts and isinstance(word.parts[0], Literal))
     plans: list[tuple[words.Words | None, Assign | None]] = [
-        (words.words((word,), patient=True), None)
-        if isinstance(word, Word)
-        else (None, compile_assign(word, keyed, argument=True))
+        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word, keyed, argument=True))
         for word in sources
     ]
     waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]
@@ -168,7 +160,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
             out += found if type(found) is list else (found,)
         for place in range(start, len(plans)):
             fields, assign = plans[place]
-            if place and not place % ROW:
+            if place and not place % BATCH:
                 await sh.budget.yield_turn()
             if fields is not None:
                 out += await words.fields_of(fields, sh)
@@ -176,13 +168,9 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
                 word = await word_of(assign, sh)
                 more = place + 1 < len(plans)
                 out.append(await _declared(sh, out, word) if more and word.items is not None else word)
-        if out[0] not in BUILTINS or out[0] in sh.functions or out[0] in sh.disabled:
-            for place, one in enumerate(out):
-                if isinstance(one, AssignWord) and one.is_long:
-                    out[place] = await offload(sh.budget, one.__str__)  # to others it is a word like any other
         return out
 
-    if not waits and len(plans) <= ROW:
+    if not waits and len(plans) <= BATCH:
 
         def run(sh: ShellState) -> Any:
             out: list[str] = []
@@ -220,7 +208,7 @@ async def _declared(sh: ShellState, before: list[str], word: AssignWord) -> str:
     if builtin not in (*_DECLARING, "local") or builtin in sh.functions or not usual:
         return word
     if sh.xtrace:
-        await trace_array(sh, word)
+        trace_array(sh, word)
     result = BUILTINS[builtin](sh, [builtin, *options, word])
     status = result if isinstance(result, int) else await result
     return word if status else word.name
@@ -254,8 +242,6 @@ def _ends_shell(sh: ShellState, name: str, result: int) -> bool:
 def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
     line = node.line
     builtins = BUILTINS
-    if not _is_short_name(node.words[0]):
-        expand = _unless_long(expand)
 
     def run(sh: ShellState) -> Result:
         sh.line, sh.last_command = line, node
@@ -291,24 +277,6 @@ def _fast(node: Simple, expand: Callable[[ShellState], list[str]]) -> Run:
     return run
 
 
-def _is_short_name(word: Word | Assignment) -> bool:
-    first = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
-    return isinstance(first, Literal) and len(first.text) <= LARGE
-
-
-def _unless_long(expand: Callable[[ShellState], list[str]]) -> Callable[[ShellState], list[str]]:
-    """The same words; those of a command with a very long name, which takes its time to be looked up, for `_later`."""
-
-    async def ready(argv: list[str]) -> list[str]:
-        return argv
-
-    def run(sh: ShellState) -> Any:
-        argv = expand(sh)
-        return ready(argv) if type(argv) is list and argv and len(argv[0]) > LARGE else argv
-
-    return run
-
-
 async def _later(
     sh: ShellState, node: Simple, expand: Callable[[ShellState], list[str]], pending: Awaitable[list[str]]
 ) -> int:
@@ -318,12 +286,7 @@ async def _later(
 
 def shown_argument(word: str) -> str:
     """What `$_` becomes: an array assignment counts by its name."""
-    if isinstance(word, AssignWord):
-        if word.items is not None:
-            return word.name
-        if word.is_long:
-            return word  # whoever looks at it makes the text of it
-    return str(word)
+    return word.name if isinstance(word, AssignWord) and word.items is not None else str(word)
 
 
 async def _called(sh: ShellState, argv: list[str], pending: Awaitable[int]) -> int:
@@ -407,14 +370,8 @@ async def _general(
             await sh.shell.end_substitutions(sh, mark, cancelled=True)
         raise
     finally:
-        if argv is not None and len(argv) > _VERY_MANY:
-            pass
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark)
-
-
-_VERY_MANY: Final = 50_000
-"""Words of a command that are not let go of all at once."""
 
 
 async def _nothing(sh: ShellState, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:
@@ -449,7 +406,7 @@ async def _with_assignments(
     sh.depth += 1
     try:
         for place, assign in enumerate(assigns):
-            if place and not place % ROW:
+            if place and not place % BATCH:
                 await sh.budget.yield_turn()
             if assign.node.subscript is not None:
                 sh.complain(f"`{assign.shown.rstrip('+=')}': not a valid identifier")
@@ -461,7 +418,7 @@ async def _with_assignments(
                     raise Fatal(error.parts) from None
                 if sh.posix:
                     raise Discard(error.parts) from None
-                await refused_patiently(sh, error.parts)
+                sh.complain_once(error)
                 continue
             assign = assign.flat or assign
             store.save(assign.name)
@@ -480,8 +437,8 @@ async def _with_assignments(
                 await _as_text(sh, assign, target)
             elif assign.node.append and sh.xtrace:
                 word = await word_of(assign, sh)
-                await put_patiently(sh, word.name, word.value, True)
-                await trace_value(sh, f"{assign.name}=", store.get(target) or "")
+                put(sh, word.name, word.value, True)
+                trace_value(sh, f"{assign.name}=", store.get(target) or "")
             else:
                 await perform(sh, [assign])
             store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
@@ -511,9 +468,9 @@ async def _as_text(sh: ShellState, assign: Assign, target: str) -> None:
     """An array, or what is computed, is a plain variable while a command runs that has an assignment to it."""
     word = await word_of(assign, sh)
     old = (sh.variables.get(target) or "") if word.append else ""
-    value = await grown_patiently(sh, (old, word.value)) if old and word.is_long else old + word.value
+    value = old + word.value
     if sh.xtrace:
-        await trace_value(sh, f"{assign.name}=", value)
+        trace_value(sh, f"{assign.name}=", value)
     sh.variables.values[target] = value
 
 
@@ -555,7 +512,7 @@ async def _watched(sh: ShellState, node: Simple, argv: list[str], redirects: lis
         if result == EXIT and not sh.errexit_ended:
             await exit_redirected(sh)
     except (ShellError, ArithFailure) as error:
-        await told(sh, error)
+        sh.complain_once(error)
         raise
     finally:
         if undo and not kept and not await restore(sh, undo) and result == 0:
@@ -602,8 +559,6 @@ async def _redirected(sh: ShellState, redirects: list[Plan], undo: Undo, scoped:
 async def invoke(sh: ShellState, argv: list[str], scoped: bool = False, functions: bool = True) -> int:
     """Run a command whose words are final: a function, a builtin, or a program."""
     name = argv[0]
-    if len(name) > LARGE and not among(name, sh.functions):
-        return await _external(sh, argv)
     if functions:
         function = sh.functions.get(name)
         if function is not None and not (sh.posix and name in SPECIAL):

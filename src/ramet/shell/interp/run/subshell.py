@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from functools import partial
 from itertools import chain, count
 from typing import Any, Final
 
-from ramet.concurrency.offload import offload
-from ramet.concurrency.sizes import LARGE, LONG_SCRIPT
+from ramet.concurrency.offload import offload_large
+from ramet.concurrency.sizes import LONG_SCRIPT
 from ramet.core.errors import LimitExceeded, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import decode
@@ -19,14 +19,12 @@ from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Fatal, ShellError, Unforgiven
-from ramet.shell.expand.long_text import decoded_blocks, grown_patiently
 from ramet.shell.expand.pattern.tokens import PatternTooCostly
 from ramet.shell.expand.word.braces import TooManyWords
 from ramet.shell.interp.fast import substitution as in_place
 from ramet.shell.interp.process import signals
 from ramet.shell.interp.process.descriptors import Description, release_all, release_some
 from ramet.shell.interp.process.process import Process
-from ramet.shell.interp.run.batches import told
 from ramet.shell.interp.run.functions import HOP, hop
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Run, drive
 from ramet.shell.interp.run.substitution_lines import relined
@@ -58,13 +56,6 @@ def report(sh: ShellState, error: Exception) -> int:
             level, apart = level - 1, apart.parent
         return 127 if sh.origin == "environment" and not (level or sh.interactive or sh.errexit) else 1
     return error.status if isinstance(error, ShellError) else 1
-
-
-async def report_patiently(sh: ShellState, error: Exception) -> int:
-    """The same for who can wait."""
-    if not isinstance(error, RecursionError):
-        await told(sh, error)
-    return report(sh, error)
 
 
 def defect(sh: ShellState, error: Exception) -> int:
@@ -114,7 +105,7 @@ async def _run_shell(sh: ShellState, run: Run, more: int) -> int:
                 result = await result
             sh.status = settle(sh, result)
         except ERRORS as error:
-            sh.status = await report_patiently(sh, error)
+            sh.status = report(sh, error)
         except Leave as leave:
             sh.status = settle(sh, leave.result)
         over = bool(sh.sub_level)
@@ -212,8 +203,7 @@ def _changes_reading(body: Script) -> bool:
 
 
 async def _read_again(sh: ShellState, body: Script, size: int) -> str | None:
-    """The same, aside where there is much to look at."""
-    return _with_aliases(sh, body) if size < LONG_SCRIPT else await offload(sh.budget, partial(_with_aliases, sh, body))
+    return await offload_large(sh.budget, size, partial(_with_aliases, sh, body), LONG_SCRIPT)
 
 
 async def command_text(sh: ShellState, node: CommandSub) -> str:
@@ -266,7 +256,7 @@ async def command_text(sh: ShellState, node: CommandSub) -> str:
         # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
         sh.flow_status = sh.status
         raise Leave(EXIT)
-    return await _captured_text(sh, capture)
+    return _captured_text(sh, capture)
 
 
 async def _text_in_place(sh: ShellState, plan: in_place.Plan, argv: list[str]) -> str:
@@ -277,14 +267,12 @@ async def _text_in_place(sh: ShellState, plan: in_place.Plan, argv: list[str]) -
     try:
         status = await in_place.run(sh, plan, argv, capture)
     except ERRORS as error:
-        status = await report_patiently(sh, error)
+        status = report(sh, error)
     sh.status = sh.substitution_status = status
-    return await _captured_text(sh, capture)
+    return _captured_text(sh, capture)
 
 
-async def _captured_text(sh: ShellState, capture: Capture) -> str:
-    if len(capture) > LARGE:
-        return await _large_text(sh, capture.parts)
+def _captured_text(sh: ShellState, capture: Capture) -> str:
     data = capture.getvalue().rstrip(b"\n")
     if b"\0" in data:
         sh.complain("warning: command substitution: ignored null byte in input")
@@ -362,29 +350,6 @@ def shift_lines(sh: ShellState, child: ShellState, written: Script | None, body:
     elif body.statements:
         further = sh.line_now() - (body.statements[0].line if body is written else 1)
         child.line_shift = (further, len(child.frames)) if further else None
-
-
-async def _large_text(sh: ShellState, parts: list[bytes]) -> str:
-    """The same for much output, block by block; the text grows in place, which joining it at the end would copy."""
-    while parts and not (last := parts.pop().rstrip(b"\n")):
-        pass
-    parts.append(last)
-    return await grown_patiently(sh, decoded_blocks(_without_nul(sh, parts)))
-
-
-def _without_nul(sh: ShellState, parts: list[bytes]) -> Iterator[bytes]:
-    warned = False
-    for part in parts:
-        for start in range(0, len(part), _BLOCK):
-            block = part[start : start + _BLOCK]
-            if b"\0" in block:
-                if not warned:
-                    sh.complain("warning: command substitution: ignored null byte in input")
-                warned, block = True, block.replace(b"\0", b"")
-            yield block
-
-
-_BLOCK: Final = 1 << 20
 
 
 def _cat(simple: Simple) -> Run:

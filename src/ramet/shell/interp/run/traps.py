@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ramet.shell.expand.arith.evaluate import Unbound
 from ramet.shell.expand.arith.parser import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal, Overflow, TooLong
 from ramet.shell.interp.process import signals
-from ramet.shell.interp.run.bash_command import ready_command
-from ramet.shell.interp.run.batches import told
 from ramet.shell.interp.run.maybe_async import EXIT, RETURN, Result, drive
 from ramet.shell.interp.state.frames import Killed
 from ramet.shell.interp.state.function_table import traced
 from ramet.shell.interp.state.shell_state import ShellState
-
-if TYPE_CHECKING:
-    pass
 
 
 def active(sh: ShellState, name: str, inherited: bool) -> bool:
@@ -53,7 +48,6 @@ async def run_trap(sh: ShellState, name: str) -> int:
     outer, ran = sh.line_shift, sh.last_command
     if name != "DEBUG" and not sh.in_trap:
         sh.trap_command = ran
-    await ready_command(sh)
     if sh.depth > (deepest := sh.budget.limits.recursion):
         sh.budget.spend("recursion")
         raise Overflow(f"trap: maximum trap nesting level exceeded ({deepest})")
@@ -119,7 +113,7 @@ async def announce(sh: ShellState, argv: list[str]) -> bool:
     if sh.xtrace:
         from ramet.shell.interp.run.xtrace import trace_command
 
-        await trace_command(sh, argv)
+        trace_command(sh, argv)
     if sh.shell.hook is None:
         return True
     from ramet.shell.interp.builtins import BUILTINS
@@ -263,7 +257,6 @@ async def _run_action(sh: ShellState, action: str) -> int:
     sh.line_shift = (sh.line_now(getattr(sh.trap_command, "line", 0) or line) - 1, len(sh.frames))
     if not sh.in_trap:
         sh.trap_command = ran
-    await ready_command(sh)
     sh.in_trap += 1
     sh.text_depth += 1
     sh.trace_level += 1
@@ -284,7 +277,6 @@ async def exit_trap(sh: ShellState) -> None:
     status = sh.exit_trap_status = sh.status
     sh.listed_traps["EXIT"] = action  # it still shows while it runs
     sh.trap_command = sh.last_command
-    await ready_command(sh)
     sh.in_trap += 1
     sh.line_shift = None
     sh.loops = sh.loops_left or sh.loops
@@ -295,7 +287,7 @@ async def exit_trap(sh: ShellState) -> None:
     except (Fatal, Unbound, Discard, ArithFailure) as error:
         if isinstance(error, Overflow | TooLong):
             raise  # what hit a limit of ours is not forgotten
-        await told(sh, error)  # it ends the trap: the shell ends as it was going to
+        sh.complain_once(error)  # it ends the trap: the shell ends as it was going to
         result = status
     finally:
         sh.in_trap -= 1
